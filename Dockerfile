@@ -1,0 +1,29 @@
+# Every dependency comes as a wheel for amd64 and arm64: no compiler is needed.
+FROM python:3.12-slim AS build
+RUN python -m venv /venv
+ENV PATH=/venv/bin:$PATH
+WORKDIR /app
+COPY pyproject.toml README.md LICENSE ./
+COPY app ./app
+# Editable, because the bundled skills are looked for beside the code: /app/app and /app/skills.
+RUN pip install --no-cache-dir --disable-pip-version-check --editable . \
+ && python -m compileall -q app
+
+FROM python:3.12-slim
+RUN useradd --uid 1000 --create-home recado
+WORKDIR /app
+COPY --from=build /venv /venv
+COPY --from=build /app /app
+COPY skills ./skills
+RUN mkdir data && chown recado:recado data
+ENV PATH=/venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    HOST=0.0.0.0 \
+    PORT=8000
+USER recado
+VOLUME /app/data
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
+  CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(f\"http://127.0.0.1:{os.environ['PORT']}/health\", timeout=4)"]
+CMD ["recado", "serve"]

@@ -1,0 +1,57 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
+LOCALES := app/locale
+
+.PHONY: run test test-all check format translations clean
+.DELETE_ON_ERROR:
+
+run: $(VENV)/installed
+	@exec $(BIN)/recado serve
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/installed-test
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed-check
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-check
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+# Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
+translations: $(VENV)/installed
+	@mkdir -p build
+	$(BIN)/pybabel --quiet extract $(EXTRACT) --no-location --sort-output --project Recado --output build/recado.pot app
+	@for language in es pt; do \
+	  verb=update; test -f $(LOCALES)/$$language/LC_MESSAGES/recado.po || verb=init; \
+	  $(BIN)/pybabel --quiet $$verb --domain recado --input-file build/recado.pot --output-dir $(LOCALES) --locale $$language || exit 1; \
+	done
+	$(BIN)/pybabel --quiet compile --domain recado --directory $(LOCALES) --statistics
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find app skills tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	@echo "Installing into $(VENV) (once, about a minute) …"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/installed-%: pyproject.toml | $(BIN)/python
+	@echo "Installing what 'make $*' needs into $(VENV) (once) …"
+	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Recado needs Python 3.11 or newer; point to one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "On Debian and Ubuntu: apt install python3-venv"; exit 1; }

@@ -1,0 +1,88 @@
+"""Who may reach what over HTTP: this machine's own user, or whoever holds the administrator's token."""
+
+import hmac
+import ipaddress
+import os
+import secrets
+from pathlib import Path
+
+from starlette.requests import Request
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+
+
+def is_local(request: Request, *, published: bool = False) -> bool:
+    """Whether a request comes from this machine's own user.
+
+    The peer is loopback (`published`: or came through a published container port), Host is a loopback
+    name, and no proxy or tunnel forwarded it.
+    """
+    if any(header in request.headers for header in _FORWARDED):
+        return False
+    if not _is_loopback_name(request.headers.get("host", "")):
+        return False
+    return published or (request.client is not None and _is_loopback(request.client.host))
+
+
+class AdminToken:
+    """The token that opens /console, /mcp and /metrics: configured, or made once and kept in a file."""
+
+    def __init__(self, data_dir: Path, configured: str = "") -> None:
+        self._path = data_dir / "admin_token"
+        self._configured = configured
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether ADMIN_TOKEN is set, so that renewing is the operator's own."""
+        return bool(self._configured)
+
+    def value(self) -> str:
+        """The token as it is now; made at the first call."""
+        if self._configured:
+            return self._configured
+        try:
+            return self._path.read_text("ascii").strip() or self.renew()
+        except FileNotFoundError:
+            return self.renew()
+
+    def renew(self) -> str:
+        """A new token in place of the old one."""
+        token = secrets.token_urlsafe(32)
+        write_private(self._path, token + "\n")
+        return token
+
+    def opens(self, request: Request) -> bool:
+        """Whether the request carries the token, as a bearer and never in its URL."""
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not given:
+            return False
+        return hmac.compare_digest(given.strip().encode(), self.value().encode())
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only its owner can read, all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _is_loopback_name(host: str) -> bool:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    name = name.strip("[]").lower()
+    return name == "localhost" or _is_loopback(name)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

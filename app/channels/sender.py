@@ -1,0 +1,183 @@
+"""The sender: takes outbox rows in each person's order, one at a time, until each is at its end."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from sqlite3 import Connection
+
+import structlog
+
+from app.errors import StoreError
+from app.messages import Accepted, Channel, Refused, SendResult, Unknown
+from app.store import alerts, outbox, people
+from app.store.database import Database
+from app.store.outbox import Given, Parcel
+
+log = structlog.get_logger(__name__)
+
+FIRST_BACKOFF = 1.0
+LONGEST_BACKOFF = 300.0
+PAIR_RATE = 131056
+PAIR_RATE_BASE = 4.0
+TRIED_TWICE = frozenset({131052, 131053})
+NOT_ON_TEST_LIST = 131030
+STORE_RETRY_SECONDS = 2.0
+LONGEST_PAUSE = 30.0
+
+
+class Sender:
+    """Sends what the outbox holds. A wake is a hint; the rows say what there is."""
+
+    def __init__(
+        self, store: Database, channels: Mapping[str, Channel], *, reconcile_seconds: float, at_once: int = 50
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._reconcile = reconcile_seconds
+        self._places = asyncio.Semaphore(at_once)
+        self._lanes: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
+        self._closing = False
+
+    async def recover(self) -> None:
+        """At a start, before anything is sent: a send that a crash cut off has an unknown outcome."""
+        due = time.time() + self._reconcile
+        waiting = await self._store.tx(lambda conn: outbox.recover(conn, due))
+        if waiting:
+            log.info("sends of unknown outcome", count=waiting, awaited_seconds=self._reconcile)
+
+    async def listening(self) -> None:
+        """Statuses can come in from now on."""
+        due = time.time() + self._reconcile
+        await self._store.tx(lambda conn: outbox.await_statuses(conn, due))
+
+    def wake(self, person: str) -> None:
+        """Says that a person may have something to be sent."""
+        if self._closing:
+            return
+        lane = self._lanes.get(person)
+        if lane is None:
+            event = asyncio.Event()
+            task = asyncio.create_task(self._serve(person, event), name=f"sender {person}")
+            self._lanes[person] = lane = (event, task)
+        lane[0].set()
+
+    async def close(self, seconds: float) -> None:
+        """Lets what is on the wire end, then stops; the rest stays in its rows."""
+        self._closing = True
+        tasks = [task for _, task in self._lanes.values()]
+        for event, _ in self._lanes.values():
+            event.set()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _serve(self, person: str, event: asyncio.Event) -> None:
+        while not self._closing:
+            event.clear()
+            try:
+                given = await self._take(person)
+                if given.parcel is not None:
+                    await self._deliver(given.parcel)
+                    continue
+            except StoreError as error:
+                log.error("the outbox cannot be read", error=str(error))
+                given = Given(at=time.time() + STORE_RETRY_SECONDS)
+            if given.at is not None:
+                await _wait(event, given.at - time.time())
+            elif not event.is_set():  # no await between this check and leaving
+                break
+        self._lanes.pop(person, None)
+
+    async def _take(self, person: str) -> Given:
+        now = time.time()
+
+        def take(conn: Connection) -> Given:
+            given = outbox.take(conn, person, now)
+            for lost in given.lost:
+                text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
+                alerts.raise_alert(conn, "send:unknown", text, now)
+            return given
+
+        given = await self._store.tx(take)
+        for lost in given.lost:
+            log.error("send of unknown outcome given up", outbox=lost)
+        return given
+
+    async def _deliver(self, parcel: Parcel) -> None:
+        async with self._places:
+            try:
+                result = await self._channels[parcel.channel].send(parcel.to, parcel.message, parcel.id)
+            except KeyError:
+                result = Refused("give_up", detail=f"there is no channel {parcel.channel!r}")
+        now = time.time()
+        while True:  # what became of a send is never forgotten for want of a disk
+            try:
+                await self._store.tx(lambda conn: self._settle(conn, parcel, result, now))
+                return
+            except StoreError as error:
+                log.error("a send's outcome could not be kept", outbox=parcel.id, error=str(error))
+                await asyncio.sleep(STORE_RETRY_SECONDS)
+
+    def _settle(self, conn: Connection, parcel: Parcel, result: SendResult, now: float) -> None:
+        """Writes what became of a send; part of one transaction."""
+        if isinstance(result, Accepted):
+            outbox.sent(conn, parcel.id, result.message_id, now)
+            if result.phone:
+                people.remember_address(conn, parcel.person_id, result.phone)
+            if alerts.mend(conn, "send:", now):
+                outbox.release_held(conn, now)
+        elif isinstance(result, Unknown):
+            log.warning("send of unknown outcome", outbox=parcel.id, reason=result.detail)
+            outbox.unknown(conn, parcel.id, result.detail, now + self._reconcile)
+        else:
+            self._refused(conn, parcel, result, now)
+
+    def _refused(self, conn: Connection, parcel: Parcel, result: Refused, now: float) -> None:
+        log.warning(
+            "send refused", outbox=parcel.id, code=result.code, then=result.then, detail=result.detail
+        )
+        if result.then == "retry" and not (result.code in TRIED_TWICE and parcel.attempts > 2):
+            due = now + backoff(result, parcel.attempts)
+            outbox.retry(conn, parcel.id, due, result.code, result.detail)
+            return
+        if result.then == "hold":
+            outbox.hold(conn, parcel.id, result.code, result.detail, now)
+        else:
+            outbox.fail(conn, parcel.id, result.code, result.detail, now)
+        alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
+
+
+def backoff(result: Refused, attempts: int) -> float:
+    """Seconds until a refused send is tried again: what Meta asks for, else a growing time.
+
+    For its rate per pair of numbers Meta documents waits of 4^X seconds (error 131056).
+    """
+    if result.retry_after is not None:
+        return result.retry_after
+    base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
+    return min(FIRST_BACKOFF * base ** (attempts - 1 if base == 2.0 else attempts), LONGEST_BACKOFF)
+
+
+def send_alert(result: Refused) -> str:
+    """What the operator is told, with the cure where it is known."""
+    if result.code == 190:
+        cure = "the access token is invalid or expired: set a new WHATSAPP_ACCESS_TOKEN and restart"
+    elif result.code == NOT_ON_TEST_LIST:
+        cure = "a test number only reaches the numbers on its list: add the person's number there (API setup)"
+    elif result.then == "template":
+        cure = "the person last wrote more than 24 hours ago: only approved templates reach them"
+    elif result.then == "hold":
+        cure = "messages wait until this is mended at Meta"
+    else:
+        cure = "the message was given up"
+    return f"sending failed with {result.detail}; {cure}"
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(min(max(seconds, 0.0), LONGEST_PAUSE)):
+            await event.wait()
+    except TimeoutError:
+        return

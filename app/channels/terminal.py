@@ -1,0 +1,48 @@
+"""The terminal as a channel: what is typed comes in like any message, what is sent waits to be read."""
+
+import asyncio
+from collections import deque
+
+from app.messages import Accepted, Address, Inbound, Outgoing, Sender, SendResult
+from app.store.ids import new_id
+
+TERMINAL_USER = "terminal"
+REPLIES_KEPT = 100
+
+
+class TerminalChannel:
+    """Fulfils `Channel` for `recado chat`; one person, whoever sits at the console."""
+
+    name = "terminal"
+
+    def __init__(self) -> None:
+        self._replies: deque[str] = deque(maxlen=REPLIES_KEPT)
+        self._arrived = asyncio.Event()
+
+    def render(self, markdown: str) -> list[Outgoing]:
+        return [Outgoing(markdown)] if markdown.strip() else []
+
+    async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
+        self._replies.append(message.text)
+        self._arrived.set()
+        return Accepted(f"terminal.{outbox_id}")
+
+    async def typing(self, message_id: str) -> None:
+        """A terminal shows nothing while it waits."""
+
+    async def replies(self, seconds: float) -> list[str]:
+        """What was sent since the last call; waits up to `seconds` for the first."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._arrived.wait()
+        except TimeoutError:
+            return []
+        self._arrived.clear()
+        found = list(self._replies)
+        self._replies.clear()
+        return found
+
+
+def typed(text: str, kind: str = "text") -> Inbound:
+    """A line typed in the terminal as an inbound message."""
+    return Inbound(id=new_id("typed"), sender=Sender(user_id=TERMINAL_USER), kind=kind, text=text)

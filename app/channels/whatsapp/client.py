@@ -1,0 +1,140 @@
+"""The Graph API: sending, typing, and what each of Meta's errors means for us."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import orjson
+import structlog
+
+from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown
+from app.phones import digits
+
+log = structlog.get_logger(__name__)
+
+TEXT_LIMIT = 4096
+BUTTON_BODY_LIMIT = 1024
+SEND_SECONDS = 20.0
+CONNECT_SECONDS = 5.0
+
+# What Meta's error codes ask for (facts gathered from its documents, November 2026).
+RETRY = frozenset({1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053})
+HOLD = frozenset(
+    {0, 3, 10, 190, 368, 131031, 131037, 131042, 131045, 131048, 131064, 130497, *range(200, 300)}
+)
+TEMPLATE = frozenset({131047})
+NOT_ON_TEST_LIST = 131030
+
+
+class GraphClient:
+    """Sends to one business number. Never raises for what the other side does."""
+
+    def __init__(self, api_url: str, phone_number_id: str, access_token: str) -> None:
+        self._messages = f"{api_url}/{phone_number_id}/messages"
+        self._http = httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {access_token}", "Content-Type": "application/json"},
+            timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS),
+            limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20),
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
+        """Sends one message. A number that a test list knows only in its other national form is tried so."""
+        from app.phones import other_form
+
+        result = await self._post(message_body(to, message, outbox_id))
+        other = other_form(to.phone)
+        if isinstance(result, Refused) and result.code == NOT_ON_TEST_LIST and other:
+            again = await self._post(message_body(Address(other, to.user_id, to.group), message, outbox_id))
+            if isinstance(again, Accepted):
+                return Accepted(again.message_id, phone=other)
+            if not isinstance(again, Refused):
+                return again
+        return result
+
+    async def typing(self, message_id: str) -> None:
+        """Marks a message read and shows typing for 25 s or until the reply."""
+        body = {
+            "messaging_product": "whatsapp",
+            "status": "read",
+            "message_id": message_id,
+            "typing_indicator": {"type": "text"},
+        }
+        try:
+            await self._http.post(self._messages, content=orjson.dumps(body))
+        except httpx2.HTTPError as error:
+            log.debug("typing not shown", error=type(error).__name__)
+
+    async def _post(self, body: dict[str, Any]) -> SendResult:
+        try:
+            async with asyncio.timeout(SEND_SECONDS + CONNECT_SECONDS):
+                response = await self._http.post(self._messages, content=orjson.dumps(body))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            return Refused("retry", detail=f"no connection: {type(error).__name__}")
+        except (TimeoutError, httpx2.HTTPError) as error:
+            return Unknown(f"no answer: {type(error).__name__}")
+        return read_response(response.status_code, response.content, response.headers.get("retry-after"))
+
+
+def message_body(to: Address, message: Outgoing, outbox_id: str) -> dict[str, Any]:
+    """The request as Meta documents it; `recipient` (a business-scoped id) only where there is no phone."""
+    body: dict[str, Any] = {
+        "messaging_product": "whatsapp",
+        "recipient_type": "group" if to.group else "individual",
+        "biz_opaque_callback_data": outbox_id,
+    }
+    if to.group:
+        body["to"] = to.group
+    elif to.phone:
+        body["to"] = digits(to.phone)
+    else:
+        body["recipient"] = to.user_id
+    if message.quoted:
+        body["context"] = {"message_id": message.quoted}
+    if message.buttons:
+        buttons = [
+            {"type": "reply", "reply": {"id": button.id, "title": button.title}} for button in message.buttons
+        ]
+        interactive = {"type": "button", "body": {"text": message.text}, "action": {"buttons": buttons}}
+        return {**body, "type": "interactive", "interactive": interactive}
+    return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}
+
+
+def read_response(status: int, body: bytes, retry_after: str | None = None) -> SendResult:
+    """What an answer of the Graph API means."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = None
+    if not isinstance(data, dict):
+        data = {}
+    after = float(retry_after) if retry_after and retry_after.replace(".", "", 1).isdigit() else None
+    if 200 <= status < 300:
+        return _accepted(data)
+    error = data.get("error")
+    if not isinstance(error, dict):
+        error = {}
+    code = error.get("code")
+    code = code if isinstance(code, int) else -1
+    details = error.get("error_data")
+    detail = details.get("details") if isinstance(details, dict) else None
+    text = f"{status} {code}: {detail or error.get('message') or 'no reason given'}"[:500]
+    if code in HOLD or (code == -1 and status in (401, 403)):
+        return Refused("hold", code, text)
+    if code in RETRY or status == 429 or status >= 500:
+        return Refused("retry", code, text, after)
+    if code in TEMPLATE:
+        return Refused("template", code, text)
+    return Refused("give_up", code, text)
+
+
+def _accepted(data: dict[str, Any]) -> SendResult:
+    messages = data.get("messages")
+    first = messages[0] if isinstance(messages, list) and messages else None
+    message_id = first.get("id") if isinstance(first, dict) else None
+    if not isinstance(message_id, str) or not message_id:
+        return Unknown("accepted without a message id")
+    return Accepted(message_id)

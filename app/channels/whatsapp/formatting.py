@@ -1,0 +1,223 @@
+"""Markdown as WhatsApp shows it, and its splitting into messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from app.channels.whatsapp.marks import CLOSE, JOINER, OPEN, literal, raw, settle, without_signs
+from app.channels.whatsapp.splitting import split_message
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+__all__ = ["render_parts", "render_whatsapp", "split_message"]
+
+NESTING_LIMIT = 60
+INDENT = "  "
+RULE = "———"
+
+_EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
+_BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
+_HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the result. Lines of code stand unquoted and unindented: they are kept to the letter."""
+
+    text: str
+    is_code: bool = False
+
+
+_EMPTY = _Line("")
+
+
+def render_parts(markdown: str, limit: int = 4096) -> list[str]:
+    """A model's Markdown as WhatsApp messages of at most `limit` characters."""
+    return split_message(render_whatsapp(markdown), limit)
+
+
+def render_whatsapp(markdown: str) -> str:
+    """Markdown in WhatsApp's own formatting.
+
+    What WhatsApp has no form for becomes plain text that reads well on a phone: headings are bold
+    lines, links `text (address)`, tables `*header*: cell` lines. Never raises.
+    """
+    text = without_signs(markdown).expandtabs(4)
+    tokens = _parser().parse(text)
+    if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
+        return text.strip()
+    from markdown_it.tree import SyntaxTreeNode
+
+    lines = _blocks(SyntaxTreeNode(tokens).children)
+    return "\n".join(line.text for line in lines).strip("\n")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # late: 30 ms, and only a reply needs it
+
+    options = {"html": False, "maxNesting": NESTING_LIMIT}
+    return MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
+
+
+def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[_Line]:
+    """Blocks below each other, an empty line between them (none in a list item)."""
+    lines: list[_Line] = []
+    for node in nodes:
+        block = _block(node)
+        if lines and block and not tight:
+            lines.append(_EMPTY)
+        lines += block
+    return lines
+
+
+def _block(node: SyntaxTreeNode) -> list[_Line]:
+    kind = node.type
+    if kind in {"paragraph", "inline"}:
+        return _prose(_inline(node))
+    if kind == "heading":
+        return _prose(_marked("*", _inline(node)))
+    if kind in {"fence", "code_block"}:
+        return _code(node.content)
+    if kind in {"bullet_list", "ordered_list"}:
+        return _list(node)
+    if kind == "blockquote":
+        return _quote(node)
+    if kind == "table":
+        return _table(node)
+    if kind == "hr":
+        return [_Line(RULE)]
+    return _blocks(node.children) if node.children else _prose(literal(node.content))
+
+
+def _prose(inline: str) -> list[_Line]:
+    settled = settle(inline)
+    if not settled.strip():
+        return []
+    return [_Line(_unquoted(line.rstrip())) for line in settled.split("\n")]
+
+
+def _unquoted(line: str) -> str:
+    """A plain line that would read as a quote, kept from being one."""
+    return JOINER + line if line.startswith(">") else line
+
+
+def _code(content: str) -> list[_Line]:
+    if not content.strip():
+        return []
+    content = content.strip("\n").replace("```", f"`{JOINER}`{JOINER}`")
+    return [_Line(line, is_code=True) for line in ("```", *content.split("\n"), "```")]
+
+
+def _list(node: SyntaxTreeNode) -> list[_Line]:
+    lines: list[_Line] = []
+    number = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
+    for item in node.children:
+        label = "- " if number is None else f"{number}. "
+        body = _task(_blocks(item.children, tight=True))
+        if not body or body[0].is_code:
+            body.insert(0, _EMPTY)
+        lines.append(_Line((label + body[0].text).rstrip() if body[0].text else label.rstrip()))
+        lines += [line if line.is_code else _Line(INDENT + line.text) for line in body[1:]]
+        number = None if number is None else number + 1
+    return lines
+
+
+def _task(body: list[_Line]) -> list[_Line]:
+    if body and not body[0].is_code and body[0].text[:4] in _TASKS:
+        return [_Line(_TASKS[body[0].text[:4]] + body[0].text[4:]), *body[1:]]
+    return body
+
+
+def _quote(node: SyntaxTreeNode) -> list[_Line]:
+    """Every line with `> `; WhatsApp knows no quote in a quote, so inner ones become part of it."""
+    return [
+        line if line.is_code or not line.text or line.text.startswith("> ") else _Line(f"> {line.text}")
+        for line in _blocks(node.children)
+    ]
+
+
+def _table(node: SyntaxTreeNode) -> list[_Line]:
+    """Each row as lines of `*header*: cell`: a phone is too narrow for columns."""
+    rows = [row.children for section in node.children for row in section.children]
+    headers = [_inline(cell) for cell in rows[0]]
+    if len(rows) == 1:
+        return _prose(" · ".join(_marked("*", header) for header in headers if header.strip()))
+    lines: list[_Line] = []
+    for row in rows[1:]:
+        cells = [_cell(header, _inline(cell)) for header, cell in zip(headers, row, strict=False)]
+        block = [line for cell in cells if cell for line in _prose(cell)]
+        if lines and block:
+            lines.append(_EMPTY)
+        lines += block
+    return lines
+
+
+def _cell(header: str, cell: str) -> str:
+    if not cell.strip():
+        return ""
+    return f"{_marked('*', header)}: {cell}" if header.strip() else cell
+
+
+def _inline(node: SyntaxTreeNode) -> str:
+    """The text of a block, its marks still as signs."""
+    inline = node if node.type == "inline" else next(iter(node.children), None)
+    if inline is None:
+        return ""
+    return "".join(_pieces(inline.children))
+
+
+def _pieces(nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
+    for node in nodes:
+        if node.type in {"softbreak", "hardbreak"}:
+            yield "\n"
+        elif node.type in _EMPHASIS:
+            yield _marked(_EMPHASIS[node.type], "".join(_pieces(node.children)))
+        elif node.type == "code_inline":
+            yield _inline_code(node.content)
+        elif node.type == "link":
+            yield _link("".join(_pieces(node.children)), str(node.attrs.get("href", "")))
+        elif node.type == "image":
+            yield _link("".join(_pieces(node.children)), str(node.attrs.get("src", "")))
+        else:
+            yield literal(_BREAK_TAG.sub("\n", node.content))
+
+
+def _marked(mark: str, inner: str) -> str:
+    return OPEN[mark] + inner + CLOSE[mark]
+
+
+def _inline_code(content: str) -> str:
+    content = content.strip()
+    if not content:
+        return ""
+    if "```" in content:
+        return raw(content.replace("```", f"`{JOINER}`{JOINER}`"))
+    return raw(f"```{content}```" if "`" in content else f"`{content}`")
+
+
+def _link(text: str, address: str) -> str:
+    """`text (address)`; only one of them where they are the same or one is missing."""
+    shown = settle(text)
+    if not address or address.startswith("#"):
+        return text
+    if not shown.strip() or _bare(shown) == _bare(address):
+        return raw(_visible(address))
+    return f"{text} ({raw(_visible(address))})"
+
+
+def _visible(address: str) -> str:
+    return address.removeprefix("mailto:").removeprefix("tel:")
+
+
+def _bare(address: str) -> str:
+    for scheme in _HIDDEN_SCHEMES:
+        address = address.removeprefix(scheme)
+    return address.strip().rstrip("/")

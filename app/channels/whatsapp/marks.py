@@ -1,0 +1,181 @@
+"""WhatsApp's inline formatting: where its marks count, and how plain text is kept from looking like them.
+
+WhatsApp formats `*bold*`, `_italic_` and `~strike~` within one line, when the mark hugs its text and
+stands at the edge of a word; `` `code` `` likewise. It knows no escape sign, so a literal mark that
+would be taken for formatting gets an invisible WORD JOINER (U+2060) before it: no longer at the edge of
+a word. Where WhatsApp would not format (`2*3*4`, `snake_case`, `a * b`) text stays untouched.
+
+While a text is being made, marks that are meant travel as Unicode noncharacters, which no text contains.
+"""
+
+import re
+from dataclasses import dataclass
+
+JOINER = "\u2060"
+MARKS = "*_~`"
+
+OPEN = {"*": "\ufdd0", "_": "\ufdd1", "~": "\ufdd2"}
+CLOSE = {"*": "\ufdd3", "_": "\ufdd4", "~": "\ufdd5"}
+_OPENED = {sign: mark for mark, sign in OPEN.items()}
+_CLOSED = {sign: mark for mark, sign in CLOSE.items()}
+
+_KEPT = {"*": "\ufdd6", "_": "\ufdd7", "~": "\ufdd8", "`": "\ufdd9"}
+_KEEP = str.maketrans(_KEPT)
+_REVEAL = str.maketrans({sign: mark for mark, sign in _KEPT.items()})
+_NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+", re.IGNORECASE)
+_SIGNS = re.compile("[\ufdd0-\ufdd5]")
+_ROUNDS = 8
+
+
+def without_signs(text: str) -> str:
+    """Text from outside, free of the code points that are used here."""
+    return _NONCHARACTERS.sub("", text)
+
+
+def raw(text: str) -> str:
+    """Text whose marks are never touched: addresses, and code with its backticks."""
+    return text.translate(_KEEP)
+
+
+def literal(text: str) -> str:
+    """Plain text; the addresses in it stay as they are."""
+    text = _ADDRESS.sub(lambda found: raw(found[0]), text)
+    return text.replace("```", f"`{JOINER}`{JOINER}`") if "```" in text else text
+
+
+def settle(text: str) -> str:
+    """Turns signs into WhatsApp's marks, line by line, and disarms literal marks."""
+    open_marks: list[str] = []
+    lines = []
+    for line in text.split("\n"):
+        reopened = "".join(OPEN[mark] for mark in open_marks)
+        for found in _SIGNS.finditer(line):
+            if found[0] in _OPENED:
+                open_marks.append(_OPENED[found[0]])
+            elif _CLOSED[found[0]] in open_marks:
+                open_marks.remove(_CLOSED[found[0]])
+        closed = "".join(CLOSE[mark] for mark in reversed(open_marks))
+        lines.append(_settle_line(reopened + line + closed))
+    return "\n".join(lines).translate(_REVEAL)
+
+
+@dataclass(slots=True)
+class _Span:
+    """A pair of signs by their places in a line."""
+
+    start: int
+    end: int
+    mark: str
+
+
+def _settle_line(line: str) -> str:
+    if not _SIGNS.search(line):
+        return _disarmed(line)
+    cells = list(line)
+    spans = _spans(cells)
+    for span in reversed(spans):  # inner ones first: a space they give up may lie at an outer edge
+        _hug(cells, span)
+    for _ in range(_ROUNDS):
+        faulty = [span for span in spans if not _counts(cells, span)]
+        if not faulty:
+            break
+        spans = [span for span in spans if _counts(cells, span)]
+        for span in faulty:
+            cells[span.start] = cells[span.end] = _written(cells, span)
+    else:
+        for span in spans:
+            cells[span.start] = cells[span.end] = ""
+    return _disarmed("".join(cells))
+
+
+def _spans(cells: list[str]) -> list[_Span]:
+    """The pairs of a line; a sign without its partner, or within its like, is wiped out."""
+    spans: list[_Span] = []
+    stack: list[tuple[str, int]] = []
+    for place, cell in enumerate(cells):
+        if cell in _OPENED:
+            stack.append((_OPENED[cell], place))
+        elif cell in _CLOSED:
+            mark = _CLOSED[cell]
+            if not stack or stack[-1][0] != mark:
+                cells[place] = ""
+                continue
+            start = stack.pop()[1]
+            if any(outer == mark for outer, _ in stack):
+                cells[start] = cells[place] = ""
+            else:
+                spans.append(_Span(start, place, mark))
+    for _, place in stack:
+        cells[place] = ""
+    return sorted(spans, key=lambda span: span.start)
+
+
+def _hug(cells: list[str], span: _Span) -> None:
+    """Moves spaces at the inner edges of a span out of it."""
+    while span.start + 1 < span.end and cells[span.start + 1].isspace():
+        cells[span.start], cells[span.start + 1] = cells[span.start + 1], cells[span.start]
+        span.start += 1
+    while span.end - 1 > span.start and cells[span.end - 1].isspace():
+        cells[span.end], cells[span.end - 1] = cells[span.end - 1], cells[span.end]
+        span.end -= 1
+
+
+def _counts(cells: list[str], span: _Span) -> bool:
+    """Whether WhatsApp would show this span and nothing else by its marks."""
+    inner = "".join(cells[span.start + 1 : span.end])
+    if not _SIGNS.sub("", inner) or any(
+        edge.isspace() or edge == span.mark for edge in (inner[0], inner[-1])
+    ):
+        return False
+    outer = _neighbour(cells, span.start, -1), _neighbour(cells, span.end, +1)
+    if any(character.isalnum() or _shown(character) == span.mark for character in outer):
+        return False
+    return not re.search(rf"(?<=\S){re.escape(span.mark)}(?![^\W_])", inner)
+
+
+def _written(cells: list[str], span: _Span) -> str:
+    """What stands for a mark that cannot be shown: mostly nothing, but `2*3*4` and `2**8` were no marks."""
+    before, after = _neighbour(cells, span.start, -1), _neighbour(cells, span.end, +1)
+    if span.mark == "_" and (before.isalnum() or after.isalnum()):
+        return "*"
+    return "**" if span.mark == "*" and (before.isdigit() or after.isdigit()) else ""
+
+
+def _neighbour(cells: list[str], place: int, step: int) -> str:
+    place += step
+    while 0 <= place < len(cells) and not cells[place]:
+        place += step
+    return cells[place] if 0 <= place < len(cells) else ""
+
+
+def _shown(character: str) -> str:
+    return _OPENED.get(character) or _CLOSED.get(character) or character
+
+
+def _disarmed(line: str) -> str:
+    """The line with its signs as marks, and a joiner before each literal that would act as one."""
+    pieces: list[str] = []
+    closes: set[str] = set()
+    following = ""
+    for place in range(len(line) - 1, -1, -1):
+        character = line[place]
+        shown = _shown(character)
+        before = line[place - 1] if place else ""
+        pieces.append(shown)
+        if character in MARKS and character in closes and _opens(before, following):
+            pieces.append(JOINER)
+        if shown in MARKS and character not in _OPENED and not _outside(before) and not following.isalnum():
+            closes.add(shown)
+        elif character == _KEPT["`"]:
+            closes.add("`")
+        following = shown
+    return "".join(reversed(pieces))
+
+
+def _outside(character: str) -> bool:
+    return not character or character.isspace()
+
+
+def _opens(before: str, following: str) -> bool:
+    return not before.isalnum() and before != JOINER and not _outside(following)

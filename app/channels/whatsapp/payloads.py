@@ -1,0 +1,275 @@
+"""Webhook bodies as plain data: every message, status and change of ids that a body holds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.channels.whatsapp.contents import read_content
+from app.channels.whatsapp.senders import Contacts, Identity, own_identity, recipient
+from app.channels.whatsapp.values import bounded, decode, identifier, mapping, objects, seconds, text, user_id
+from app.messages import JSON, AliasChange, GraphError, Inbound, Sender, Status, Unreadable
+
+NOTICE_FIELDS = frozenset(
+    {
+        "account_alerts",
+        "account_offboarded",
+        "account_reconnected",
+        "account_review_update",
+        "account_settings_update",
+        "account_update",
+        "automatic_events",
+        "business_capability_update",
+        "business_status_update",
+        "business_username_updates",
+        "calls",
+        "contacts",
+        "flows",
+        "group_lifecycle_update",
+        "group_participants_update",
+        "group_settings_update",
+        "group_status_update",
+        "history",
+        "message_echoes",
+        "message_template_components_update",
+        "message_template_quality_update",
+        "message_template_status_update",
+        "partner_solutions",
+        "payment_configuration_update",
+        "phone_number_name_update",
+        "phone_number_quality_update",
+        "security",
+        "smb_app_state_sync",
+        "smb_message_echoes",
+        "standby",
+        "template_category_update",
+        "template_correct_category_detection",
+        "tracking_events",
+        "user_marketing_preferences",
+        "user_preferences",
+    }
+)
+"""Webhook fields that are understood and answered by nobody."""
+
+_BESIDE_MESSAGES = ("errors", "user_actions", "contacts", "groups")
+_CHANGE_TYPES = frozenset({"user_changed_number", "user_changed_user_id"})
+_KIND_LIMIT = 64
+_ERRORS_LIMIT = 20
+_ERROR_TEXT_LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """What one body holds, each list in the body's order.
+
+    `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
+    together in sender fields; `notices` are (field, value) of webhooks that need no answer.
+    """
+
+    messages: list[Inbound] = field(default_factory=list)
+    statuses: list[Status] = field(default_factory=list)
+    changes: list[AliasChange] = field(default_factory=list)
+    pairs: list[Sender] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    notices: list[tuple[str, JSON]] = field(default_factory=list)
+
+
+def parse_webhook(body: JSON) -> list[Inbound | Status]:
+    """The messages of a body, then its statuses. Takes any JSON value, or JSON text; never raises."""
+    if isinstance(body, bytes | bytearray | memoryview | str):
+        try:
+            body = decode(body if isinstance(body, str) else bytes(body))
+        except ValueError:
+            return []
+    found = read_webhook(body)
+    return [*found.messages, *found.statuses]
+
+
+def read_webhook(body: JSON) -> Webhook:
+    """Everything a body holds. Never raises: what cannot be understood is `unreadable`, part by part."""
+    found = Webhook()
+    for entry in _parts(mapping(body).get("entry"), body, "a body without entries", found):
+        for change in _parts(entry.get("changes"), entry, "an entry without changes", found):
+            _read_change(change, found)
+    return found
+
+
+def _parts(block: JSON, whole: JSON, fault: str, found: Webhook) -> Iterator[dict[str, JSON]]:
+    """The objects of a list; what is none of them is set aside."""
+    if not isinstance(block, list) or not block:
+        _set_aside(found, fault, whole)
+        return
+    for part in block:
+        if isinstance(part, dict):
+            yield part
+        else:
+            _set_aside(found, f"{fault}: not an object", part)
+
+
+def _read_change(change: dict[str, JSON], found: Webhook) -> None:
+    name, value = change.get("field", "messages"), change.get("value")
+    if not isinstance(value, dict):
+        _set_aside(found, "a change without a value", change)
+    elif name == "messages":
+        _read_messages_field(value, found)
+    elif name == "user_id_update":
+        _read_user_id_update(value, found)
+    elif isinstance(name, str) and name in NOTICE_FIELDS:
+        _read_statuses(value, found)
+        found.notices.append((name, bounded(value)))
+    else:
+        _set_aside(found, f"an unknown webhook field: {text(name, _KIND_LIMIT)!r}", change)
+
+
+def _read_messages_field(value: dict[str, JSON], found: Webhook) -> None:
+    if value.get("messages") is not None:
+        _read_messages(value, found)
+    if value.get("statuses") is not None:
+        _read_statuses(value, found)
+    beside = {key: value[key] for key in _BESIDE_MESSAGES if value.get(key)}
+    if value.get("messages") is None and value.get("statuses") is None:
+        if beside:
+            found.notices.append(("messages", bounded(beside)))
+        else:
+            _set_aside(found, "a value without messages or statuses", value)
+    elif "errors" in beside:
+        found.notices.append(("messages", {"errors": bounded(beside["errors"])}))
+
+
+def _read_messages(value: dict[str, JSON], found: Webhook) -> None:
+    block = value["messages"]
+    if not isinstance(block, list):
+        _set_aside(found, "messages that are no list", value)
+        return
+    contacts = Contacts(value.get("contacts"), block)
+    for item in block:
+        _read_message(item, contacts, value.get("errors"), found)
+
+
+def _read_message(item: JSON, contacts: Contacts, beside: JSON, found: Webhook) -> None:
+    if not isinstance(item, dict):
+        _set_aside(found, "a message that is no object", item)
+        return
+    own = own_identity(item)
+    who = contacts.complete(own)
+    change = _system_change(item, own)
+    sender = who.sender()
+    if change and not (sender.phone or sender.user_id):
+        sender = change.previous
+    wamid = identifier(item.get("id"))
+    if not wamid or not (sender.phone or sender.user_id):
+        _set_aside(found, "a message without an id" if not wamid else "a message without a sender", item)
+        return
+    content = read_content(item, beside)
+    found.messages.append(
+        Inbound(
+            id=wamid,
+            sender=sender,
+            kind=content.kind,
+            at=seconds(item.get("timestamp")),
+            text=content.text,
+            quoted=content.quoted,
+            group=identifier(item.get("group_id")),
+            button=content.button,
+            forwarded=content.forwarded,
+            attachment=content.attachment,
+            change=change,
+            details=content.details,
+        )
+    )
+    if change:
+        found.changes.append(change)
+    # A system message names the old and the new person in one breath: nothing there is a pair.
+    elif content.kind != "system" and who.phone and who.user_id and sender not in found.pairs[-64:]:
+        found.pairs.append(sender)
+
+
+def _system_change(item: dict[str, JSON], own: Identity) -> AliasChange | None:
+    """A number or user id that became another one. Documented by Meta for system messages (2026-08)."""
+    system = mapping(item.get("system"))
+    if item.get("type") != "system" or system.get("type") not in _CHANGE_TYPES:
+        return None
+    current = Identity(
+        phone=own_identity({"from": system.get("wa_id")}).phone,
+        user_id=user_id(system.get("user_id")),
+        parent_id=user_id(system.get("parent_user_id")),
+    )
+    former = user_id(system.get("previous_user_id"))
+    if not former and own.user_id != current.user_id and current.user_id:
+        former = own.user_id
+    previous = Identity(
+        phone=own.phone if own.phone != current.phone else "",
+        user_id=former,
+        parent_id=user_id(system.get("previous_parent_user_id")),
+    )
+    if not current.phone and previous.user_id:
+        # Only the user id is known to have changed: the number beside it says who it is.
+        previous = Identity(phone=own.phone, user_id=former)
+    return _change(previous, current)
+
+
+def _read_user_id_update(value: dict[str, JSON], found: Webhook) -> None:
+    changes = []
+    for item in [value, *objects(value.get("user_id_update"))]:
+        ids, parents = mapping(item.get("user_id")), mapping(item.get("parent_user_id"))
+        number = own_identity({"from": item.get("wa_id")}).phone
+        change = _change(
+            Identity(number, user_id(ids.get("previous")), user_id(parents.get("previous"))),
+            Identity(number, user_id(ids.get("current")), user_id(parents.get("current"))),
+        )
+        if change and change.previous != change.current:
+            changes.append(change)
+    if changes:
+        found.changes.extend(changes)
+    else:
+        _set_aside(found, "a user id update without ids", value)
+
+
+def _change(previous: Identity, current: Identity) -> AliasChange | None:
+    before, after = previous.sender(), current.sender()
+    return AliasChange(before, after) if any(previous.ids) and any(current.ids) else None
+
+
+def _read_statuses(value: dict[str, JSON], found: Webhook) -> None:
+    block = value.get("statuses")
+    if block is None:
+        return
+    if not isinstance(block, list):
+        _set_aside(found, "statuses that are no list", value)
+        return
+    for item in block:
+        status = _status(item)
+        if status is None:
+            _set_aside(found, "a status without an id or a state", item)
+        else:
+            found.statuses.append(status)
+
+
+def _status(item: JSON) -> Status | None:
+    if not isinstance(item, dict):
+        return None
+    wamid, state = identifier(item.get("id")), item.get("status")
+    if not wamid or not isinstance(state, str) or not state:
+        return None
+    return Status(
+        id=wamid,
+        status=text(state, _KIND_LIMIT).lower(),
+        at=seconds(item.get("timestamp")),
+        recipient=recipient(item),
+        outbox_id=identifier(item.get("biz_opaque_callback_data")),
+        errors=tuple(_errors(item.get("errors"))),
+    )
+
+
+def _errors(block: JSON) -> Iterator[GraphError]:
+    for error in list(objects(block))[:_ERRORS_LIMIT]:
+        code = text(error.get("code"), 12)
+        yield GraphError(
+            code=int(code) if code.isascii() and code.isdigit() else 0,
+            title=text(error.get("title") or error.get("message"), _ERROR_TEXT_LIMIT),
+            detail=text(
+                mapping(error.get("error_data")).get("details") or error.get("message"), _ERROR_TEXT_LIMIT
+            ),
+        )
+
+
+def _set_aside(found: Webhook, reason: str, part: JSON) -> None:
+    found.unreadable.append(Unreadable(reason, bounded(part)))

@@ -1,0 +1,105 @@
+"""Who sent a message: its own sender fields and the contact beside it, matched by value."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.channels.whatsapp.values import NAME_LIMIT, mapping, phone, text, user_id
+from app.messages import JSON, Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The ids and names that one object of a webhook gives of one person."""
+
+    phone: str = ""
+    user_id: str = ""
+    parent_id: str = ""
+    username: str = ""
+    name: str = ""
+
+    @property
+    def ids(self) -> tuple[str, str, str]:
+        return self.phone, self.user_id, self.parent_id
+
+    def contradicts(self, other: "Identity") -> bool:
+        return any(
+            mine and theirs and mine != theirs for mine, theirs in zip(self.ids, other.ids, strict=True)
+        )
+
+    def completed_by(self, other: "Identity") -> "Identity":
+        return Identity(
+            phone=self.phone or other.phone,
+            user_id=self.user_id or other.user_id,
+            parent_id=self.parent_id or other.parent_id,
+            username=self.username or other.username,
+            name=self.name or other.name,
+        )
+
+    def sender(self) -> Sender:
+        """As the rest of the house knows it. The parent id stands in only where nothing else is known."""
+        known = self.user_id or ("" if self.phone else self.parent_id)
+        return Sender(phone=self.phone, user_id=known, username=self.username, name=self.name)
+
+
+class Contacts:
+    """The `contacts` of one webhook value."""
+
+    def __init__(self, block: JSON, messages: Iterable[JSON]) -> None:
+        """`messages` are those beside it: a lone contact may only speak for a lone sender."""
+        items = [item for item in block if isinstance(item, dict)] if isinstance(block, list) else []
+        contacts = [_contact(item) for item in items]
+        senders = {own_identity(message).ids for message in messages if isinstance(message, dict)}
+        self._lone = contacts[0] if len(contacts) == 1 and len(senders) == 1 else None
+        self._by_id: dict[tuple[int, str], list[Identity]] = {}
+        for contact in contacts:
+            for place, value in enumerate(contact.ids):
+                if value:
+                    self._by_id.setdefault((place, value), []).append(contact)
+
+    def complete(self, own: Identity) -> Identity:
+        """What a message says of its sender, and what the contact of the same person adds."""
+        contact = self._matching(own) or self._lone
+        return own if contact is None or own.contradicts(contact) else own.completed_by(contact)
+
+    def _matching(self, own: Identity) -> Identity | None:
+        found = [
+            contact
+            for place, value in enumerate(own.ids)
+            for contact in self._by_id.get((place, value), [])[:8]
+            if not own.contradicts(contact)
+        ]
+        if not found:
+            return None
+        first = found[0]
+        return None if any(first.contradicts(other) for other in found[1:]) else first
+
+
+def own_identity(message: dict[str, JSON]) -> Identity:
+    """The sender fields of a message itself."""
+    return Identity(
+        phone=phone(message.get("from")),
+        user_id=user_id(message.get("from_user_id")),
+        parent_id=user_id(message.get("from_parent_user_id")),
+    )
+
+
+def recipient(status: dict[str, JSON]) -> Sender:
+    """Whom a status is about; in a group the participant."""
+    prefix = "recipient_participant" if status.get("recipient_type") == "group" else "recipient"
+    number = status.get("recipient_participant_id" if prefix != "recipient" else "recipient_id")
+    return Identity(
+        phone=phone(number),
+        user_id=user_id(status.get(f"{prefix}_user_id")),
+        parent_id=user_id(status.get(f"{prefix}_parent_user_id")),
+    ).sender()
+
+
+def _contact(item: dict[str, JSON]) -> Identity:
+    profile = mapping(item.get("profile"))
+    return Identity(
+        phone=phone(item.get("wa_id")),
+        user_id=user_id(item.get("user_id")),
+        parent_id=user_id(item.get("parent_user_id")),
+        username=text(profile.get("username"), NAME_LIMIT).strip(),
+        name=text(profile.get("name"), NAME_LIMIT).strip(),
+    )

@@ -1,0 +1,34 @@
+"""Proof that a webhook comes from Meta: the signature of a body and the handshake of an address."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+_PREFIX = b"sha256="
+
+
+def sign(body: bytes, secret: str) -> str:
+    """The value of `X-Hub-Signature-256` for a body."""
+    digest = hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest()
+    return _PREFIX.decode() + digest
+
+
+def verify_signature(body: bytes, header: str | None, secret: str) -> bool:
+    """Whether the header signs exactly these bytes. False without a secret; never raises."""
+    if not secret or not header:
+        return False
+    return hmac.compare_digest(_bytes(header), sign(body, secret).encode())
+
+
+def verify_handshake(params: Mapping[str, str], token: str) -> str | None:
+    """The challenge to echo when the query of `GET /webhook` has the right token, else None."""
+    given = params.get("hub.verify_token") or ""
+    if not token or params.get("hub.mode") != "subscribe":
+        return None
+    if not hmac.compare_digest(_bytes(given), _bytes(token)):
+        return None
+    return params.get("hub.challenge") or ""
+
+
+def _bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")

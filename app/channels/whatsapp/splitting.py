@@ -1,0 +1,233 @@
+"""WhatsApp text cut into messages that each read well alone."""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from unicodedata import category
+
+from app.channels.whatsapp.marks import MARKS
+
+FENCE = "```"
+_OPEN_FENCE, _CLOSE_FENCE = FENCE + "\n", "\n" + FENCE
+_RESERVE = 8
+"""Room for what closes a part: a fence, or up to four inline marks."""
+_SMALLEST = 32
+"""Below this many characters no mark can be reopened: a part would hold little else."""
+_CLUSTER = 64
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+
+
+def split_message(text: str, limit: int = 4096) -> list[str]:
+    """WhatsApp text in parts of at most `limit` characters, `[]` for blank text.
+
+    Cuts fall between paragraphs, else lines, sentences, words; only then anywhere, and even then not
+    within an emoji where that can be helped. A code fence or an inline mark that is open at a cut is
+    closed before and reopened after it. Nothing is lost but white space at the cuts. Length is counted
+    in characters (code points), as Meta counts. Raises ValueError for a limit below 1.
+    """
+    if limit < 1:
+        raise ValueError(f"a message holds at least one character; the limit was {limit}")
+    text = text.strip("\n").rstrip()
+    if not text:
+        return []
+    if len(text) <= limit:
+        return [text]
+    parts, start, prefix = [], 0, ""
+    splitter = _Splitter(text, limit)
+    while start < len(text):
+        if len(text) - start + len(prefix) <= limit:
+            parts.append(prefix + text[start:])
+            break
+        cut = splitter.cut(start, limit - len(prefix) - splitter.reserve)
+        body = text[start:cut].rstrip()
+        if body:
+            parts.append(prefix + body + splitter.closing(cut))
+        start, prefix = splitter.resume(cut), splitter.opening(cut)
+    return parts
+
+
+@dataclass(slots=True)
+class _Splitter:
+    """Where a text may be cut and what is open there."""
+
+    text: str
+    limit: int
+    reserve: int = 0
+    _fences: list[tuple[int, int]] = field(default_factory=list)
+    _line_end: int = -1
+    _spans: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.limit >= _SMALLEST:
+            self.reserve = _RESERVE
+            self._fences = _fences(self.text)
+
+    def cut(self, start: int, room: int) -> int:
+        """The best place to end a part that begins at `start` and holds at most `room` characters."""
+        end = start + max(room, 1)
+        fence = self._fence_at(end)
+        cut = 0
+        if fence:
+            cut = self._cut_at_fence(start, end, fence)
+        cut = cut or self._cut_between_lines(start, end) or self._cut_in_line(start, end)
+        cut = self._clear_of_marks(cut, start)
+        return cut if cut > start else end
+
+    def opening(self, cut: int) -> str:
+        """What a part that begins after this cut has to reopen."""
+        if self._fence_at(cut):
+            return _OPEN_FENCE
+        return "".join(mark for _, _, mark in self._open_at(cut))
+
+    def closing(self, cut: int) -> str:
+        if self._fence_at(cut):
+            return _CLOSE_FENCE
+        return "".join(mark for _, _, mark in reversed(self._open_at(cut)))
+
+    def resume(self, cut: int) -> int:
+        """Where the next part begins: empty lines are left behind, indentation is kept."""
+        blank = _BLANK_LINES.match(self.text, cut)
+        if blank:
+            return blank.end()
+        if (cut and self.text[cut - 1] == "\n") or self._fence_at(cut):
+            return cut
+        while cut < len(self.text) and self.text[cut].isspace():
+            cut += 1
+        return cut
+
+    def _fence_at(self, place: int) -> tuple[int, int] | None:
+        """The fence whose content this place would cut."""
+        found = bisect_right(self._fences, (place, -1)) - 1
+        if found < 0:
+            return None
+        start, end = self._fences[found]
+        return (start, end) if start < place < end else None
+
+    def _cut_at_fence(self, start: int, end: int, fence: tuple[int, int]) -> int:
+        """Before a fence that fits into the next part whole, else at a line of its code."""
+        begins, ends = fence
+        if begins > start and self.text[start:begins].strip() and ends - begins <= self.limit:
+            return begins
+        first, last = begins + len(FENCE), min(end, ends - len(FENCE))
+        line = self.text.rfind("\n", max(first + 1, start + 1), last)
+        if line > 0 and self.text[max(first, start) : line].strip():
+            return line
+        if begins > start and self.text[start:begins].strip():
+            return begins
+        return self._clear_of_cluster(last, max(first, start)) if last > max(first, start) else 0
+
+    def _cut_between_lines(self, start: int, end: int) -> int:
+        """After a paragraph or a line, where that leaves the part reasonably full."""
+        half = start + (end - start) // 2
+        quarter = start + (end - start) // 4
+        for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
+            found = self._last_outside_fences(separator, earliest, end + 1)
+            if found > start:
+                return found
+        return 0
+
+    def _last_outside_fences(self, separator: str, earliest: int, latest: int) -> int:
+        found = self.text.rfind(separator, earliest, latest)
+        while found >= 0 and (fence := self._fence_at(found)):
+            found = self.text.rfind(separator, earliest, fence[0] + 1)
+        return found
+
+    def _cut_in_line(self, start: int, end: int) -> int:
+        half = start + (end - start) // 2
+        sentence = 0
+        for found in _SENTENCE_END.finditer(self.text, half, end + 1):
+            sentence = found.end() - 1
+        if sentence:
+            return sentence
+        for place in range(end, start + (end - start) // 4, -1):
+            if place < len(self.text) and self.text[place].isspace():
+                return place
+        return self._clear_of_cluster(end, start)
+
+    def _clear_of_cluster(self, cut: int, start: int) -> int:
+        """Back to where no emoji and no accented letter is torn, if that is near."""
+        for place in range(cut, max(start, cut - _CLUSTER), -1):
+            if not _is_joined(self.text, place):
+                return place
+        return cut
+
+    def _clear_of_marks(self, cut: int, start: int) -> int:
+        """Not within the three backticks of a fence, nor so that a reopened mark would hold nothing."""
+        fence = self._fence_at(cut)
+        if fence:
+            begins, ends = fence
+            if cut <= begins + len(FENCE):
+                return begins
+            return min(cut, ends - len(FENCE) - 1) if cut > ends - len(FENCE) - 1 else cut
+        for begins, ends, mark in reversed(self._open_at(cut)):
+            if not self.text[begins + 1 : cut].strip(MARKS + " "):
+                cut = begins
+            elif not self.text[cut : ends - 1].strip(MARKS + " ") and mark:
+                cut = ends
+        return cut if cut > start else 0
+
+    def _open_at(self, cut: int) -> list[tuple[int, int, str]]:
+        """The inline spans of the cut's line that it would tear, outermost first."""
+        if not self.reserve or cut >= len(self.text) or self.text[cut] == "\n":
+            return []
+        if cut > self._line_end:
+            begins = self.text.rfind("\n", 0, cut) + 1
+            found = self.text.find("\n", cut)
+            self._line_end = found if found >= 0 else len(self.text)
+            self._spans = _inline_spans(self.text, begins, self._line_end)
+        return [span for span in self._spans if span[0] < cut < span[1]]
+
+
+def _fences(text: str) -> list[tuple[int, int]]:
+    """Where code stands between three backticks; a last one without a partner is none."""
+    places = [found.start() for found in re.finditer(FENCE, text)]
+    pairs = zip(places[::2], places[1::2], strict=False)
+    return [(begins, ends + len(FENCE)) for begins, ends in pairs]
+
+
+def _inline_spans(text: str, begins: int, ends: int) -> list[tuple[int, int, str]]:
+    """The formatted stretches of one line as (start, end, mark), in order of their starts."""
+    spans: list[tuple[int, int, str]] = []
+    opened: dict[str, int] = {}
+    skip_until = begins
+    for found in re.compile(r"[*_~`]").finditer(text, begins, ends):
+        place, mark = found.start(), found[0]
+        if place < skip_until:
+            continue
+        before = text[place - 1] if place > begins else " "
+        after = text[place + 1] if place + 1 < ends else " "
+        if mark == "`":
+            closing = text.find("`", place + 1, ends)
+            if closing > place + 1:
+                spans.append((place, closing + 1, mark))
+                skip_until = closing + 1
+            continue
+        if mark in opened and not before.isspace() and not after.isalnum() and opened[mark] < place - 1:
+            spans.append((opened[mark], place + 1, mark))
+            begun = opened[mark]
+            opened = {other: at for other, at in opened.items() if at < begun}
+        elif mark not in opened and not before.isalnum() and not after.isspace():
+            opened[mark] = place
+    return sorted(spans)
+
+
+def _is_joined(text: str, place: int) -> bool:
+    """Whether the characters before and after this place are one to the reader."""
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    if after == "\u200d" or before == "\u200d" or category(after).startswith("M"):
+        return True
+    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
+        return True
+    if not (_is_flag_letter(before) and _is_flag_letter(after)):
+        return before == "\r" and after == "\n"
+    letters = place
+    while letters > 0 and _is_flag_letter(text[letters - 1]):
+        letters -= 1
+    return (place - letters) % 2 == 1
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

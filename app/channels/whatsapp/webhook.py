@@ -1,0 +1,161 @@
+"""The webhook: nothing without a signature, 200 only after the commit."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+
+from app.channels.whatsapp.payloads import Webhook, read_webhook
+from app.channels.whatsapp.signature import verify_handshake, verify_signature
+from app.errors import StoreError
+from app.language import detect_language
+from app.messages import Inbound, Unreadable
+from app.phones import mask
+from app.store import alerts, inbox, outbox
+from app.store.database import Database
+from app.store.inbox import Arrival, Entrance, Taken
+from app.store.outbox import Applied
+
+log = structlog.get_logger(__name__)
+
+BODY_LIMIT = 3 * 1024 * 1024
+COMMIT_SECONDS = 3.0
+READ_SECONDS = 20.0
+LANGUAGE_CHARACTERS = 500
+
+
+class BodyTooLarge(Exception):
+    """More than Meta ever sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What one body came to."""
+
+    taken: Taken
+    applied: tuple[Applied, ...]
+
+
+class WhatsAppWebhook:
+    """`GET` and `POST /webhook`. An empty secret means that every POST is 401."""
+
+    def __init__(
+        self,
+        store: Database,
+        entrance: Callable[[], Entrance],
+        *,
+        app_secret: str,
+        verify_token: str,
+        command_of: Callable[[str], str | None],
+        on_received: Callable[[Received], None],
+        on_answer: Callable[[int], None],
+    ) -> None:
+        self._store = store
+        self._entrance = entrance
+        self._secret = app_secret
+        self._verify_token = verify_token
+        self._command_of = command_of
+        self._on_received = on_received
+        self._on_answer = on_answer
+
+    async def endpoint(self, request: Request) -> Response:
+        if request.method == "GET":
+            return self._handshake(request)
+        response = await self._post(request)
+        self._on_answer(response.status_code)
+        return response
+
+    def _handshake(self, request: Request) -> Response:
+        challenge = verify_handshake(request.query_params, self._verify_token)
+        if challenge is None:
+            return PlainTextResponse("the verify token does not match", 403)
+        return PlainTextResponse(challenge)
+
+    async def _post(self, request: Request) -> Response:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                body = await read_body(request, BODY_LIMIT)
+        except BodyTooLarge:
+            return PlainTextResponse("a body has at most 3 MB", 413)
+        except (TimeoutError, ClientDisconnect):
+            return PlainTextResponse("the body did not arrive", 408)
+        if not verify_signature(body, request.headers.get("x-hub-signature-256"), self._secret):
+            return PlainTextResponse("the signature does not match", 401)
+        return await self._take(self._read(body))
+
+    def _read(self, body: bytes) -> Webhook:
+        try:
+            return read_webhook(orjson.loads(body))
+        except orjson.JSONDecodeError as error:
+            kept = body[: 64 * 1024].decode("utf-8", "replace").replace("\x00", "�")
+            return Webhook(unreadable=[Unreadable(f"not JSON: {error}", kept)])
+
+    async def _take(self, webhook: Webhook) -> Response:
+        arrivals = [self._arrival(message) for message in webhook.messages]
+        entrance, now = self._entrance(), time.time()
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                await self._store.tx(
+                    lambda conn: receive(conn, entrance, webhook, arrivals, now),
+                    then=self._on_received,
+                )
+        except (TimeoutError, StoreError) as error:
+            log.error("webhook not committed", error=str(error) or "took over 3 s")
+            return PlainTextResponse("not stored, send it again", 503)
+        for field, _ in webhook.notices:
+            log.info("webhook notice", field=field[:100])
+        return PlainTextResponse("ok")
+
+    def _arrival(self, message: Inbound) -> Arrival:
+        command = self._command_of(message.text) if message.kind == "text" else None
+        language = detect_language(message.text[:LANGUAGE_CHARACTERS]) if message.kind == "text" else None
+        return Arrival(message, command or "message", language or "")
+
+
+def receive(
+    conn: Connection, entrance: Entrance, webhook: Webhook, arrivals: Sequence[Arrival], now: float
+) -> Received:
+    """Messages, changes, statuses and dead letters of one body, in one transaction."""
+    taken = inbox.take_in(conn, entrance, arrivals, webhook.changes, webhook.pairs, webhook.unreadable, now)
+    applied = [
+        result
+        for status in webhook.statuses
+        if (result := outbox.apply_status(conn, status, now)) is not None
+    ]
+    for result in applied:
+        if result.error:
+            text = f"WhatsApp could not deliver a message: {result.code} {result.error}"
+            alerts.raise_alert(conn, f"send:{result.code}", text, now)
+    return Received(taken, tuple(applied))
+
+
+def log_received(received: Received) -> None:
+    """What an operator should see of a body: who was turned away, what could not be delivered."""
+    for away in received.taken.turned_away:
+        log.warning("turned away", who=mask(away.value), reason=away.reason)
+    for owner in received.taken.new_owners:
+        log.warning("an owner took over with the one-time code", who=mask(owner))
+    for result in received.applied:
+        if result.error:
+            log.error("delivery failed", code=result.code, reason=result.error)
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, at most `limit` bytes. Raises BodyTooLarge."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise BodyTooLarge
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise BodyTooLarge
+        chunks.append(chunk)
+    return b"".join(chunks)

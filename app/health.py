@@ -1,0 +1,77 @@
+"""Whether messages are taken and answered, what is in the way, and the figures of the queues."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.errors import StoreError
+from app.messages import JSON
+from app.observe.metrics import Metrics
+from app.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`down`: messages cannot be taken; `degraded`: a part is away."""
+
+    status: Literal["ok", "degraded", "down"]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def http_status(self) -> int:
+        return 503 if self.status == "down" else 200
+
+    def body(self) -> dict[str, JSON]:
+        return {"status": self.status} | ({"reason": "; ".join(self.reasons)} if self.reasons else {})
+
+
+class Health:
+    """Looks at the store, the open alerts and the configuration."""
+
+    def __init__(
+        self,
+        store: Database,
+        metrics: Metrics,
+        *,
+        missing_credentials: Sequence[str],
+        model_failure: Callable[[], str],
+        running_turns: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._missing = missing_credentials
+        self._model_failure = model_failure
+        self._running_turns = running_turns
+
+    async def state(self) -> State:
+        """The state now; a failed commit counts until one succeeds."""
+        if self._store.last_failure:
+            return State("down", (f"the database takes no writes: {self._store.last_failure}",))
+        try:
+            rows = await self._store.all("SELECT text FROM alerts WHERE mended_at IS NULL AND code <> 'turn'")
+        except StoreError as error:
+            return State("down", (str(error),))
+        reasons = [row["text"] for row in rows]
+        if self._missing:
+            reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
+        failure = self._model_failure()
+        if failure and failure not in reasons:
+            reasons.append(failure)
+        return State("degraded" if reasons else "ok", tuple(reasons))
+
+    async def measure(self) -> None:
+        """Brings the gauges up to date."""
+        self._metrics.running_turns.set(self._running_turns())
+        row = await self._store.one(
+            "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
+        )
+        self._metrics.waiting_messages.set(row["waiting"] if row else 0)
+        states = {
+            row["state"]: row["rows"]
+            for row in await self._store.all(
+                "SELECT state, count(*) AS rows FROM outbox"
+                " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
+            )
+        }
+        for state in ("ready", "sending", "unknown", "held"):
+            self._metrics.outbox.labels(state).set(states.get(state, 0))

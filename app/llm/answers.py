@@ -1,0 +1,218 @@
+"""What the built-in model writes: tool results in words, questions, and what it is."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.language import say
+from app.llm.slots import Kind, Parameter
+from app.llm.smalltalk import Talk
+from app.messages import JSON
+from app.search.words import words
+
+_MOST_ITEMS = 20
+_LONGEST_VALUE = 400
+_LONGEST_ANSWER = 6_000
+_DEEPEST = 3
+_TITLES = ("title", "name", "summary", "text", "label", "subject", "message", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What one tool does, as an example in the person's language or, without one, as its description."""
+
+    example: str = ""
+    description: str = ""
+
+
+def results_text(results: Sequence[str], language: str) -> str:
+    """The answer that tool results (each JSON of the ToolResult form) come to."""
+    texts = [_result_text(result, language) for result in results]
+    return "\n\n".join(dict.fromkeys(text for text in texts if text))[:_LONGEST_ANSWER] or say(
+        language, "Done."
+    )
+
+
+def _result_text(result: str, language: str) -> str:
+    try:
+        value = json.loads(result)
+    except ValueError:
+        return result.strip()
+    if not isinstance(value, dict) or not isinstance(value.get("ok"), bool):
+        return _data_text(value, language)
+    return _data_text(value.get("data"), language) if value["ok"] else _failure_text(value, language)
+
+
+def _failure_text(value: dict[str, JSON], language: str) -> str:
+    error = value.get("error")
+    error = error if isinstance(error, dict) else {}
+    message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
+    hint = str(error.get("hint") or "").strip()
+    told = say(language, "That did not work: {message}", message=message)
+    return f"{told}\n{hint}" if hint and hint not in message else told
+
+
+def _data_text(data: JSON, language: str) -> str:
+    if isinstance(data, str):
+        return data.strip() or say(language, "Done.")
+    if data is None or data is True:
+        return say(language, "Done.")
+    if data is False:
+        return say(language, "No.")
+    if isinstance(data, int | float):
+        return str(data)
+    if isinstance(data, dict) and isinstance(data.get("summary"), str) and data["summary"].strip():
+        return str(data["summary"]).strip()
+    return "\n".join(_lines(data, language, 0)) or say(language, "There is nothing there.")
+
+
+def _lines(data: JSON, language: str, depth: int) -> Iterable[str]:
+    if depth >= _DEEPEST:
+        yield "  " * depth + "- " + _inline(data, language)
+    elif isinstance(data, dict):
+        yield from _field_lines(data, language, depth)
+    else:
+        yield from _item_lines(data, language, depth)
+
+
+def _field_lines(data: dict[str, JSON], language: str, depth: int) -> Iterable[str]:
+    indent = "  " * depth
+    for key, value in list(data.items())[:_MOST_ITEMS]:
+        label = " ".join(words(str(key))) or str(key)
+        if isinstance(value, dict | list) and value:
+            yield f"{indent}- **{label}**:"
+            yield from _lines(value, language, depth + 1)
+        elif value not in (None, "", [], {}):
+            yield f"{indent}- **{label}**: {_inline(value, language)}"
+
+
+def _item_lines(data: list[JSON], language: str, depth: int) -> Iterable[str]:
+    indent = "  " * depth
+    for item in data[:_MOST_ITEMS]:
+        yield f"{indent}- {_inline(item, language)}"
+    if len(data) > _MOST_ITEMS:
+        yield indent + say(language, "… and {count} more", count=len(data) - _MOST_ITEMS)
+
+
+def _inline(value: JSON, language: str) -> str:
+    if isinstance(value, dict):
+        return _object_line(value, language)
+    if isinstance(value, list):
+        return ", ".join(_inline(item, language) for item in value[:_MOST_ITEMS])
+    if isinstance(value, bool):
+        return say(language, "yes") if value else say(language, "no")
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _object_line(value: dict[str, JSON], language: str) -> str:
+    """One object of a list on one line: its title, then the rest in brackets."""
+    filled = {key: inner for key, inner in value.items() if inner not in (None, "", [], {})}
+    title = next((key for key in _TITLES if isinstance(filled.get(key), str)), None)
+    rest = [
+        f"{' '.join(words(key))}: {_inline(inner, language)}" for key, inner in filled.items() if key != title
+    ]
+    if title is None:
+        return ", ".join(rest)
+    head = _inline(filled[title], language)
+    return f"{head} ({', '.join(rest)})" if rest else head
+
+
+def questions(language: str) -> frozenset[str]:
+    """Every question that needs no more than the kind of what is missing."""
+    return frozenset(_kind_question(kind, language) for kind in Kind)
+
+
+def question(parameter: Parameter, language: str) -> str:
+    """Asks for one thing that a tool needs."""
+    asked = _kind_question(parameter.kind, language)
+    choices = parameter.schema.get("enum")
+    if parameter.kind is not Kind.ENUM or not isinstance(choices, list):
+        return asked
+    return f"{asked} {' · '.join(str(choice) for choice in choices[:_MOST_ITEMS])}"
+
+
+def _kind_question(kind: Kind, language: str) -> str:
+    match kind:
+        case Kind.PLACE:
+            return say(language, "Which place do you mean?")
+        case Kind.WHEN:
+            return say(language, "For which date or time?")
+        case Kind.EXPRESSION:
+            return say(language, "What should I calculate?")
+        case Kind.NUMBER:
+            return say(language, "Which number do you mean?")
+        case Kind.FILE:
+            return say(language, "Which file do you mean?")
+        case Kind.URL | Kind.EMAIL:
+            return say(language, "Which address do you mean?")
+        case Kind.ENUM:
+            return say(language, "Which of these do you mean?")
+        case Kind.FLAG:
+            return say(language, "Yes or no?")
+        case _:
+            return say(language, "What text do you mean?")
+
+
+def talk_text(talk: Talk, name: str, abilities: Sequence[Ability], language: str) -> str:
+    """A short answer to small talk."""
+    match talk:
+        case Talk.THANKS:
+            return say(language, "You're welcome!")
+        case Talk.GOODBYE:
+            return say(language, "See you!")
+        case Talk.NOD:
+            return "👍"
+        case Talk.GREETING:
+            hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
+            helping = say(language, "How can I help?")
+            return _joined(f"{hello} {helping}", _examples(abilities, language))
+        case Talk.ABOUT:
+            return about_text(abilities, language)
+
+
+def about_text(abilities: Sequence[Ability], language: str) -> str:
+    """What this is, what it can do now, and how to connect a real model."""
+    return _joined(
+        say(language, "I am the built-in offline model: no AI, only the tools installed here."),
+        _examples(abilities, language),
+        _connecting(language),
+    )
+
+
+def lost_text(abilities: Sequence[Ability], language: str) -> str:
+    """Nothing that can be done fits what was said."""
+    return _joined(
+        say(
+            language,
+            "I did not understand that: I am the built-in offline model, no AI, and know only my tools.",
+        ),
+        _examples(abilities, language),
+        _connecting(language),
+    )
+
+
+def wordless_text(language: str) -> str:
+    """The message had no words, such as an image alone."""
+    return _joined(
+        say(language, "I got your message, but the built-in offline model only understands written words."),
+        _connecting(language),
+    )
+
+
+def _connecting(language: str) -> str:
+    return say(
+        language,
+        "To connect a real model (Ollama, for example), set OPENAI_BASE_URL and LLM_MODEL and restart.",
+    )
+
+
+def _examples(abilities: Sequence[Ability], language: str) -> str:
+    if not abilities:
+        return ""
+    listed = [f"- “{one.example}”" if one.example else f"- {one.description}" for one in abilities]
+    return "\n".join([say(language, "You can write, for example:"), *listed])
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)

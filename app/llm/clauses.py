@@ -1,0 +1,58 @@
+"""Taking a message apart into the things it asks for."""
+
+import re
+from collections.abc import Iterator
+
+from app.search.words import fold, spaced
+
+_BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+")
+_SENTENCE_END = re.compile(
+    r"(?<=[?!;])\s+(?=\S)|(?<=[.…])\s+(?=[^\W\d_]|[¿¡])|(?<=[?!])(?=[¿¡])|(?<=\s)(?=[¿¡])"
+)
+_THEN = "también|tambien|además|ademas|después|despues|luego|também|tambem|além disso|depois|also|then"
+_JOINT = re.compile(rf"(?:\s*,\s*|\s+)(?:(?:y|e|and)(?: (?:{_THEN}))?|{_THEN})\s+|\s*,\s+", re.IGNORECASE)
+_MOST_JOINTS = 8
+_LIST_JOINT = re.compile(r"\s*,\s*|\s+(?:y|e|and|&)\s+", re.IGNORECASE)
+_LEADING_SMALL = re.compile(r"^(?:en|em|in|at|no|na|de|for|para)\s+", re.IGNORECASE)
+_PAIRED_NAMES = spaced(
+    "tobago herzegovina barbuda granadinas grenadines nevis nieves principe miquelon caicos futuna mayen"
+)
+_MOST_PLACES = 4
+
+
+def lines(said: str) -> list[str]:
+    """The lines of a message; the items of a list stay with the line before them."""
+    found: list[str] = []
+    for line in said.splitlines():
+        if not line.strip():
+            continue
+        if found and _BULLET.match(line):
+            found[-1] += "\n" + line.rstrip()
+        else:
+            found.append(line.strip())
+    return found
+
+
+def sentences(line: str) -> list[str]:
+    """The sentences of a line; a dot inside a number, a name or an address ends none."""
+    return [part.strip() for part in _SENTENCE_END.split(line) if part.strip()]
+
+
+def splits(clause: str) -> Iterator[tuple[str, str]]:
+    """The ways to take a clause apart in two where words such as "and" join it."""
+    for joint in list(_JOINT.finditer(clause))[:_MOST_JOINTS]:
+        left, right = clause[: joint.start()].strip(), clause[joint.end() :].strip()
+        if left and right:
+            yield left, right
+
+
+def places(value: str) -> list[str]:
+    """ "Tokio y en Lima" → two places; countries whose own name holds an "and" stay one."""
+    parts: list[str] = []
+    for part in _LIST_JOINT.split(value):
+        bare = _LEADING_SMALL.sub("", part.strip())
+        if parts and fold(bare).split(" ")[-1] in _PAIRED_NAMES:
+            return [value]
+        if bare:
+            parts.append(bare)
+    return parts if len(parts) <= _MOST_PLACES else [value]

@@ -1,0 +1,236 @@
+"""A real model behind any OpenAI-compatible chat-completions endpoint.
+
+`create()` of the openai package copies every message recursively (6–12 ms of a blocked loop a call);
+we post the bytes ourselves through the same client, so authentication, time limits and error classes
+stay the package's own.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
+from app.llm.reading import without_thoughts
+from app.messages import JSON
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_TOOLS_REFUSED = ("tool", "function")
+
+
+class ChatModel:
+    """Chat completions: `LLM_MODEL` answers, `CLASSIFIER_MODEL` classifies."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: AsyncOpenAI | None = None
+        self._opening = asyncio.Lock()
+        self.tools_refused = False
+        """The server answered 400 to `tools`: they are written into the prompt instead."""
+        self.failure = ""
+        """Why the last call failed, "" once one succeeded."""
+
+    async def warm(self) -> None:
+        """Imports and connects what the first call needs, off that call's way (half a second of CPU)."""
+        await self._open()
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        """One model call. Raises ModelError; retrying is the caller's."""
+        try:
+            answer = await self._complete(request)
+        except ModelError as error:
+            self.failure = str(error)
+            raise
+        self.failure = ""
+        return answer
+
+    async def _complete(self, request: ModelRequest) -> ModelAnswer:
+        if request.tools and not self.tools_refused:
+            try:
+                return await self._post(request, request.messages, request.tools)
+            except ModelError as error:
+                if error.status not in (400, 404, 422) or not _says_no_tools(str(error)):
+                    raise
+                self.tools_refused = True
+        if request.tools or self.tools_refused:
+            return await self._post(request, _tools_as_text(request), [])
+        return await self._post(request, request.messages, [])
+
+    async def _post(
+        self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]
+    ) -> ModelAnswer:
+        import openai
+
+        classify = request.purpose == "classify"
+        model = self._settings.classifier_model if classify else self._settings.llm_model
+        body: dict[str, JSON] = {"model": model, "messages": messages}
+        if tools:
+            body["tools"] = tools
+        if request.max_tokens:
+            own = not self._settings.openai_base_url  # OpenAI's newer models refuse the older name
+            body["max_completion_tokens" if own else "max_tokens"] = request.max_tokens
+        limit = self._settings.classifier_timeout if classify else self._settings.llm_timeout
+        client = await self._open()
+        try:
+            async with asyncio.timeout(limit):
+                raw = await client.post(
+                    "/chat/completions",
+                    content=orjson.dumps(body),
+                    cast_to=_response_class(),
+                    options={"headers": {"Content-Type": "application/json"}, "timeout": limit},
+                )
+        except (TimeoutError, openai.APITimeoutError) as error:
+            raise ModelError(f"{model} gave no answer within {limit:g} s") from error
+        except openai.APIConnectionError as error:
+            reason = str(error.__cause__ or error)
+            raise ModelError(f"{model} cannot be reached: {reason}", retryable=True) from error
+        except openai.APIStatusError as error:
+            raise _status_error(model, error) from error
+        except openai.OpenAIError as error:
+            raise ModelError(f"{model}: {error}") from error
+        return read_completion(raw.content, request, model)
+
+    async def _open(self) -> "AsyncOpenAI":
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make_client)
+        return self._client
+
+    def _make_client(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, DefaultAioHttpClient
+
+        return AsyncOpenAI(
+            api_key=self._settings.openai_api_key.get_secret_value() or "none",
+            base_url=self._settings.openai_base_url or None,
+            max_retries=0,
+            http_client=DefaultAioHttpClient(),
+        )
+
+
+def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnswer:
+    """The answer in a chat-completions body, however odd. Raises ModelError where it is none at all."""
+    if len(body) > MAX_ANSWER_BYTES:
+        raise ModelError(f"{model} answered with {len(body)} bytes")
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ModelError(f"{model} answered with something that is not JSON", retryable=True) from error
+    choices = data.get("choices") if isinstance(data, dict) else None
+    if not isinstance(choices, list):
+        detail = data.get("error") if isinstance(data, dict) else data
+        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}", retryable=True)
+    first = choices[0] if choices and isinstance(choices[0], dict) else {}
+    message = first.get("message")
+    if not isinstance(message, dict):
+        message = {}
+    text = without_thoughts(_text(message.get("content")))
+    return ModelAnswer(
+        text, _calls(message), _usage(data.get("usage"), request, body), str(data.get("model") or model)
+    )
+
+
+def _text(content: JSON) -> str:
+    """Content as text: also the list form `[{"type": "text", "text": …}]`."""
+    if isinstance(content, str):
+        return content.replace("\x00", "")
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        return "".join(part for part in parts if isinstance(part, str)).replace("\x00", "")
+    return ""
+
+
+def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
+    entries = message.get("tool_calls")
+    if not isinstance(entries, list):
+        legacy = message.get("function_call")
+        entries = [{"function": legacy}] if isinstance(legacy, dict) else []
+    calls = []
+    for entry in entries[:32]:
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            continue
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str | dict):
+            arguments = {} if arguments is None else orjson.dumps(arguments).decode()
+        name = entry.get("id")
+        calls.append(ToolCall(name if isinstance(name, str) else "", function["name"], arguments))
+    return tuple(calls)
+
+
+def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
+    """The server's count; where it gives none, four characters a token."""
+    if not isinstance(usage, dict) or not isinstance(usage.get("prompt_tokens"), int):
+        return Usage(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    completion = usage.get("completion_tokens")
+    return Usage(
+        max(usage["prompt_tokens"], 0),
+        max(completion, 0) if isinstance(completion, int) else 0,
+        cached if isinstance(cached, int) else 0,
+    )
+
+
+def _status_error(model: str, error: Any) -> ModelError:
+    status = int(error.status_code)
+    after = error.response.headers.get("retry-after", "")
+    retryable = status == 429 or status >= 500
+    text = f"{model} answered {status}: {str(error.message)[:300]}"
+    return ModelError(
+        text,
+        status=status,
+        retryable=retryable,
+        retry_after=float(after) if after.replace(".", "", 1).isdigit() else None,
+    )
+
+
+def _says_no_tools(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in _TOOLS_REFUSED)
+
+
+def _tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:
+    """The same conversation for a server that knows no `tools`: they, their calls and results as text."""
+    messages = [_plain(message) for message in request.messages]
+    if not request.tools:
+        return messages
+    lines = [
+        "You can call tools. To call one, answer with nothing but a JSON object "
+        '{"name": "…", "arguments": {…}} (or a list of such objects). Tools:'
+    ]
+    for tool in request.tools:
+        function = tool["function"]
+        parameters = orjson.dumps(function.get("parameters", {})).decode()
+        lines.append(f"- {function['name']}: {function.get('description', '')} Arguments: {parameters}")
+    first = messages[0]
+    catalogue = "\n".join(lines)
+    return [{**first, "content": f"{first['content']}\n\n{catalogue}"}, *messages[1:]]
+
+
+def _plain(message: dict[str, JSON]) -> dict[str, JSON]:
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"[tool result] {message['content']}"}
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    written = [
+        {"name": call["function"]["name"], "arguments": orjson.loads(call["function"]["arguments"])}
+        for call in calls
+    ]
+    return {"role": "assistant", "content": orjson.dumps(written).decode()}
+
+
+def _response_class() -> Any:
+    import httpx2
+
+    return httpx2.Response

@@ -1,0 +1,81 @@
+"""What a model is to the rest of the house: a request in, an answer out."""
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.people import Person
+
+
+class ModelError(RecadoError):
+    """The model gave no answer. `retryable` tells a passing fault from a lasting one."""
+
+    def __init__(
+        self, message: str, *, status: int = 0, retryable: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call a model asked for. `arguments` is what it wrote: a dict, or text that may not be JSON."""
+
+    id: str
+    name: str
+    arguments: dict[str, JSON] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, as the server counted them (estimated where it does not)."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One model call.
+
+    `messages` and `tools` have the chat-completions form. `said` is what the person wrote, bare, and
+    `person` who it was: the built-in model works from these; a real one reads only messages and tools.
+    `categories` is set for a classifier call: names and descriptions of what exists now.
+    """
+
+    purpose: Literal["classify", "answer"]
+    messages: list[dict[str, JSON]]
+    tools: list[dict[str, JSON]] = field(default_factory=list)
+    said: str = ""
+    person: Person | None = None
+    categories: tuple[tuple[str, str], ...] = ()
+    max_tokens: int = 0
+    """The longest answer that may be paid for; 0: the server's own limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model answered: text, tool calls, or (a fault to be survived) neither."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+
+
+class Model(Protocol):
+    """A model, real or built in."""
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        """Answers, or raises ModelError."""
+
+    async def close(self) -> None:
+        """Ends what it holds open."""

@@ -1,0 +1,393 @@
+"""Filling a tool's parameters from a person's words, by what the schema says of them."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from app.llm.arithmetic import is_arithmetic, is_calculation, with_signs
+from app.messages import JSON
+from app.people import Person
+from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words
+
+
+class Kind(StrEnum):
+    """What a parameter wants."""
+
+    ENUM = "enum"
+    NUMBER = "number"
+    FLAG = "flag"
+    LIST = "list"
+    EXPRESSION = "expression"
+    WHEN = "when"
+    PLACE = "place"
+    FILE = "file"
+    URL = "url"
+    EMAIL = "email"
+    TEXT = "text"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an offered tool."""
+
+    name: str
+    schema: Mapping[str, JSON]
+    required: bool
+
+    @property
+    def description(self) -> str:
+        return str(self.schema.get("description") or "")
+
+    @property
+    def kind(self) -> Kind:
+        return _kind(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool the model may call now."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def required(self) -> tuple[Parameter, ...]:
+        return tuple(parameter for parameter in self.parameters if parameter.required)
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((one for one in self.parameters if one.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Whose words are read: `now` gives this moment for relative dates."""
+
+    person: Person
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value and the folded words of the text it was made of."""
+
+    value: JSON
+    words: frozenset[str]
+
+
+def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
+    """An offer from its function form; None for anything else."""
+    function = tool.get("function") if isinstance(tool, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        return None
+    schema = function.get("parameters")
+    schema = schema if isinstance(schema, Mapping) else {}
+    properties = schema.get("properties")
+    required = schema.get("required")
+    wanted = set(required) if isinstance(required, list) else set()
+    parameters = tuple(
+        Parameter(name, inner if isinstance(inner, Mapping) else {}, name in wanted)
+        for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+    )
+    return Offer(function["name"], str(function.get("description") or ""), parameters)
+
+
+_BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
+    (Kind.EXPRESSION, spaced("expression formula calculation arithmetic expresion operation sum")),
+    (
+        Kind.TEXT,
+        spaced("text content body note message title query name subject keyword keywords words term terms"),
+    ),
+    (Kind.URL, spaced("url link uri address")),
+    (Kind.EMAIL, spaced("email mail")),
+    (Kind.FILE, spaced("path file filename folder directory")),
+    (
+        Kind.PLACE,
+        spaced("place city location country town region timezone zone lugar ciudad origin destination"),
+    ),
+    (
+        Kind.WHEN,
+        spaced("date time when datetime day due deadline start end until since fecha hora at moment"),
+    ),
+)
+_BY_DESCRIPTION: tuple[tuple[Kind, frozenset[str]], ...] = (
+    (Kind.EXPRESSION, spaced("arithmetic formula")),
+    (Kind.URL, spaced("url")),
+    (Kind.PLACE, spaced("city town country")),
+    (Kind.WHEN, spaced("date iso")),
+)
+
+
+def _kind(parameter: Parameter) -> Kind:
+    schema = parameter.schema
+    type_ = _type(schema)
+    if isinstance(schema.get("enum"), list):
+        return Kind.ENUM
+    if type_ in {"integer", "number"}:
+        return Kind.NUMBER
+    if type_ == "boolean":
+        return Kind.FLAG
+    if type_ == "array":
+        return Kind.LIST
+    if type_ == "object":
+        return Kind.OTHER
+    if schema.get("format") in {"date", "date-time", "time"}:
+        return Kind.WHEN
+    named = words(parameter.name)
+    for kind, marks in _BY_NAME:
+        if any(word in marks for word in named):
+            return kind
+    described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
+    return next((kind for kind, marks in _BY_DESCRIPTION if described & marks), Kind.TEXT)
+
+
+def _type(schema: Mapping[str, JSON]) -> str:
+    type_ = schema.get("type")
+    if isinstance(type_, list):
+        return "string" if "string" in type_ else next((str(one) for one in type_ if one != "null"), "string")
+    if isinstance(type_, str):
+        return type_
+    choices = [one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, Mapping)]
+    types = [_type(one) for one in choices if one.get("type") != "null"]
+    return "string" if "string" in types or not types else types[0]
+
+
+def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
+    """The words a slot took as the value the parameter wants; None where they cannot be that."""
+    text = raw.strip()
+    if not text:
+        return None
+    return _CONVERTERS[parameter.kind](text, parameter, reader)
+
+
+def _as_enum(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    said = [stem(word) for word in words(text)]
+    for choice in parameter.schema["enum"]:
+        wanted = [stem(word) for word in words(str(choice))]
+        if wanted and all(word in said for word in wanted):
+            return choice
+    return None
+
+
+def _as_number(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    match = re.search(r"-?\d+(?:[.,]\d+)*", text)
+    if match is None:
+        folded = words(text)
+        return next((_NUMERALS[word] for word in folded if word in _NUMERALS), None)
+    number = match.group()
+    if _type(parameter.schema) == "integer":
+        return int(re.sub(r"[.,](?=\d{3}\b)", "", number).replace(",", ".").split(".")[0])
+    return float(_decimal(number, reader.person))
+
+
+def _decimal(number: str, person: Person) -> str:
+    if "," in number and "." in number:
+        decimal = max(number.rfind(","), number.rfind("."))
+        return re.sub(r"[.,]", "", number[:decimal]) + "." + number[decimal + 1 :]
+    return number.replace(",", "." if person.language != "en" else "") if number.count(",") == 1 else number
+
+
+def _as_flag(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    said = set(words(text))
+    if said & _NO:
+        return False
+    return True if said & _YES else None
+
+
+def _as_list(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    parts = [part.strip() for part in re.split(r",|;|\n|\s(?:y|e|and|o|ou|or)\s", text)]
+    items = parameter.schema.get("items")
+    inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
+    values = [convert(part, inner, reader) for part in parts if part]
+    return [value for value in values if value is not None] or None
+
+
+def _as_expression(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    bare = text.rstrip("?!.;, ") if not re.search(r"\d!$", text) else text
+    if not is_arithmetic(bare):
+        return None
+    # A tool that says it reads words knows more of them than we do.
+    return bare if "words" in words(parameter.description) else with_signs(bare)
+
+
+def _as_when(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    bare = text.strip(" ?!.;,¿¡")
+    wanted = str(parameter.schema.get("format") or "")
+    described = re.split(r"[;(]|such as|like", parameter.description.lower(), maxsplit=1)[0]
+    if wanted not in {"date", "date-time", "time"} and "iso" not in words(described):
+        return bare
+    moment = read_moment(bare, reader)
+    if moment is None:
+        return None if wanted else bare
+    if wanted == "date":
+        return moment.date().isoformat()
+    return moment.isoformat(timespec="seconds")
+
+
+def _as_bare(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    return text.strip(" \t\n?!.;:,¿¡\"'“”«»") or None
+
+
+def _as_text(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    return text
+
+
+def _as_nothing(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    return None
+
+
+def _matching(pattern: str) -> Callable[[str, Parameter, Reader], JSON]:
+    def converter(text: str, parameter: Parameter, reader: Reader) -> JSON:
+        match = re.search(pattern, text)
+        return match.group().rstrip(".,;") if match else None
+
+    return converter
+
+
+_URL = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
+_EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+_FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*"
+_CONVERTERS: Mapping[Kind, Callable[[str, Parameter, Reader], JSON]] = {
+    Kind.ENUM: _as_enum,
+    Kind.NUMBER: _as_number,
+    Kind.FLAG: _as_flag,
+    Kind.LIST: _as_list,
+    Kind.EXPRESSION: _as_expression,
+    Kind.WHEN: _as_when,
+    Kind.PLACE: _as_bare,
+    Kind.FILE: _as_bare,
+    Kind.URL: _matching(_URL),
+    Kind.EMAIL: _matching(_EMAIL),
+    Kind.TEXT: _as_text,
+    Kind.OTHER: _as_nothing,
+}
+_YES = spaced("yes si sim true on activado ativado enabled")
+_NO = spaced("no nao false off desactivado desativado disabled without sin sem")
+_NUMERALS: Mapping[str, int] = {
+    word: number
+    for number, listed in enumerate(
+        (
+            "zero cero", "one uno una um uma", "two dos dois duas", "three tres", "four cuatro quatro",
+            "five cinco", "six seis", "seven siete sete", "eight ocho oito", "nine nueve nove",
+            "ten diez dez",
+        )
+    )
+    for word in listed.split()
+}  # fmt: skip
+
+
+def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
+    """A value for the parameter somewhere in `text`; None where nothing in it is surely meant for it."""
+    finder = _FINDERS.get(parameter.kind)
+    raw = finder(text, reader) if finder else None
+    if parameter.kind is Kind.ENUM:
+        value = _as_enum(text, parameter, reader)
+        return None if value is None else Found(value, _matching_words(text, str(value)))
+    if not raw:
+        return None
+    value = convert(raw, parameter, reader)
+    return None if value is None else Found(value, frozenset(words(raw)))
+
+
+def _matching_words(text: str, choice: str) -> frozenset[str]:
+    wanted = {stem(word) for word in words(choice)}
+    return frozenset(word for word in words(text) if stem(word) in wanted)
+
+
+def _first_match(pattern: str) -> Callable[[str, Reader], str | None]:
+    def finder(text: str, reader: Reader) -> str | None:
+        match = re.search(pattern, text)
+        return match.group() if match else None
+
+    return finder
+
+
+_ARITHMETIC_STARTS = ("raiz", "sqrt", "square root", "la raiz", "half", "la mitad", "mitad", "metade")
+
+
+def _find_expression(text: str, reader: Reader) -> str | None:
+    """The longest run of words that is a calculation."""
+    tokens = [match.span() for match in re.finditer(r"\S+", text)][:60]
+    for length in range(len(tokens), 0, -1):
+        for start in range(len(tokens) - length + 1):
+            run = text[tokens[start][0] : tokens[start + length - 1][1]]
+            starts = run[0] in "0123456789(-√½" or fold(run).startswith(_ARITHMETIC_STARTS)
+            if starts and is_calculation(run.rstrip("?!., ")):
+                return run
+    return None
+
+
+def _find_place(text: str, reader: Reader) -> str | None:
+    """What stands after in/en/em/at …, up to the next mark or word of time; else a capitalised name."""
+    match = re.search(r"\b(?:in|en|em|at|for|no|na|para|near|cerca de|perto de)\s+([^?!.,;\n]+)", text)
+    if match is None:
+        named = re.search(r"(?<!^)(?<![.?!¿¡]\s)\b[A-ZÁÉÍÓÚÂÊÔÃÕÑ][\w'-]+(?:\s+[A-ZÁÉÍÓÚ][\w'-]+)*", text)
+        return named.group() if named else None
+    kept = re.split(
+        r"\s+(?:right now|now|today|tomorrow|hoy|ahora|mañana|hoje|agora|amanhã|please|por favor)\b",
+        match.group(1),
+    )
+    return kept[0].strip() or None
+
+
+def _find_text(text: str, reader: Reader) -> str | None:
+    """What is quoted, or what follows a colon."""
+    quoted = re.search(r"[\"“«]([^\"”»]+)[\"”»]", text)
+    if quoted:
+        return quoted.group(1).strip()
+    _, colon, after = text.partition(":")
+    return after.strip() if colon and not re.match(r"//|\d", after) else None
+
+
+def _find_when(text: str, reader: Reader) -> str | None:
+    from dateparser.search import search_dates
+
+    found = search_dates(text[:500], languages=[reader.person.language], settings=_date_settings(reader))
+    dated = [part for part, _ in found or () if re.search(r"\d", part) or len(part) > 3]
+    return max(dated, key=len) if dated else None
+
+
+_FINDERS: Mapping[Kind, Callable[[str, Reader], str | None]] = {
+    Kind.NUMBER: _first_match(r"-?\d+(?:[.,]\d+)*"),
+    Kind.EXPRESSION: _find_expression,
+    Kind.WHEN: _find_when,
+    Kind.PLACE: _find_place,
+    Kind.FILE: _first_match(_FILE),
+    Kind.URL: _first_match(_URL),
+    Kind.EMAIL: _first_match(_EMAIL),
+    Kind.TEXT: _find_text,
+    Kind.LIST: _find_text,
+}
+
+
+def after_lead(text: str, lead: int) -> str:
+    """What is left of `text` once its first `lead` words and the small words after them are gone."""
+    found = spans(text)
+    while lead < len(found) and found[lead].text in ALL_STOP_WORDS:
+        lead += 1
+    return text[found[lead].start :].strip() if lead < len(found) else ""
+
+
+def read_moment(text: str, reader: Reader) -> datetime | None:
+    """The moment that words such as "mañana a las 9" name, in the person's zone."""
+    import dateparser
+
+    moment: datetime | None = dateparser.parse(
+        text[:200], languages=[reader.person.language], settings=_date_settings(reader)
+    )
+    return moment
+
+
+def _date_settings(reader: Reader) -> dict[str, JSON]:
+    zone = ZoneInfo(reader.person.timezone)
+    return {
+        "TIMEZONE": reader.person.timezone,
+        "RETURN_AS_TIMEZONE_AWARE": True,
+        "PREFER_DATES_FROM": "future",
+        "DATE_ORDER": "MDY" if reader.person.country == "US" else "DMY",
+        "RELATIVE_BASE": reader.now().astimezone(zone).replace(tzinfo=None),
+    }

@@ -1,0 +1,82 @@
+"""Messages that ask for nothing: greetings, thanks, a nod, and questions about the assistant itself."""
+
+from enum import StrEnum
+
+from app.search.words import spaced, words
+
+
+class Talk(StrEnum):
+    """What kind of small talk a message is."""
+
+    GREETING = "greeting"
+    THANKS = "thanks"
+    GOODBYE = "goodbye"
+    NOD = "nod"
+    ABOUT = "about"
+
+
+_GREETINGS = spaced(
+    "hola hello hi hey oi ola oie buenas buenos bom boa good saludos holi hallo salve opa alo eai ey"
+)
+_WITH_GREETINGS = spaced(
+    """
+    dias dia tardes tarde noches noite morning evening afternoon night day there como estas esta
+    estan va vas andas anda que tal tudo bem bien voce vai are you how doing it is going s up what
+    whats todo y e and o a el la muy meu amigo amiga friend bot asistente assistente assistant
+    recado onda hay te les
+    """
+)
+_THANKS = spaced(
+    "gracias thanks thank thx ty obrigado obrigada valeu brigado brigada agradecido agradecida agradezco"
+)
+_WITH_THANKS = spaced(
+    """
+    muchas mil muchisimas much many very you so a lot muito muita por todo tudo ayuda help for your
+    la el pela ajuda te se lo mesmo ok perfecto perfeito genial great de verdad eres sos un una
+    crack amigo friend bien it that was
+    """
+)
+_GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see")
+_WITH_GOODBYES = spaced("luego manana amanha logo mais pronto la you later tomorrow soon proxima a o night")
+_NODS = spaced(
+    """
+    ok okay vale dale perfecto perfeito perfect genial listo bueno bien bem great cool nice jaja
+    jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure fine entendido entendi
+    entiendo wow vaya excelente excellent
+    """
+)
+_WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks")
+_ABOUT = (
+    "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos", "que eres",
+    "como funcionas", "como te llamas", "ayuda", "ayudame", "necesito ayuda", "para que sirves",
+    "que mas puedes hacer",
+    "what can you do", "who are you", "what are you", "help", "help me", "i need help", "what do you do",
+    "how do you work", "what is your name", "what s your name", "are you a bot",
+    "are you an ai",
+    "eres un bot",
+    "o que voce faz", "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
+    "preciso de ajuda", "qual e o seu nome", "o que vc faz", "quem es tu", "como voce funciona",
+)  # fmt: skip
+_LONGEST = 10
+_GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
+
+
+def small_talk(said: str) -> Talk | None:
+    """The kind of small talk `said` wholly is; None for everything else, and for a message without words."""
+    found = words(said)
+    if not found or len(found) > _LONGEST:
+        return None
+    asked = " ".join(word for word in found if word not in _GREETED_WITH)
+    if asked in _ABOUT:
+        return Talk.ABOUT
+    for talk, heads, others in (
+        (Talk.THANKS, _THANKS, _WITH_THANKS | _GREETINGS),
+        (Talk.GREETING, _GREETINGS, _WITH_GREETINGS),
+        (Talk.GOODBYE, _GOODBYES, _WITH_GOODBYES),
+        (Talk.NOD, _NODS, _WITH_NODS),
+    ):
+        if any(word in heads for word in found) and all(word in heads | others for word in found):
+            return talk
+    if all(word in _WITH_GREETINGS for word in found) and len(found) > 1:
+        return Talk.GREETING
+    return None

@@ -1,0 +1,253 @@
+"""Example phrases with `{slots}`, aligned to what a person wrote despite accents, courtesies, clitics."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
+
+GOOD_ENOUGH = 0.62
+MOST_WORDS = 120
+"""Only so many words of a message are aligned; a slot at the end still takes all the rest."""
+
+COURTESIES = spaced(
+    """
+    hola oye che hey hi hello oi ola please pls plz porfa porfavor favor por can could would you me
+    puedes puede podes podrias podria pode poderia dime decime deci diga tell quiero quisiera
+    necesito quero preciso gostaria want need like know saber sabes sabe to i the a el la o um una
+    un uma ahora ahorita agora now right currently bueno buenas buenos dias tardes noches bom dia
+    boa tarde noite gracias thanks thank obrigado obrigada mismo mesmo ya ja just also tambien
+    tambem entonces so ok vale pues y e and
+    """
+)
+_STOP_WEIGHT = 0.35
+_SKIPPED = {"courtesy": 0.02, "stop": 0.1, "content": 0.8}
+_SLOT_WORD = 0.01
+_EMPTY_SLOT = 0.5
+_IMPOSSIBLE = -1e9
+
+_PART = re.compile(r"\{(\w+)\}|([^{}]+)")
+_CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
+_OPENING = " \t\n:;,–—"
+_CLOSING = " \t\n:;,.?!¿¡"
+_QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "”"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    text: str
+    content: bool
+
+    @property
+    def weight(self) -> float:
+        return 1.0 if self.content else _STOP_WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One example phrase of a tool, taken apart."""
+
+    tool: str
+    phrase: str
+    parts: tuple[_Literal | _Slot, ...]
+    needs_colon: bool = False
+
+    @property
+    def weight(self) -> float:
+        return sum(part.weight for part in self.parts if isinstance(part, _Literal))
+
+    @property
+    def contents(self) -> int:
+        return sum(part.content for part in self.parts if isinstance(part, _Literal))
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How well a template fits, and the text each slot took (as written, not yet typed)."""
+
+    template: Template
+    score: float
+    strength: float
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=65536)
+def read_template(tool: str, phrase: str) -> Template:
+    """Takes a phrase apart; two slots side by side are one."""
+    parts: list[_Literal | _Slot] = []
+    for name, text in _PART.findall(phrase):
+        if not name:
+            parts += [_Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
+        elif not parts or isinstance(parts[-1], _Literal):
+            parts.append(_Slot(name))
+    literals = [part for part in parts if isinstance(part, _Literal)]
+    # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
+    needs_colon = len(literals) == 1 and bool(re.search(r":\s*\{", phrase))
+    return Template(tool, phrase, tuple(parts), needs_colon)
+
+
+def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
+    """The templates that fit `text` well enough, the strongest first."""
+    said = unicodedata.normalize("NFC", text)
+    words = spans(said)[:MOST_WORDS]
+    stems = {form for word in words for form in _forms(word.text)}
+    found = [
+        alignment
+        for template in templates
+        if _may_fit(template, words, stems) and (alignment := _align(said, words, template)) is not None
+    ]
+    return sorted(found, key=lambda one: (-one.strength, one.template.tool, one.template.phrase))
+
+
+def _may_fit(template: Template, words: Sequence[Word], stems: set[str]) -> bool:
+    if not template.parts or len(words) == 0:
+        return False
+    wanted = [part.text for part in template.parts if isinstance(part, _Literal) and part.content]
+    hit = [stem(word) in stems or any(_near(word, said.text) for said in words) for word in wanted]
+    return all(hit) if len(wanted) < 3 else sum(hit) >= len(wanted) - 1
+
+
+def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | None:
+    if template.needs_colon and not re.search(r"\w\s*[:\n–—-]", said):
+        return None
+    if not template.weight:
+        return None
+    path = _Path(words, template)
+    strength = path.best(0, 0)
+    score = strength / template.weight
+    if score < (GOOD_ENOUGH if template.contents else 0.95):
+        return None
+    return Alignment(template, score, strength, _values(said, words, template, path))
+
+
+class _Path:
+    """The best way through a template and a message: which word is which literal, which words fill a slot."""
+
+    def __init__(self, words: Sequence[Word], template: Template) -> None:
+        self._words = words
+        self._parts = template.parts
+        self._may_lose_one = template.contents >= 3
+        self._only_small_words = template.contents == 0
+        self._known: dict[tuple[int, int], tuple[float, int]] = {}
+
+    def best(self, part: int, word: int) -> float:
+        return self._step(part, word)[0]
+
+    def filled(self) -> list[tuple[str, int, int]]:
+        """(slot, first word, word after the last) along the best way."""
+        part = word = 0
+        slots = []
+        while part < len(self._parts):
+            after = self._step(part, word)[1]
+            current = self._parts[part]
+            if after < 0:
+                word += 1
+                continue
+            if isinstance(current, _Slot):
+                slots.append((current.name, word, after))
+            part, word = part + 1, after
+        return slots
+
+    def _step(self, part: int, word: int) -> tuple[float, int]:
+        """(score, the word to go on with after this part; -1: skip this word first)."""
+        key = (part, word)
+        if key not in self._known:
+            self._known[key] = self._compute(part, word)
+        return self._known[key]
+
+    def _compute(self, part: int, word: int) -> tuple[float, int]:
+        if part == len(self._parts):
+            return -sum(self._skipping(at) for at in range(word, len(self._words))), word
+        current = self._parts[part]
+        options = (
+            self._slot_options(part, word)
+            if isinstance(current, _Slot)
+            else self._literal_options(current, part, word)
+        )
+        return max(options, default=(_IMPOSSIBLE, word), key=lambda option: option[0])
+
+    def _slot_options(self, part: int, word: int) -> list[tuple[float, int]]:
+        last = part == len(self._parts) - 1
+        ends = range(word + 1, len(self._words) + 1) if not last else [len(self._words)]
+        options = []
+        for end in ends:
+            if end <= word:
+                continue
+            empty = all(self._words[at].text in ALL_STOP_WORDS for at in range(word, end))
+            cost = _SLOT_WORD * (end - word) + (_EMPTY_SLOT if empty else 0.0)
+            options.append((self.best(part + 1, end) - cost, end))
+        return options
+
+    def _literal_options(self, literal: _Literal, part: int, word: int) -> list[tuple[float, int]]:
+        options = []
+        if not literal.content and not self._only_small_words:
+            options.append((self.best(part + 1, word), word))
+        elif literal.content and self._may_lose_one:
+            options.append((self.best(part + 1, word) - literal.weight / 2, word))
+        if word < len(self._words):
+            quality = _quality(self._words[word].text, literal.text)
+            if quality:
+                options.append((literal.weight * quality + self.best(part + 1, word + 1), word + 1))
+            options.append((self.best(part, word + 1) - self._skipping(word), -1))
+        return options
+
+    def _skipping(self, word: int) -> float:
+        text = self._words[word].text
+        kind = "courtesy" if text in COURTESIES else "stop" if text in ALL_STOP_WORDS else "content"
+        return _SKIPPED[kind]
+
+
+def _values(said: str, words: Sequence[Word], template: Template, path: _Path) -> dict[str, str]:
+    values = {}
+    for name, first, after in path.filled():
+        start = words[first - 1].end if first else 0
+        at_end = after >= len(words)
+        end = len(said) if at_end else words[after].start
+        values[name] = trimmed(said[start:end])
+    return values
+
+
+def trimmed(raw: str) -> str:
+    """A slot's text without the punctuation around it and without quotes that hold all of it."""
+    text = raw.strip().lstrip(_OPENING).rstrip()
+    if len(text) > 2 and text[0] in _QUOTES and text.rstrip(_CLOSING).endswith(_QUOTES[text[0]]):
+        return text.rstrip(_CLOSING)[1:-1].strip()
+    return text
+
+
+@lru_cache(maxsize=16384)
+def _quality(said: str, wanted: str) -> float:
+    if said == wanted:
+        return 1.0
+    if stem(wanted) in _forms(said):
+        return 0.95
+    return 0.85 if _near(said, wanted) else 0.0
+
+
+@lru_cache(maxsize=16384)
+def _forms(word: str) -> frozenset[str]:
+    """The stems a word may stand for: its own, and the verb's without pronouns (anótame → anota)."""
+    bare = _CLITIC.sub("", word)
+    return frozenset({stem(word), stem(bare)} if len(bare) >= 4 else {stem(word)})
+
+
+@lru_cache(maxsize=16384)
+def _near(one: str, other: str) -> bool:
+    """Whether two longer words differ by one letter: left out, added, changed, or swapped with the next."""
+    if min(len(one), len(other)) < 5 or abs(len(one) - len(other)) > 1 or one[0] != other[0]:
+        return False
+    at = next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    if len(one) == len(other):
+        swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+        return one[at + 1 :] == other[at + 1 :] or swapped
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return longer[at + 1 :] == shorter[at:]

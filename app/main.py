@@ -1,0 +1,368 @@
+"""The one place where the parts are made and tied together, and the order in which they start and stop."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from sqlite3 import Connection
+
+import structlog
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute
+
+from app import __version__
+from app.access import AdminToken, is_local
+from app.channels.sender import Sender
+from app.channels.terminal import TERMINAL_USER, TerminalChannel, typed
+from app.channels.whatsapp.channel import WhatsAppChannel
+from app.channels.whatsapp.client import GraphClient
+from app.channels.whatsapp.webhook import Received, WhatsAppWebhook, log_received
+from app.console.admin import Admin, admin_routes
+from app.console.pages import console_routes
+from app.health import Health
+from app.language import say
+from app.llm.model import Model
+from app.messages import Channel, Outgoing
+from app.observe.metrics import Metrics
+from app.people import Person, Realm
+from app.routing.abilities import Abilities
+from app.settings import Settings
+from app.simulator import Credentials, Simulator, load_credentials
+from app.simulator.people import PEOPLE
+from app.skills import SkillLoader
+from app.store import inbox, people
+from app.store.database import Database
+from app.store.inbox import Arrival, Entrance, Pace, Taken
+from app.store.outbox import Draft
+from app.store.people import Doors
+from app.sweep import Sweep
+from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
+from app.turns.carrier import LocalCarrier
+from app.turns.commands import read_command
+from app.turns.profile import Profiles, local_timezone
+from app.turns.turn import Limits, TurnRunner
+
+log = structlog.get_logger(__name__)
+
+LANES_SECONDS = 5.0
+SENDER_SECONDS = 1.5
+
+
+class Assistant:
+    """Everything but HTTP: the store, the model, the lanes, the sender.
+
+    `wakes=False` leaves every hint out, so that only the sweep finds work: nothing may depend on a hint.
+    `policy` is who may say yes to a sensitive tool; in a server nobody can be asked yet.
+    """
+
+    def __init__(
+        self, settings: Settings, *, wakes: bool = True, policy: ConfirmationPolicy | None = None
+    ) -> None:
+        self.settings = settings
+        self.store = Database(settings.database_path)
+        self.metrics = Metrics()
+        self.admin_token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
+        self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
+        self.credentials = _credentials(settings)
+        self.client = GraphClient(
+            settings.whatsapp_api_url, self.credentials.phone_number_id, self.credentials.access_token
+        )
+        self.terminal = TerminalChannel()
+        self.channels: dict[str, Channel] = {
+            self.realm: WhatsAppChannel(self.client),
+            "terminal": self.terminal,
+        }
+        registry = ToolRegistry()
+        self.abilities = Abilities(SkillLoader(settings.skills_dir), registry, os.environ)
+        self.model: Model = _model(settings, self.abilities)
+        engine = ExecutionEngine(
+            registry,
+            policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask),
+            settings.dry_run,
+            on_call=self.metrics.tool_called,
+        )
+        self.sender = Sender(self.store, self.channels, reconcile_seconds=settings.send_reconcile_seconds)
+        self.runner = TurnRunner(
+            self.store,
+            self.model,
+            self.abilities,
+            engine,
+            self.channels,
+            Profiles(self.store, self.doors, settings.timezone or local_timezone()),
+            Limits(
+                settings.max_tools_per_call,
+                settings.max_tool_rounds,
+                settings.daily_token_budget,
+                settings.classifier_timeout,
+            ),
+            on_reply=self.sender.wake if wakes else _no_hint,
+            offline=not settings.has_model,
+        )
+        self.carrier = LocalCarrier(
+            self.store,
+            self.runner,
+            quiet=settings.burst_quiet_seconds,
+            longest=settings.burst_max_seconds,
+            at_once=settings.concurrent_turns,
+        )
+        self.sweep = Sweep(
+            self.store,
+            settings.sweep_seconds,
+            wake_conversation=self.carrier.wake,
+            wake_person=self.sender.wake,
+        )
+        self.health = Health(
+            self.store,
+            self.metrics,
+            missing_credentials=settings.missing_credentials,
+            model_failure=lambda: getattr(self.model, "failure", ""),
+            running_turns=lambda: self.carrier.running,
+        )
+        self._wakes = wakes
+        self._hash_key = b""
+        self._warming: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Opens the database and takes up what was left; needs no network."""
+        await self.store.open()
+        self._hash_key = await self.store.tx(_hash_key)
+        self.abilities.refresh()
+        await self._offer_ownership()
+        await self.sender.recover()
+        self.sweep.start()
+        if self.settings.has_model:
+            self._warming = asyncio.create_task(self._warm(), name="warm model")
+
+    async def listening(self) -> None:
+        """The port listens: the time in which statuses of a crashed run can come in begins now."""
+        await self.sender.listening()
+
+    async def stop(self) -> None:
+        """Lanes, sender, model, then the writer; intake has stopped before."""
+        if self._warming is not None:
+            self._warming.cancel()
+        await self.sweep.stop()
+        await self.carrier.close(LANES_SECONDS)
+        await self.sender.close(SENDER_SECONDS)
+        await self.model.close()
+        await self.client.close()
+        await self.store.close()
+
+    def doors(self, realm: str) -> Doors | None:
+        """Who may come in from a realm."""
+        settings = self.settings
+        if realm == "terminal":
+            owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
+            return Doors("terminal", owners=owners, open=True)
+        if realm == "simulator":
+            first = PEOPLE[0]
+            return Doors("simulator", owners=frozenset(filter(None, (first.phone, first.user_id))), open=True)
+        return Doors(
+            "whatsapp",
+            allowed=settings.allowed_phone_numbers,
+            owners=settings.owner_phone_numbers,
+            code_key=self._hash_key,
+        )
+
+    def entrance(self, realm: Realm) -> Entrance:
+        """How messages of a realm come in."""
+        doors = self.doors(realm)
+        assert doors is not None
+        return Entrance(
+            channel=realm,
+            doors=doors,
+            pace=Pace(self.settings.rate_limit_max, self.settings.rate_limit_window),
+            key=self._hash_key,
+            too_fast=_too_fast,
+            owner_welcome=_owner_welcome,
+        )
+
+    async def type_in(self, text: str) -> None:
+        """Takes in a line from the terminal."""
+        arrival = Arrival(typed(text), read_command(text) or "message")
+        entrance, now = self.entrance("terminal"), time.time()
+        await self.store.tx(
+            lambda conn: inbox.take_in(conn, entrance, [arrival], [], [], [], now), then=self.hint
+        )
+
+    def received(self, received: Received) -> None:
+        """After a webhook's commit: figures, logs, hints."""
+        taken = received.taken
+        self.metrics.messages.labels("accepted").inc(taken.accepted)
+        self.metrics.messages.labels("duplicate").inc(taken.duplicates)
+        self.metrics.messages.labels("turned_away").inc(len(taken.turned_away))
+        log_received(received)
+        self.hint(taken)
+        if self._wakes:
+            for applied in received.applied:
+                self.sender.wake(applied.person_id)
+
+    def hint(self, taken: Taken) -> None:
+        """Wakes what the rows say already."""
+        if not self._wakes:
+            return
+        for conversation in taken.wake:
+            self.carrier.wake(conversation)
+        for person in taken.notices:
+            self.sender.wake(person)
+
+    async def _offer_ownership(self) -> None:
+        """With credentials and no owner: a code for whoever is to own this, for this console only."""
+        doors = self.doors("whatsapp")
+        assert doors is not None
+        if self.realm != "whatsapp":
+            return
+        now = time.time()
+        code = await self.store.tx(lambda conn: people.offer_ownership(conn, doors, now))
+        if code is not None:
+            print(  # noqa: T201
+                f"\nNobody owns this assistant yet. Within an hour, send it this code from your WhatsApp:\n"
+                f"\n    {code}\n",
+                flush=True,
+            )
+
+    async def _warm(self) -> None:
+        warm = getattr(self.model, "warm", None)
+        if warm is not None:
+            await warm()
+
+
+def create_app(settings: Settings, *, wakes: bool = True) -> FastAPI:
+    """The web application; `app.state.assistant` is what it serves."""
+    assistant = Assistant(settings, wakes=wakes)
+    simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await assistant.start()
+        if simulator is not None:
+            await simulator.start()
+        try:
+            yield
+        finally:
+            await close_streams()
+            await assistant.stop()
+
+    async def close_streams() -> None:
+        """Ends what holds a connection open."""
+        if simulator is not None:
+            await simulator.stop()
+
+    app = FastAPI(
+        title="Recado",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    app.state.assistant = assistant
+    app.state.close_streams = close_streams
+    webhook = WhatsAppWebhook(
+        assistant.store,
+        lambda: assistant.entrance(assistant.realm),
+        app_secret=assistant.credentials.app_secret,
+        verify_token=assistant.credentials.verify_token,
+        command_of=read_command,
+        on_received=assistant.received,
+        on_answer=lambda status: assistant.metrics.webhooks.labels(str(status)).inc(),
+    )
+    app.add_route("/webhook", webhook.endpoint, methods=["GET", "POST"], include_in_schema=False)
+    app.router.routes.extend(_plain_routes(app, assistant))
+    if simulator is not None:
+        app.router.routes.extend(simulator.routes())
+    return app
+
+
+def _plain_routes(app: FastAPI, assistant: Assistant) -> list[BaseRoute]:
+    async def health(request: Request) -> Response:
+        state = await assistant.health.state()
+        return JSONResponse(state.body(), state.http_status)
+
+    async def metrics(request: Request) -> Response:
+        if not (is_local(request) or assistant.admin_token.opens(request)):
+            return PlainTextResponse("from this machine, or with the administrator's token", 401)
+        await assistant.health.measure()
+        return PlainTextResponse(assistant.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    app.add_route("/health", health, include_in_schema=False)
+    app.add_route("/metrics", metrics, include_in_schema=False)
+    admin = Admin(
+        assistant.store,
+        assistant.realm,
+        assistant.admin_token,
+        type_in=assistant.type_in,
+        replies=assistant.terminal.replies,
+        health=assistant.health.state,
+    )
+    app.state.admin = admin
+    return [*admin_routes(admin), *console_routes(assistant.admin_token)]
+
+
+def _simulator(assistant: Assistant) -> Simulator:
+    settings = assistant.settings
+    published = settings.simulator == "on"
+    base = settings.whatsapp_api_url.split("/simulator/")[0]
+    return Simulator(
+        assistant.credentials,
+        f"{base}/webhook",
+        settings.data_dir / "simulator.jsonl",
+        lambda request: is_local(request, published=published),
+    )
+
+
+def _credentials(settings: Settings) -> Credentials:
+    """The simulator's own, random for each data folder; Meta's as soon as one of those is set."""
+    if settings.uses_simulator:
+        return load_credentials(settings.data_dir)
+    return Credentials(
+        access_token=settings.whatsapp_access_token.get_secret_value(),
+        phone_number_id=settings.whatsapp_phone_number_id,
+        app_secret="" if settings.missing_credentials else settings.whatsapp_app_secret.get_secret_value(),
+        verify_token=settings.whatsapp_verify_token.get_secret_value(),
+    )
+
+
+def _model(settings: Settings, abilities: Abilities) -> Model:
+    if settings.has_model:
+        from app.llm.client import ChatModel
+
+        return ChatModel(settings)
+    from app.llm.offline import OfflineModel
+
+    return OfflineModel(lambda: abilities.index, abilities.phrases)
+
+
+def _hash_key(conn: Connection) -> bytes:
+    """The key of this database's hashes, made once."""
+    conn.execute("INSERT INTO meta VALUES ('hash_key', ?) ON CONFLICT DO NOTHING", (os.urandom(32).hex(),))
+    row = conn.execute("SELECT value FROM meta WHERE key = 'hash_key'").fetchone()
+    return bytes.fromhex(row["value"])
+
+
+def _too_fast(person: Person) -> Draft:
+    text = say(
+        person.language,
+        "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
+    )
+    return Draft(text, (Outgoing(text),))
+
+
+def _owner_welcome(person: Person) -> Draft:
+    text = say(
+        person.language,
+        "This assistant is now yours. Write /help to see what it can do; "
+        "let others in with: recado people allow PHONE",
+    )
+    return Draft(text, (Outgoing(text),))
+
+
+async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
+    raise NoTTYError(f"{name} needs a yes, and asking for one in the chat is not available in this version")
+
+
+def _no_hint(person: str) -> None:
+    """Takes the place of a hint where none may be relied on."""

@@ -1,0 +1,164 @@
+"""What comes in and what goes out, as plain data, and the protocol every channel fulfils."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+JSON = Any
+"""Any JSON value; the one place where `Any` is allowed to travel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who a webhook says sent something. At least one of `phone` (digits) and `user_id` is set."""
+
+    phone: str = ""
+    user_id: str = ""
+    username: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message; its bytes stay at Meta until they are fetched by `media_id`."""
+
+    media_id: str
+    mime_type: str = ""
+    filename: str = ""
+    sha256: str = ""
+    voice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AliasChange:
+    """A number or business-scoped id that became another one, as a signed webhook says."""
+
+    previous: Sender
+    current: Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """One inbound message.
+
+    `id` is the wamid; `at` is Unix seconds as the sender's platform stamped them. `kind` is Meta's
+    type ("text", "image", "location", "reaction", "interactive", "system", "unsupported", …).
+    `text` is what the person wrote or pressed (a caption for media), "" where there is none.
+    `details` holds the rest of the kind's own block (a location, the contacts, an order, …).
+    """
+
+    id: str
+    sender: Sender
+    kind: str
+    at: float = 0.0
+    text: str = ""
+    quoted: str = ""
+    group: str = ""
+    button: str = ""
+    forwarded: bool = False
+    attachment: Attachment | None = None
+    change: AliasChange | None = None
+    details: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphError:
+    """An error as Meta writes it; `code` 0 where it gave none."""
+
+    code: int
+    title: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What became of a message we sent: sent, delivered, read, failed, played or deleted."""
+
+    id: str
+    status: str
+    at: float = 0.0
+    recipient: Sender = field(default_factory=Sender)
+    outbox_id: str = ""
+    errors: tuple[GraphError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A part of a body that could not be understood; it is kept as a dead letter."""
+
+    reason: str
+    part: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A reply button; titles have at most 20 characters, ids 256 (Meta's limits)."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message to send: text already rendered for its channel, perhaps with buttons."""
+
+    text: str
+    buttons: tuple[Button, ...] = ()
+    quoted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a message goes: a phone (as digits) or a business-scoped id, or a group."""
+
+    phone: str = ""
+    user_id: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The channel took the message and named it."""
+
+    message_id: str
+    phone: str = ""
+    """The form of the number that worked, where it was not the one we asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The channel said no, so nothing was sent.
+
+    `then` says what to do: "retry" (after `retry_after` seconds, or our own back-off),
+    "hold" (the operator must mend something), "template" (the 24-hour window is closed), "give_up".
+    """
+
+    then: Literal["retry", "hold", "template", "give_up"]
+    code: int = 0
+    detail: str = ""
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Bytes left and no answer came: it may have been sent."""
+
+    detail: str = ""
+
+
+SendResult = Accepted | Refused | Unknown
+
+
+class Channel(Protocol):
+    """Where messages come from and go to."""
+
+    name: str
+
+    def render(self, markdown: str) -> list[Outgoing]:
+        """The model's Markdown as messages of this channel, split at its limits."""
+
+    async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
+        """Hands one message over; never raises for what the other side does."""
+
+    async def typing(self, message_id: str) -> None:
+        """Marks the message read and shows that an answer is being written; errors are the channel's own."""

@@ -1,0 +1,44 @@
+"""Figures for Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+
+class Metrics:
+    """Every figure we keep, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.webhooks = Counter(
+            "recado_webhooks_total",
+            "Webhook bodies by the status answered",
+            ["status"],
+            registry=self.registry,
+        )
+        self.messages = Counter(
+            "recado_messages_total",
+            "Inbound messages by what became of them",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.tool_calls = Counter(
+            "recado_tool_calls_total",
+            "Tool calls by tool and result",
+            ["tool", "code"],
+            registry=self.registry,
+        )
+        self.tool_seconds = Histogram(
+            "recado_tool_seconds", "Seconds a tool call took", ["tool"], registry=self.registry
+        )
+        self.running_turns = Gauge("recado_running_turns", "Turns running now", registry=self.registry)
+        self.waiting_messages = Gauge(
+            "recado_waiting_messages", "Messages that no turn has claimed", registry=self.registry
+        )
+        self.outbox = Gauge("recado_outbox", "Outbox rows by state", ["state"], registry=self.registry)
+
+    def tool_called(self, tool: str, code: str, seconds: float) -> None:
+        self.tool_calls.labels(tool, code).inc()
+        self.tool_seconds.labels(tool).observe(seconds)
+
+    def text(self) -> bytes:
+        """The exposition format."""
+        return generate_latest(self.registry)

@@ -1,0 +1,98 @@
+"""Which tools a model call offers: found by words and categories, kept steady through a conversation."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from app.routing.intent import Intent
+from app.search.index import ToolIndex
+from app.search.words import says_something
+
+_BOOST = 1.25
+"""Soft: a tool of another category that fits much better still wins."""
+
+_NEEDED_DEPTH = 3
+_NEEDED_SHARE = 0.6
+_NEEDED_COVERAGE = 0.2
+
+
+def select_tools(
+    intent: Intent,
+    said: str,
+    index: ToolIndex,
+    tools: Mapping[str, str],
+    *,
+    sticky: Sequence[str] = (),
+    always: Sequence[str] = (),
+    limit: int = 8,
+) -> tuple[str, ...]:
+    """Names of at most `limit` tools of `tools` (name → category), in an order that changes little.
+
+    `sticky`: what the conversation was offered last; it keeps its places, and gives way only where this
+    message needs other tools. `always`: offered with every call. Few tools are all offered.
+    """
+    if len(tools) <= limit:
+        return tuple(sorted(tools))
+    rankings = _rankings(intent, said, index, tools)
+    fixed = [name for name in always if name in tools]
+    best = [_best_of(category, rankings, tools) for category in intent.categories]
+    chosen = [name for name in best if name is not None]
+    needed = _first([*fixed, *chosen, *_interleaved([_needed(ranking) for ranking in rankings])], limit)
+    kept = _kept([name for name in sticky if name in tools], needed, limit)
+    added = [name for name in needed if name not in kept]
+    if kept:
+        return tuple(kept + added)
+    filling = _interleaved([[name for name, _, _ in ranking] for ranking in rankings])
+    return tuple(_first([*added, *filling], limit))
+
+
+_Ranking = list[tuple[str, float, float]]
+"""(name, boosted score, coverage), best first."""
+
+
+def _rankings(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str]) -> list[_Ranking]:
+    texts = dict.fromkeys(text for text in (*intent.phrases, said) if says_something(text))
+    among = frozenset(tools)
+    chosen = frozenset(intent.categories)
+    return [_boosted(index, text, among, tools, chosen) for text in texts]
+
+
+def _boosted(
+    index: ToolIndex, text: str, among: frozenset[str], tools: Mapping[str, str], chosen: frozenset[str]
+) -> _Ranking:
+    hits = index.rank(text, among=among, limit=len(among))
+    found = [(hit.id, hit.score * (_BOOST if tools[hit.id] in chosen else 1.0), hit.coverage) for hit in hits]
+    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _best_of(category: str, rankings: Iterable[_Ranking], tools: Mapping[str, str]) -> str | None:
+    found = [(-score, name) for ranking in rankings for name, score, _ in ranking if tools[name] == category]
+    return (
+        min(found)[1] if found else min((name for name, of in tools.items() if of == category), default=None)
+    )
+
+
+def _needed(ranking: _Ranking) -> list[str]:
+    """The few at the head that are nearly as good as the first: what this message cannot do without."""
+    top = ranking[0][1] if ranking else 0.0
+    head = ranking[:_NEEDED_DEPTH]
+    return [name for name, score, cover in head if score >= _NEEDED_SHARE * top and cover >= _NEEDED_COVERAGE]
+
+
+def _kept(sticky: Sequence[str], needed: Sequence[str], limit: int) -> list[str]:
+    """The sticky tools that stay, in their order; the oldest that are not needed leave for those that are."""
+    surplus = len(sticky) + sum(name not in sticky for name in needed) - limit
+    kept = []
+    for name in sticky:
+        if surplus > 0 and name not in needed:
+            surplus -= 1
+        else:
+            kept.append(name)
+    return kept
+
+
+def _interleaved(lists: Sequence[Sequence[str]]) -> Iterator[str]:
+    for place in range(max(map(len, lists), default=0)):
+        yield from (names[place] for names in lists if place < len(names))
+
+
+def _first(names: Iterable[str], limit: int) -> list[str]:
+    return list(dict.fromkeys(names))[:limit]

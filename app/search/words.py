@@ -1,0 +1,176 @@
+"""Text as words: folding, splitting, stop words and stems, for any script and language."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Word(NamedTuple):
+    """A folded word and where it stands in the text it came from."""
+
+    text: str
+    start: int
+    end: int
+
+
+# Vowel signs of these scripts are marks, not letters, and would tear a word apart.
+_MARKS = "\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
+_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_PLACEHOLDER = re.compile(r"\{\w*\}")
+
+
+def spaced(text: str) -> frozenset[str]:
+    """The words of a list written as running text."""
+    return frozenset(text.split())
+
+
+STOP_WORDS: Mapping[str, frozenset[str]] = {
+    "en": spaced(
+        """
+        a about all also am an and any are as at be been being but by can cannot could d did do does
+        doing done for from had has have having he her here him his how i if in into is it its
+        itself just let ll m may me might my myself no nor not of off on or our ours out over please
+        s shall she should so some such t than that the their them then there these they this those
+        through to too us very was we were what when where which while who whom whose why will with
+        would you your yours yourself want need like tell give hi hello hey thanks thank ok okay
+        much many kindly help dont im ive id wanna gonna lets
+        """
+    ),
+    "es": spaced(
+        """
+        a al ante asi aun aunque bien cada como con cual cuales cuando cuanto cuanta cuantos cuantas
+        de del desde donde e el ella ellas ellos en entre era eres es esa esas ese eso esos esta
+        estas este esto estos estoy estan fue ha hasta hay he la las le les lo los mas me mi mis muy
+        nada ni no nos nosotros o os otra otro para pero por porque pues que quien quiero quisiera
+        queria se sea ser si sin sobre solo son soy su sus tal tambien tan te ti tiene tienes tengo
+        todo todos toda todas tu tus un una uno unos unas usted ustedes va vos y ya yo hola gracias
+        favor porfa porfavor puedes puede podes podrias podria necesito dime deci decime oye che
+        buenas buenos ahi aqui ahora
+        """
+    ),
+    "pt": spaced(
+        """
+        a ao aos as ate com como da das de dele dela deles delas do dos e ela elas ele eles em entre
+        era es essa essas esse esses esta estas este estes estou estao eu foi for ha isso isto ja la
+        lhe lhes mais mas me mesmo meu meus minha minhas muito na nas nao nem no nos nosso nossa
+        nossos num numa o os ou para pela pelas pelo pelos pra pro por porque pois qual quais quando
+        quanto quanta quantos quantas que quem quero queria se seja sem ser seu seus so sobre sua
+        suas sao sou tal tambem tao te tem tenho teu tua tudo todo todos toda todas um uma umas uns
+        vai voce voces oi ola obrigado obrigada favor pode poderia podes preciso diga aqui agora ai
+        ta ne
+        """
+    ),
+}
+ALL_STOP_WORDS = frozenset().union(*STOP_WORDS.values())
+
+_ENDINGS = spaced(
+    """
+    amientos amiento imientos imiento izacion izacao aciones acion acoes acao ation ations ators
+    ator adores ador adoras adora mente ments ment ically ness ings ing iendo ando endo indo ables
+    able ibles ible arlas arlos idades idade idad ities ity ados adas idos idas ado ada ido ida ates
+    ated ate ised ized izes izing ize izar aron ieron aram eram iram aremos amos emos imos asse aste
+    iste aria eria iria ares eres ires ions ion ies ied ers er ors or ed es ar ir al os as is ly s e
+    a o y i
+    """
+)
+_BY_LENGTH = {
+    size: frozenset(e for e in _ENDINGS if len(e) == size) for size in sorted({len(e) for e in _ENDINGS})
+}
+_LONGEST_ENDING = max(_BY_LENGTH)
+_SHORTEST_STEM = 3
+
+
+def fold(text: str) -> str:
+    """Lower case without accents, character for character, so that positions stay those of `text`."""
+    return text.lower() if text.isascii() else "".join(map(_fold_character, text))
+
+
+@lru_cache(maxsize=4096)
+def _fold_character(character: str) -> str:
+    base = unicodedata.normalize("NFKD", character)[0].lower()
+    return base if len(base) == 1 else character
+
+
+def spans(text: str) -> list[Word]:
+    """The folded words of `text` with their positions; nothing is left out."""
+    folded = fold(text)
+    return [Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(folded)]
+
+
+def words(text: str) -> list[str]:
+    """Folded words; camelCase and snake_case names come apart, unspaced scripts as pairs of characters."""
+    text = unicodedata.normalize("NFC", text)
+    parts = (part for match in _WORD.finditer(text) for part in _CAMEL.split(match.group()))
+    return [piece for part in parts for piece in _pieces(fold(part))]
+
+
+def _pieces(word: str) -> Iterable[str]:
+    if word.isascii() or not _UNSPACED.search(word):
+        return (word,)
+    return (word,) if len(word) < 2 else (word[i : i + 2] for i in range(len(word) - 1))
+
+
+def content(found: Iterable[str]) -> list[str]:
+    """The words that carry meaning; all of them where none does."""
+    listed = list(found)
+    return [word for word in listed if word not in ALL_STOP_WORDS] or listed
+
+
+def says_something(text: str) -> bool:
+    """Whether `text` holds a word that is neither a small word nor a courtesy."""
+    return any(word not in ALL_STOP_WORDS for word in words(text))
+
+
+def terms(text: str) -> list[str]:
+    """What an index stores and looks up: stems of the words that carry meaning."""
+    return [stem(word) for word in content(words(text))]
+
+
+def without_slots(phrase: str) -> str:
+    """An example phrase without its `{slots}`."""
+    return _PLACEHOLDER.sub(" ", phrase)
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A rough stem that Spanish, Portuguese and English share, so that relatives meet across languages."""
+    if len(word) <= _SHORTEST_STEM or not word.isascii() or not word.isalpha():
+        return word
+    shorter = _without_ending(word)
+    return _without_ending(shorter) if shorter != word else word
+
+
+def _without_ending(word: str) -> str:
+    for size in range(min(_LONGEST_ENDING, len(word) - _SHORTEST_STEM), 0, -1):
+        if word[-size:] in _BY_LENGTH.get(size, ()):
+            return _undoubled(word[:-size])
+    return word
+
+
+def _undoubled(word: str) -> str:
+    doubled = len(word) > _SHORTEST_STEM and word[-1] == word[-2] and word[-1] not in "aeiouls"
+    return word[:-1] if doubled else word
+
+
+def grams(found: Iterable[str]) -> Iterator[str]:
+    """Character 4-grams of padded words; they bridge typos and related languages."""
+    for word in found:
+        padded = f" {word} "
+        if len(padded) <= 4:
+            yield padded
+        else:
+            for start in range(len(padded) - 3):
+                yield padded[start : start + 4]
+
+
+def guess_language(text: str) -> str | None:
+    """ "es", "pt" or "en" by the small words of `text`; None where they do not tell."""
+    found = words(text)
+    counts = {language: sum(word in stop for word in found) for language, stop in STOP_WORDS.items()}
+    best = max(counts, key=lambda language: counts[language])
+    others = max(count for language, count in counts.items() if language != best)
+    return best if counts[best] > others else None

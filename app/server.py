@@ -1,0 +1,160 @@
+"""Running the web application: our own signals around uvicorn, and the file that commands find us by."""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import structlog
+import uvicorn
+from fastapi import FastAPI
+
+from app.access import write_private
+from app.errors import RecadoError
+from app.main import create_app
+from app.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+DRAIN_SECONDS = 3
+EXIT_SECONDS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that is running: how a command on this machine reaches it."""
+
+    pid: int
+    url: str
+    token: str
+
+
+def read_running(data_dir: Path) -> Running | None:
+    """The server that says it runs on this data folder, None where there is none (any more)."""
+    try:
+        data = orjson.loads((data_dir / "server.json").read_bytes())
+        running = Running(int(data["pid"]), str(data["url"]), str(data["token"]))
+        os.kill(running.pid, 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return running
+
+
+def serve(settings: Settings) -> int:
+    """Serves until SIGTERM or SIGINT; gives the exit status. Faults of the start are said in one line."""
+    try:
+        status = asyncio.run(_serve(settings))
+    except RecadoError as error:
+        print(f"recado: {error}", file=sys.stderr)  # noqa: T201
+        status = 1
+    except SystemExit as leaving:  # uvicorn's way to say that it could not listen
+        status = leaving.code if isinstance(leaving.code, int) else 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
+
+
+async def _serve(settings: Settings) -> int:
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        lifespan="off",  # entered here, so that its faults reach us and its end comes after the intake's
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=15,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    server = _Server(config, app.state.close_streams)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stop)
+    async with app.router.lifespan_context(app):
+        announcement = asyncio.create_task(_announce(server, app, settings), name="announce")
+        try:
+            await server.serve()
+        finally:
+            announcement.cancel()
+            (settings.data_dir / "server.json").unlink(missing_ok=True)
+    return 0 if server.started else 1
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, stopped by our own handlers and within a time of our own.
+
+    `uvicorn.run` ends with 143 after SIGTERM and waits for open event streams.
+    """
+
+    def __init__(self, config: uvicorn.Config, close_streams: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+        self._close_streams = close_streams
+        self._closing: asyncio.Future[None] | None = None
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves the signals to us."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.listening.set()
+
+    def stop(self) -> None:
+        if self.should_exit:
+            self.force_exit = True
+            return
+        self.should_exit = True
+        self._closing = asyncio.ensure_future(self._close_streams())  # uvicorn would wait for them
+        asyncio.get_running_loop().call_later(EXIT_SECONDS, _leave)
+
+
+def _leave() -> None:
+    """The drain budget is used up: whatever still runs stands in its rows."""
+    log.warning("stopping took too long, leaving", seconds=EXIT_SECONDS)
+    os._exit(0)
+
+
+async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
+    """Once the port listens: the file for commands, the line for people, statuses can come."""
+    await server.listening.wait()
+    port = _port(server) or settings.port
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    token = secrets.token_urlsafe(32)
+    app.state.admin.server_token = token
+    record = {"pid": os.getpid(), "url": url, "token": token}
+    write_private(settings.data_dir / "server.json", orjson.dumps(record).decode())
+    await app.state.assistant.listening()
+    print(_welcome(settings, url), flush=True)  # noqa: T201
+    for missing in settings.missing_credentials:
+        log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
+
+
+def _port(server: _Server) -> int | None:
+    for listener in server.servers:
+        for sock in listener.sockets:
+            if sock.family in (socket.AF_INET, socket.AF_INET6):
+                return int(sock.getsockname()[1])
+    return None
+
+
+def _welcome(settings: Settings, url: str) -> str:
+    lines = [f"Recado is running at {url}"]
+    if settings.uses_simulator and settings.simulator != "off":
+        lines.append(f"Open the phone simulator: {url}/simulator")
+    if not settings.has_model:
+        lines.append("Model: built in and offline (connect one with OPENAI_BASE_URL and LLM_MODEL)")
+    return "\n".join(lines)

@@ -1,0 +1,172 @@
+"""Every setting there is, read once from the environment and `.env`."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.phones import canonical
+
+GRAPH_API = "https://graph.facebook.com/v25.0"
+
+
+class Settings(BaseSettings):
+    """Settings by the names of their environment variables; every default works offline."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8", extra="ignore", env_ignore_empty=True, frozen=True
+    )
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    database_url: str = "sqlite:///data/recado.db"
+    data_dir_setting: Path | None = Field(None, alias="DATA_DIR")
+
+    whatsapp_access_token: SecretStr = SecretStr("")
+    whatsapp_phone_number_id: str = ""
+    whatsapp_verify_token: SecretStr = SecretStr("")
+    whatsapp_app_secret: SecretStr = SecretStr("")
+    whatsapp_api_url_setting: str = Field("", alias="WHATSAPP_API_URL")
+    allowed_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
+    owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
+
+    openai_base_url: str = ""
+    openai_api_key: SecretStr = SecretStr("")
+    llm_model: str = ""
+    classifier_model_setting: str = Field("", alias="CLASSIFIER_MODEL")
+    llm_timeout: float = Field(120, gt=0)
+    classifier_timeout: float = Field(20, gt=0)
+
+    skills_dir: Path = Path("skills")
+    max_tools_per_call: int = Field(8, ge=1, le=128)
+    max_tool_rounds: int = Field(5, ge=0, le=50)
+    mcp_config_path: Path = Path("data/mcp_servers.json")
+    mcp_registry_url: str = "https://registry.modelcontextprotocol.io"
+    smithery_api_key: SecretStr = SecretStr("")
+    agent_write_enabled: bool = False
+    confirmation_mode: Literal["yolo", "confirm-sensitive", "confirm-all"] = "confirm-sensitive"
+    dry_run: bool = False
+    workspace_dir_setting: Path | None = Field(None, alias="WORKSPACE_DIR")
+    allow_delete: bool = False
+
+    rate_limit_max: int = Field(20, ge=0)
+    rate_limit_window: float = Field(60, gt=0)
+    burst_quiet_seconds: float = Field(1.2, ge=0)
+    burst_max_seconds: float = Field(5, ge=0)
+    daily_token_budget: int = Field(0, ge=0)
+    send_reconcile_seconds: float = Field(15, ge=0)
+    sweep_seconds: float = Field(30, gt=0)
+    concurrent_turns: int = Field(100, ge=1)
+
+    timezone: str = ""
+    admin_token: SecretStr = SecretStr("")
+    sandbox: Literal["auto", "off"] = "auto"
+    simulator: Literal["auto", "on", "off"] = "auto"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_json: bool = False
+
+    @field_validator("allowed_phone_numbers", "owner_phone_numbers", mode="before")
+    @classmethod
+    def _phones(cls, value: object) -> object:
+        if isinstance(value, str):
+            return frozenset(filter(None, (canonical(part) for part in value.split(","))))
+        return value
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        from zoneinfo import ZoneInfo
+
+        if value:
+            try:
+                ZoneInfo(value)
+            except (KeyError, ValueError, OSError) as error:
+                raise ValueError(
+                    f"{value!r} is not a time zone; use a name such as America/Santiago"
+                ) from error
+        return value
+
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file. Raises ValueError for a URL of another kind."""
+        prefix = "sqlite:///"
+        if not self.database_url.startswith(prefix):
+            raise ValueError(
+                f"DATABASE_URL={self.database_url.split('@')[-1]!r}: only sqlite:///path works so far; "
+                "PostgreSQL comes later"
+            )
+        return Path(self.database_url.removeprefix(prefix))
+
+    @property
+    def data_dir(self) -> Path:
+        return self.data_dir_setting or self.database_path.parent
+
+    @property
+    def workspace_dir(self) -> Path:
+        return self.workspace_dir_setting or self.data_dir / "workspace"
+
+    @property
+    def whatsapp_credentials(self) -> dict[str, str]:
+        """The four credentials by variable name, "" where unset."""
+        return {
+            "WHATSAPP_ACCESS_TOKEN": self.whatsapp_access_token.get_secret_value(),
+            "WHATSAPP_PHONE_NUMBER_ID": self.whatsapp_phone_number_id,
+            "WHATSAPP_VERIFY_TOKEN": self.whatsapp_verify_token.get_secret_value(),
+            "WHATSAPP_APP_SECRET": self.whatsapp_app_secret.get_secret_value(),
+        }
+
+    @property
+    def missing_credentials(self) -> list[str]:
+        """Names of the credentials that are unset while others are set; empty when none or all are."""
+        unset = [name for name, value in self.whatsapp_credentials.items() if not value]
+        return [] if len(unset) == len(self.whatsapp_credentials) else unset
+
+    @property
+    def uses_simulator(self) -> bool:
+        """Whether no WhatsApp credential is set, so that the simulator's own are used."""
+        return not any(self.whatsapp_credentials.values())
+
+    @property
+    def whatsapp_api_url(self) -> str:
+        if self.whatsapp_api_url_setting:
+            return self.whatsapp_api_url_setting.rstrip("/")
+        if not self.uses_simulator:
+            return GRAPH_API
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
+        host = f"[{host}]" if ":" in host else host
+        return f"http://{host}:{self.port}/simulator/graph/v25.0"
+
+    @property
+    def classifier_model(self) -> str:
+        return self.classifier_model_setting or self.llm_model
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a real model is configured: a base URL or a key, and the model's name."""
+        return bool(self.llm_model and (self.openai_base_url or self.openai_api_key.get_secret_value()))
+
+
+SECRET_VARIABLES = (
+    "WHATSAPP_ACCESS_TOKEN",
+    "WHATSAPP_VERIFY_TOKEN",
+    "WHATSAPP_APP_SECRET",
+    "OPENAI_API_KEY",
+    "SMITHERY_API_KEY",
+    "ADMIN_TOKEN",
+)
+
+
+def take_settings() -> Settings:
+    """Reads the settings and removes every secret from the environment, so that no child inherits one."""
+    settings = Settings()
+    for name in list(os.environ):
+        if name.upper() in SECRET_VARIABLES:
+            del os.environ[name]
+    return settings

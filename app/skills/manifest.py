@@ -1,0 +1,239 @@
+"""SKILL.md as data: the frontmatter as YAML reads it, the body, and what a reader should be warned of."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from app.errors import RecadoError
+from app.messages import JSON
+
+MAX_NAME = 64
+MAX_DESCRIPTION = 1024
+MAX_COMPATIBILITY = 500
+MAX_FRONTMATTER = 64 * 1024
+CATALOGUE_DESCRIPTION = 300
+"""Characters of a description in the catalogue line; half of the real ones are shorter than 212."""
+
+GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
+
+_FENCE = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+_TOP_LEVEL = re.compile(r"^([A-Za-z_][\w.-]*):[ \t]+(\S.*?)[ \t]*$")
+_NOT_PLAIN = tuple("\"'[{|>&*!#%@`")
+_STANDARD_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+class ManifestError(RecadoError):
+    """A SKILL.md that cannot be read; the text says where and what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What a skill needs of the machine, as metadata of other assistants says it."""
+
+    bins: tuple[str, ...] = ()
+    any_bins: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.bins or self.any_bins or self.env or self.systems)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included."""
+
+    name: str
+    description: str = ""
+    license: str = ""
+    compatibility: str = ""
+    metadata: JSON = None
+    allowed_tools: tuple[str, ...] = ()
+    body: str = ""
+    warnings: tuple[str, ...] = ()
+    fields: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """The description as the catalogue shows it: one line, shortened at a word."""
+        return shortened(self.description, CATALOGUE_DESCRIPTION)
+
+    @property
+    def requirements(self) -> Requirements:
+        return _requirements(self.metadata)
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """A list that stands in `metadata` as a string ("write_file delete_file") or as a YAML list."""
+        value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
+        return _words(value)
+
+    def text(self, key: str) -> str:
+        """One string of `metadata`, "" where it is absent."""
+        value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
+        return "" if value is None or isinstance(value, dict | list) else str(value).strip()
+
+
+def read_manifest(content: bytes, folder: str) -> Manifest:
+    """Reads a SKILL.md found in a folder of that name.
+
+    Raises ManifestError where there is no frontmatter, it is no mapping, or it has no description.
+    """
+    frontmatter, body = split_frontmatter(_decode(content))
+    fields, warnings = parse_frontmatter(frontmatter)
+    description = _one_line(fields.get("description"))
+    if not description:
+        raise ManifestError(
+            "SKILL.md has no description; add `description: what it does and when to use it` "
+            "between the --- lines"
+        )
+    name = _one_line(fields.get("name"))
+    if not name:
+        name = folder
+        warnings.append(f"no name; the folder's name {folder!r} is used")
+    compatibility = _one_line(fields.get("compatibility"))
+    allowed = fields.get("allowed-tools", fields.get("allowed_tools"))
+    return Manifest(
+        name=name,
+        description=description,
+        license=_one_line(fields.get("license")),
+        compatibility=compatibility,
+        metadata=fields.get("metadata"),
+        allowed_tools=_words(allowed),
+        body=body.strip(),
+        warnings=(*warnings, *_deviations(name, folder, description, compatibility)),
+        fields=fields,
+    )
+
+
+def split_frontmatter(text: str) -> tuple[str, str]:
+    """The YAML between the two --- lines, and what follows. Raises ManifestError without such lines."""
+    found = _FENCE.match(text)
+    if found is None:
+        raise ManifestError(
+            "SKILL.md must start with a frontmatter: a line ---, then `name:` and `description:`, then ---"
+        )
+    return found.group(1), text[found.end() :]
+
+
+def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
+    """The mapping as PyYAML reads it, and warnings.
+
+    Invalid YAML in real skills is nearly always an unquoted `: ` in a value, so plain top-level values
+    are quoted and read once more. Raises ManifestError for what is still invalid.
+    """
+    if len(frontmatter) > MAX_FRONTMATTER:
+        raise ManifestError(f"the frontmatter has {len(frontmatter)} characters; {MAX_FRONTMATTER} at most")
+    warnings: list[str] = []
+    try:
+        value = _load(frontmatter)
+    except ManifestError as error:
+        value = _load(_quoted(frontmatter))
+        warnings.append(f"invalid YAML, read with its values quoted ({error})")
+    if not isinstance(value, dict):
+        raise ManifestError(f"the frontmatter must be `key: value` lines, not {type(value).__name__}")
+    return {str(key): item for key, item in value.items()}, warnings
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text on one line, cut at a word with … where it is longer than `limit` characters."""
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(" ,;:.") + "…"
+
+
+def _decode(content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"SKILL.md is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _load(text: str) -> JSON:
+    try:
+        return yaml.load(text, Loader=yaml.CSafeLoader)  # in C: a tenth of safe_load's time
+    except yaml.YAMLError as error:
+        raise ManifestError(f"invalid YAML: {' '.join(str(error).split())}") from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:  # such as a date of month 13
+        raise ManifestError(f"invalid YAML value: {error}") from error
+
+
+def _quoted(frontmatter: str) -> str:
+    """Every plain scalar of a top-level key, with its continuation lines, in double quotes."""
+    lines: list[str] = []
+    open_value: list[str] = []
+
+    def close() -> None:
+        if open_value:
+            value = " ".join(open_value[1:]).replace("\\", "\\\\").replace('"', '\\"')
+            lines.append(f'{open_value[0]}: "{value}"')
+            open_value.clear()
+
+    for line in frontmatter.split("\n"):
+        found = _TOP_LEVEL.match(line)
+        if found and not found.group(2).startswith(_NOT_PLAIN):
+            close()
+            open_value.extend((found.group(1), found.group(2)))
+        elif open_value and line.startswith((" ", "\t")) and line.strip():
+            open_value.append(line.strip())
+        else:
+            close()
+            lines.append(line)
+    close()
+    return "\n".join(lines)
+
+
+def _one_line(value: JSON) -> str:
+    if value is None or isinstance(value, dict):
+        return ""
+    if isinstance(value, list):
+        value = ", ".join(str(item) for item in value)
+    return " ".join(str(value).split())
+
+
+def _words(value: JSON) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(text for item in value if (text := str(item).strip()))
+    if value is None or isinstance(value, dict):
+        return ()
+    # `Bash(git add *) Read`: a space inside parentheses belongs to the word
+    return tuple(re.findall(r"[^\s,(]+(?:\([^)]*\))?", str(value)))
+
+
+def _deviations(name: str, folder: str, description: str, compatibility: str) -> list[str]:
+    found: list[str] = []
+    if name != folder:
+        found.append(f"the name {name!r} is not the folder's name {folder!r}")
+    if len(name) > MAX_NAME:
+        found.append(f"the name has {len(name)} characters; the standard allows {MAX_NAME}")
+    if not _STANDARD_NAME.fullmatch(name):
+        found.append(f"the name {name!r} should be lowercase letters, digits and single hyphens")
+    if len(description) > MAX_DESCRIPTION:
+        found.append(
+            f"the description has {len(description)} characters; the standard allows {MAX_DESCRIPTION}"
+        )
+    if len(compatibility) > MAX_COMPATIBILITY:
+        found.append(f"compatibility has {len(compatibility)} characters; {MAX_COMPATIBILITY} at most")
+    return found
+
+
+def _requirements(metadata: JSON) -> Requirements:
+    bins: list[str] = []
+    any_bins: list[str] = []
+    env: list[str] = []
+    systems: list[str] = []
+    for namespace in GATING_NAMESPACES:
+        block = metadata.get(namespace) if isinstance(metadata, dict) else None
+        if not isinstance(block, dict):
+            continue
+        systems.extend(_words(block.get("os")))
+        needs = block.get("requires")
+        if isinstance(needs, dict):
+            bins.extend(_words(needs.get("bins")))
+            any_bins.extend(_words(needs.get("anyBins")))
+            env.extend(_words(needs.get("env")))
+    return Requirements(*(tuple(dict.fromkeys(names)) for names in (bins, any_bins, env, systems)))

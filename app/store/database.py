@@ -1,0 +1,266 @@
+"""The database: one write path with group commit, read connections, migrations, the lock."""
+
+import asyncio
+import fcntl
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import aiosqlite
+
+from app.errors import StoreError, StoreLockedError
+
+T = TypeVar("T")
+
+MAX_BATCH = 256
+CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job(Generic[T]):
+    fn: Callable[[sqlite3.Connection], T]
+    then: Callable[[T], None] | None
+    future: "asyncio.Future[T]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    error: BaseException
+
+
+class _BatchLost(Exception):
+    """SQLite gave up the whole transaction (a full disk, an I/O error): nothing of the batch stands."""
+
+
+class Database:
+    """One SQLite file.
+
+    Every write goes through `tx`; reads through `all` and `one`, which inform but never decide.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._lock_file: int | None = None
+        self._reader: aiosqlite.Connection | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.last_failure: str = ""
+        """Why the last commit failed, "" once one succeeded again."""
+
+    async def open(self) -> None:
+        """Locks the file, brings its tables up to date and starts the writer.
+
+        Raises StoreLockedError where another server holds it, StoreError for a newer schema.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _lock(self.path)
+        try:
+            with closing(_connect(self.path)) as connection:
+                migrate(connection)
+            self._loop = asyncio.get_running_loop()
+            self._reader = await aiosqlite.connect(
+                f"file:{self.path}?mode=ro", uri=True, isolation_level=None
+            )
+            self._reader.row_factory = sqlite3.Row
+            await self._reader.execute("PRAGMA query_only=ON")
+        except BaseException:
+            await self.close()
+            raise
+        self._writer = threading.Thread(target=self._write, name="store-writer", daemon=True)
+        self._writer.start()
+
+    async def close(self) -> None:
+        """Commits what is queued, then closes; waits at most `CLOSE_SECONDS`."""
+        if self._writer is not None:
+            self._jobs.put(None)
+            await asyncio.to_thread(self._writer.join, CLOSE_SECONDS)
+            self._writer = None
+        if self._reader is not None:
+            await self._reader.close()
+            self._reader = None
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+
+    async def tx(
+        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
+    ) -> T:
+        """Runs `fn(connection)` in the writer thread as part of the next commit and gives its result.
+
+        `fn` runs whole, touches only the connection it is given, and is undone alone if it raises.
+        `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
+        Raises what `fn` raised, or StoreError where the commit failed.
+        """
+        if self._writer is None:
+            raise StoreError("the database is closed")
+        assert self._loop is not None
+        future: asyncio.Future[T] = self._loop.create_future()
+        future.add_done_callback(_retrieve)
+        self._jobs.put(_Job(fn, then, future))
+        return await asyncio.shield(future)
+
+    async def all(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
+        """Every row of a query, on a read connection."""
+        if self._reader is None:
+            raise StoreError("the database is closed")
+        return list(await self._reader.execute_fetchall(sql, parameters))
+
+    async def one(self, sql: str, *parameters: object) -> sqlite3.Row | None:
+        """The first row of a query, or None."""
+        rows = await self.all(sql, *parameters)
+        return rows[0] if rows else None
+
+    def _write(self) -> None:
+        connection = _connect(self.path)
+        running = True
+        while running:
+            batch, running = self._next_batch()
+            if not batch:
+                continue
+            outcomes: list[Any]
+            try:
+                outcomes = _commit(connection, batch)
+                self.last_failure = ""
+            except Exception as error:
+                self.last_failure = str(error)
+                outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(batch)
+                connection = self._reopen(connection)
+            assert self._loop is not None
+            try:
+                self._loop.call_soon_threadsafe(_settle, batch, outcomes)
+            except RuntimeError:  # the loop closed first: nobody is left to tell
+                running = False
+        connection.close()
+
+    def _next_batch(self) -> tuple[list[_Job[Any]], bool]:
+        """What queued while the last commit ran, without a timer (facts: a 2 ms window gains nothing)."""
+        batch: list[_Job[Any]] = []
+        job = self._jobs.get()
+        while job is not None:
+            batch.append(job)
+            if len(batch) == MAX_BATCH:
+                return batch, True
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return batch, True
+        return batch, False
+
+    def _reopen(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        connection.close()
+        while True:
+            try:
+                return _connect(self.path)
+            except sqlite3.Error as error:  # a disk still full: the next batch waits for it
+                self.last_failure = str(error)
+                time.sleep(0.2)
+
+
+def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
+    """One transaction for the batch; a function that raises is undone alone."""
+    connection.execute("BEGIN IMMEDIATE")
+    outcomes: list[Any] = []
+    for job in batch:
+        connection.execute("SAVEPOINT one")
+        try:
+            outcomes.append(job.fn(connection))
+        except Exception as error:
+            if not connection.in_transaction:
+                raise _BatchLost(str(error)) from error
+            connection.execute("ROLLBACK TO one")
+            outcomes.append(_Failed(error))
+        connection.execute("RELEASE one")
+    connection.execute("COMMIT")
+    return outcomes
+
+
+def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
+    for job, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, _Failed):
+            if not job.future.done():
+                job.future.set_exception(outcome.error)
+            continue
+        if not job.future.done():
+            job.future.set_result(outcome)
+        if job.then is not None:
+            job.then(outcome)
+
+
+def _retrieve(future: "asyncio.Future[Any]") -> None:
+    """Marks an error as seen: a caller that gave up leaves nobody else to do so."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA busy_timeout=5000")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+def _lock(database: Path) -> int:
+    """Takes the lock beside the file: SQLite's own locks would be dropped by closing any handle on it."""
+    path = database.with_name(database.name + ".lock")
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
+        os.close(handle)
+        raise StoreLockedError(
+            f"{database} is in use by another Recado server (process {holder}); "
+            "stop it first, or give this one a DATABASE_URL of its own"
+        ) from error
+    os.ftruncate(handle, 0)
+    os.write(handle, str(os.getpid()).encode())
+    return handle
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Applies the numbered files that the database has not seen yet, each in one transaction."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_version"
+        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at REAL NOT NULL)"
+    )
+    current = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0]
+    steps = migrations()
+    if current > len(steps):
+        raise StoreError(
+            f"the database has schema {current}, this version of Recado knows {len(steps)}: "
+            "start the newer version that wrote it"
+        )
+    for version, (name, sql) in enumerate(steps, 1):
+        if version <= current:
+            continue
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{sql}\n"
+                f"INSERT INTO schema_version VALUES ({version}, '{name}', unixepoch());\nCOMMIT;"
+            )
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.rollback()
+            raise StoreError(f"migration {name} failed, nothing of it was kept: {error}") from error
+
+
+def migrations() -> list[tuple[str, str]]:
+    """Name and SQL of every migration, in order; file names start with their number."""
+    folder = resources.files("app.store") / "migrations"
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    for number, file in enumerate(files, 1):
+        if int(file.name.split("_")[0]) != number:
+            raise StoreError(f"migration {file.name} should have number {number:04d}")
+    return [(file.name.removesuffix(".sql"), file.read_text("utf-8")) for file in files]

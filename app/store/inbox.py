@@ -1,0 +1,209 @@
+"""Taking messages in: dedupe, who it is, the message's text, and its place in the queue."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from sqlite3 import Connection
+
+import orjson
+
+from app.messages import AliasChange, Inbound, Sender, Unreadable
+from app.people import Conversation, Person
+from app.store import dead_letters, people
+from app.store.outbox import Draft, put_notice
+from app.store.people import Admitted, Doors, TurnedAway
+
+SEEN_DAYS = 30
+SILENT_KINDS = frozenset({"system", "reaction", "revoke"})
+"""Kinds that are recorded and answered by nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """At most `limit` messages of a person in `window` seconds; what is over waits. 0 means no limit."""
+
+    limit: int
+    window: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message, with what had to be made outside the transaction."""
+
+    message: Inbound
+    kind: str
+    """'message' or a command's name."""
+    language: str = ""
+    """The language the message is written in, "" where it cannot be told."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a body came to."""
+
+    accepted: int = 0
+    duplicates: int = 0
+    wake: set[str] = field(default_factory=set)
+    stop: set[str] = field(default_factory=set)
+    notices: set[str] = field(default_factory=set)
+    """People whose outbox got a notice."""
+    turned_away: list[TurnedAway] = field(default_factory=list)
+    new_owners: list[str] = field(default_factory=list)
+    frozen: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """How a channel's messages come in."""
+
+    channel: str
+    doors: Doors
+    pace: Pace
+    key: bytes
+    """Key of the hash under which message ids are remembered."""
+    too_fast: Callable[[Person], Draft]
+    owner_welcome: Callable[[Person], Draft]
+
+
+def take_in(
+    conn: Connection,
+    entrance: Entrance,
+    arrivals: Sequence[Arrival],
+    changes: Sequence[AliasChange],
+    pairs: Sequence[Sender],
+    unreadable: Sequence[Unreadable],
+    now: float,
+) -> Taken:
+    """Everything of one body, in one transaction."""
+    taken = Taken()
+    for arrival in arrivals:
+        _take_one(conn, entrance, arrival, taken, now)
+    for change in changes:
+        people.apply_change(conn, entrance.doors.realm, change, entrance.doors, now)
+    for pair in pairs:
+        people.pair(conn, entrance.doors, pair, now)
+    for part in unreadable:
+        dead_letters.put(conn, entrance.channel, part.reason, part.part, now)
+    return taken
+
+
+def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Taken, now: float) -> None:
+    message = arrival.message
+    if not _is_new(conn, entrance, message.id, now):
+        taken.duplicates += 1
+        return
+    who = people.admit(conn, entrance.doors, message.sender, message.text, arrival.language, now)
+    if isinstance(who, TurnedAway):
+        taken.turned_away.append(who)
+        return
+    taken.accepted += 1
+    person = who.person
+    conversation = people.conversation(conn, person.id, entrance.channel, message.group, now)
+    conn.execute("UPDATE conversations SET last_inbound_at = ? WHERE id = ?", (now, conversation.id))
+    row = _keep(conn, conversation, message, now)
+    if who.became_owner:
+        taken.new_owners.append(message.sender.phone or message.sender.user_id)
+        put_notice(conn, conversation, f"owner:{person.id}", entrance.owner_welcome(person), now)
+        taken.notices.add(person.id)
+        return
+    if message.kind in SILENT_KINDS:
+        return
+    _queue(conn, entrance, who, conversation, arrival, row, taken, now)
+
+
+def _queue(
+    conn: Connection,
+    entrance: Entrance,
+    who: Admitted,
+    conversation: Conversation,
+    arrival: Arrival,
+    message_row: int,
+    taken: Taken,
+    now: float,
+) -> None:
+    due = _due_at(conn, entrance.pace, who.person.id, now)
+    if due > now and not _already_waiting(conn, who.person.id, now):
+        source = f"rate:{who.person.id}:{message_row}"
+        put_notice(conn, conversation, source, entrance.too_fast(who.person), now)
+        taken.notices.add(who.person.id)
+    if arrival.kind == "stop":  # stopping is never made to wait
+        due = now
+        taken.stop.add(conversation.id)
+    conn.execute(
+        "INSERT INTO inbox (message_id, person_id, conversation_id, kind, received_at, due_at)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (message_row, who.person.id, conversation.id, arrival.kind, now, due),
+    )
+    taken.wake.add(conversation.id)
+
+
+def _is_new(conn: Connection, entrance: Entrance, message_id: str, now: float) -> bool:
+    key = blake2b(message_id.encode("utf-8", "replace"), key=entrance.key, digest_size=16).digest()
+    return conn.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (key, now)).rowcount == 1
+
+
+def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: float) -> int:
+    payload = {
+        "quoted": message.quoted,
+        "button": message.button,
+        "forwarded": message.forwarded,
+        "sent_at": message.at,
+        "details": message.details,
+        "attachment": message.attachment,
+    }
+    row = conn.execute(
+        "INSERT INTO messages (person_id, conversation_id, direction, wamid, kind, text, payload, at)"
+        " VALUES (?, ?, 'in', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+        (
+            conversation.person_id,
+            conversation.id,
+            message.id,
+            message.kind,
+            message.text,
+            orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
+            now,
+        ),
+    ).fetchone()
+    if row is None:  # older than the dedupe keys we keep, but its text is still here
+        row = conn.execute("SELECT id FROM messages WHERE wamid = ?", (message.id,)).fetchone()
+    return int(row["id"])
+
+
+def _due_at(conn: Connection, pace: Pace, person: str, now: float) -> float:
+    """When the next message of a person may be taken up: `limit` places later, a window later."""
+    if not pace.limit:
+        return now
+    row = conn.execute(
+        "SELECT due_at FROM inbox WHERE person_id = ? ORDER BY due_at DESC LIMIT 1 OFFSET ?",
+        (person, pace.limit - 1),
+    ).fetchone()
+    return now if row is None else max(now, row["due_at"] + pace.window)
+
+
+def _already_waiting(conn: Connection, person: str, now: float) -> bool:
+    row = conn.execute("SELECT 1 FROM inbox WHERE person_id = ? AND due_at > ?", (person, now)).fetchone()
+    return row is not None
+
+
+def sweep(conn: Connection, now: float, limit: int = 500) -> int:
+    """Forgets, a small batch at a time, dedupe keys and closed queue places that are old enough."""
+    gone = conn.execute(
+        "DELETE FROM seen WHERE key IN (SELECT key FROM seen WHERE at < ? LIMIT ?)",
+        (now - SEEN_DAYS * 86400, limit),
+    ).rowcount
+    gone += conn.execute(
+        "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE done_at < ? LIMIT ?)",
+        (now - 86400, limit),
+    ).rowcount
+    return gone
+
+
+def waiting(conn: Connection, now: float) -> list[str]:
+    """Conversations that have something to do: due messages nobody claimed, or turns not done."""
+    rows = conn.execute(
+        "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL AND due_at <= ?"
+        " UNION SELECT conversation_id FROM turns WHERE state IN ('queued', 'running')"
+        " AND (due_at IS NULL OR due_at <= ?)",
+        (now, now),
+    )
+    return [row["conversation_id"] for row in rows]

@@ -1,0 +1,322 @@
+"""Every message we send, from "ready" to its end. States only move forward:
+
+ready → sending → (unknown | held) → sent | failed. A row on the wire has `sending_at`; every row that
+is not at its end has `due_at`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection, Row
+
+import orjson
+
+from app.messages import Address, Button, Outgoing, Status
+from app.people import Conversation
+from app.store.ids import new_id
+
+SEND_SECONDS = 60.0
+"""Longer than any one send may take."""
+WINDOW_SECONDS = 24 * 3600
+HOLD_SECONDS = 300.0
+_OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Text for a person, and the messages it becomes on their channel."""
+
+    text: str
+    parts: tuple[Outgoing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A row that was taken to be sent now."""
+
+    id: str
+    person_id: str
+    channel: str
+    to: Address
+    message: Outgoing
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the sender is to do for a person: send `parcel`, or look again at `at`, or nothing."""
+
+    parcel: Parcel | None = None
+    at: float | None = None
+    lost: tuple[str, ...] = ()
+    """Rows whose outcome stays unknown for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a status changed: whose sends may go on, and what failed with which code."""
+
+    person_id: str = ""
+    code: int = 0
+    error: str = ""
+
+
+def put_reply(
+    conn: Connection,
+    conversation: Conversation,
+    source: str,
+    draft: Draft,
+    now: float,
+    turn: str | None = None,
+) -> int:
+    """Queues a draft once: a source that has its rows gets no second ones. Gives how many were added."""
+    added = 0
+    for part, message in enumerate(draft.parts):
+        if _exists(conn, source, part):
+            continue
+        row = conn.execute(
+            "INSERT INTO messages (person_id, conversation_id, direction, kind, text, turn_id, at)"
+            " VALUES (?, ?, 'out', ?, ?, ?, ?)",
+            (
+                conversation.person_id,
+                conversation.id,
+                "interactive" if message.buttons else "text",
+                message.text,
+                turn,
+                now,
+            ),
+        )
+        conn.execute(
+            "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, state,"
+            " due_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'ready', ?, ?)",
+            (
+                new_id("out"),
+                source,
+                part,
+                conversation.person_id,
+                conversation.id,
+                row.lastrowid,
+                orjson.dumps(message).decode(),
+                now,
+                now,
+            ),
+        )
+        added += 1
+    return added
+
+
+def put_notice(conn: Connection, conversation: Conversation, source: str, draft: Draft, now: float) -> int:
+    """Queues something we say of our own accord; once for each source."""
+    return put_reply(conn, conversation, source, draft, now)
+
+
+def take(conn: Connection, person: str, now: float) -> Given:
+    """The person's next row to send, put on the wire; in order, one at a time."""
+    lost: list[str] = []
+    while True:
+        row = conn.execute(
+            f"SELECT * FROM outbox WHERE person_id = ? AND {_OPEN} ORDER BY seq LIMIT 1", (person,)
+        ).fetchone()
+        if row is None:
+            return Given(lost=tuple(lost))
+        if row["due_at"] > now and now >= row["created_at"]:  # a clock set back must not delay it
+            return Given(at=row["due_at"], lost=tuple(lost))
+        if row["state"] == "unknown" and row["resends"]:
+            _close_unknown(conn, row["id"])
+            lost.append(row["id"])
+            continue
+        if row["state"] in ("held", "ready", "sending") and _window_closed(conn, row, now):
+            fail(conn, row["id"], row["code"] or 131047, row["error"] or "the 24-hour window closed", now)
+            continue
+        break
+    conn.execute(
+        "UPDATE outbox SET state = CASE state WHEN 'ready' THEN 'sending' ELSE state END, sending_at = ?,"
+        " attempts = attempts + 1, resends = resends + (state = 'unknown'), due_at = ? WHERE id = ?",
+        (now, now + SEND_SECONDS, row["id"]),
+    )
+    return Given(parcel=_parcel(conn, row), lost=tuple(lost))
+
+
+def sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
+    """The channel named the message: from here on statuses speak for it."""
+    changed = conn.execute(
+        "UPDATE outbox SET state = 'sent', wamid = ?, sent_at = coalesce(sent_at, ?), sending_at = NULL,"
+        " due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'",
+        (wamid, now, outbox_id),
+    ).rowcount
+    if not changed:
+        return
+    conn.execute(
+        "UPDATE messages SET wamid = ? WHERE wamid IS NULL"
+        " AND id = (SELECT message_id FROM outbox WHERE id = ?)"
+        " AND NOT EXISTS (SELECT 1 FROM messages WHERE wamid = ?)",
+        (wamid, outbox_id, wamid),
+    )
+    early = conn.execute(
+        "SELECT status, errors FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
+    ).fetchall()
+    conn.execute(
+        "UPDATE statuses SET outbox_id = ?, person_id = (SELECT person_id FROM outbox WHERE id = ?)"
+        " WHERE wamid = ? AND person_id IS NULL",
+        (outbox_id, outbox_id, wamid),
+    )
+    for status in early:
+        if status["status"] == "failed":
+            code, error = _first_error(status["errors"])
+            fail(conn, outbox_id, code, error, now, after_sent=True)
+
+
+def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -> None:
+    """It was refused before it was sent: it stays in its place until `due`."""
+    conn.execute(
+        "UPDATE outbox SET sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
+        f" WHERE id = ? AND {_OPEN}",
+        (due, code, error[:500], outbox_id),
+    )
+
+
+def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) -> None:
+    """It waits for the operator; it is tried again now and then, and when `release_held` says so."""
+    conn.execute(
+        "UPDATE outbox SET state = 'held', sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
+        f" WHERE id = ? AND {_OPEN}",
+        (now + HOLD_SECONDS, code, error[:500], outbox_id),
+    )
+
+
+def release_held(conn: Connection, now: float) -> list[str]:
+    """Makes every held row due; gives the people concerned."""
+    rows = conn.execute(
+        "UPDATE outbox SET due_at = ? WHERE state = 'held' AND due_at > ? RETURNING person_id", (now, now)
+    )
+    return sorted({row["person_id"] for row in rows.fetchall()})
+
+
+def unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
+    """Bytes left and nothing came back: a status is awaited until `due`. True when that is its end."""
+    row = conn.execute(f"SELECT resends FROM outbox WHERE id = ? AND {_OPEN}", (outbox_id,)).fetchone()
+    if row is None:
+        return False
+    conn.execute(
+        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?, error = ? WHERE id = ?",
+        (due, error[:500], outbox_id),
+    )
+    return bool(row["resends"])
+
+
+def fail(
+    conn: Connection, outbox_id: str, code: int, error: str, now: float, *, after_sent: bool = False
+) -> None:
+    """It will not arrive, and neither do the later parts of the same text."""
+    allowed = "" if after_sent else "AND state <> 'sent'"
+    row = conn.execute(
+        "UPDATE outbox SET state = 'failed', sending_at = NULL, due_at = NULL, code = ?, error = ?"
+        f" WHERE id = ? AND state <> 'failed' {allowed} RETURNING source, part",
+        (code, error[:500], outbox_id),
+    ).fetchone()
+    if row is not None:
+        conn.execute(
+            "UPDATE outbox SET state = 'failed', sending_at = NULL, due_at = NULL, code = ?,"
+            f" error = 'an earlier part failed' WHERE source = ? AND part > ? AND {_OPEN}",
+            (code, row["source"], row["part"]),
+        )
+
+
+def apply_status(conn: Connection, status: Status, now: float) -> Applied | None:
+    """Records a status once and lets it speak for its row; None where it says nothing new or of nobody."""
+    errors = orjson.dumps(status.errors).decode()
+    new = conn.execute(
+        "INSERT INTO statuses (wamid, status, outbox_id, errors, at, received_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (status.id, status.status, status.outbox_id, errors, status.at, now),
+    ).rowcount
+    if not new:
+        return None
+    row = conn.execute("SELECT id, person_id FROM outbox WHERE id = ?", (status.outbox_id,)).fetchone()
+    if row is None:
+        row = conn.execute("SELECT id, person_id FROM outbox WHERE wamid = ?", (status.id,)).fetchone()
+    if row is None:
+        return None
+    conn.execute(
+        "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",
+        (row["person_id"], row["id"], status.id, status.status),
+    )
+    if status.status != "failed":
+        sent(conn, row["id"], status.id, now)
+        return Applied(row["person_id"])
+    code, error = _first_error(errors)
+    fail(conn, row["id"], code, error, now, after_sent=True)
+    return Applied(row["person_id"], code, error)
+
+
+def recover(conn: Connection, due: float) -> int:
+    """At a start: what was on the wire when the process ended has an unknown outcome until `due`."""
+    return conn.execute(
+        "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?"
+        f" WHERE sending_at IS NOT NULL AND {_OPEN}",
+        (due,),
+    ).rowcount
+
+
+def await_statuses(conn: Connection, due: float) -> None:
+    """The webhook listens: whatever is unknown has until `due` for its status to come in."""
+    conn.execute(
+        "UPDATE outbox SET due_at = ? WHERE state = 'unknown' AND sending_at IS NULL AND due_at < ?"
+        f" AND {_OPEN}",
+        (due, due),
+    )
+
+
+def waiting(conn: Connection, now: float) -> list[str]:
+    """People with a row that is due."""
+    rows = conn.execute(f"SELECT DISTINCT person_id FROM outbox WHERE {_OPEN} AND due_at <= ?", (now,))
+    return [row["person_id"] for row in rows]
+
+
+def _exists(conn: Connection, source: str, part: int) -> bool:
+    row = conn.execute("SELECT 1 FROM outbox WHERE source = ? AND part = ?", (source, part)).fetchone()
+    return row is not None
+
+
+def _close_unknown(conn: Connection, outbox_id: str) -> None:
+    conn.execute("UPDATE outbox SET due_at = NULL, sending_at = NULL WHERE id = ?", (outbox_id,))
+
+
+def _window_closed(conn: Connection, row: Row, now: float) -> bool:
+    last = conn.execute(
+        "SELECT max(last_inbound_at) FROM conversations WHERE person_id = ?", (row["person_id"],)
+    ).fetchone()[0]
+    return row["attempts"] > 0 and now > (last or 0) + WINDOW_SECONDS
+
+
+def _parcel(conn: Connection, row: Row) -> Parcel:
+    where = conn.execute(
+        "SELECT channel, group_id FROM conversations WHERE id = ?", (row["conversation_id"],)
+    ).fetchone()
+    addresses = {
+        alias["kind"]: alias["address"]
+        for alias in conn.execute(
+            "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at", (row["person_id"],)
+        )
+    }
+    return Parcel(
+        id=row["id"],
+        person_id=row["person_id"],
+        channel=where["channel"],
+        to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where["group_id"]),
+        message=_outgoing(row["payload"]),
+        attempts=row["attempts"] + 1,
+    )
+
+
+def _outgoing(payload: str) -> Outgoing:
+    data = orjson.loads(payload)
+    buttons = tuple(Button(button["id"], button["title"]) for button in data["buttons"])
+    return Outgoing(data["text"], buttons, data["quoted"])
+
+
+def _first_error(errors: str) -> tuple[int, str]:
+    found: Sequence[dict[str, object]] = orjson.loads(errors)
+    if not found:
+        return 0, "no reason given"
+    first = found[0]
+    return int(str(first["code"])), str(first["detail"] or first["title"])

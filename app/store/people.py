@@ -1,0 +1,414 @@
+"""People and their aliases: who somebody is, whether they may talk, and what becomes of a changed number."""
+
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from sqlite3 import Connection, Row
+from typing import Literal
+
+from app.errors import RecadoError
+from app.messages import AliasChange, Sender
+from app.people import Alias, Conversation, Person, Realm
+from app.phones import canonical
+from app.store.ids import new_id
+
+CODE_SECONDS = 3600
+CODE_TRIES = 5
+OUTSIDERS_KEPT = 1000
+_WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}[- ]?[A-Za-z2-7]{4}[- ]?[A-Za-z2-7]{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Who may come in, as the configuration says; phones in canonical digits."""
+
+    realm: Realm
+    allowed: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+    open: bool = False
+    """Everybody of this realm may come in (the simulator, the terminal)."""
+    code_key: bytes = b""
+    """Key of the hash under which a one-time ownership code is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    person: Person
+    became_owner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """Somebody who may not talk to us; `value` is the number or id that `recado people allow` takes."""
+
+    value: str
+    reason: Literal["outsider", "blocked", "frozen"]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLine:
+    """A person (or somebody turned away) as `recado people list` shows them."""
+
+    id: str
+    names: Sequence[str]
+    name: str
+    role: str
+    access: str
+    frozen: str = ""
+    messages: int = 0
+    last_at: float = 0.0
+    realm: str = "whatsapp"
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+def aliases_of(sender: Sender) -> list[Alias]:
+    """The names a sender goes by, the steadiest first: the canonical phone, then the business-scoped id."""
+    aliases = []
+    if sender.phone:
+        aliases.append(Alias("phone", canonical(sender.phone)))
+    if sender.user_id:
+        aliases.append(Alias("user_id", sender.user_id))
+    return aliases
+
+
+def admit(
+    conn: Connection, doors: Doors, sender: Sender, text: str, language: str, now: float
+) -> Admitted | TurnedAway:
+    """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
+    aliases = aliases_of(sender)
+    row = _find(conn, doors.realm, aliases)
+    became_owner = bool(doors.code_key) and _takes_ownership(conn, doors, text, now)
+    if row is None:
+        if not (became_owner or _is_listed(doors, aliases)):
+            return _turn_away(conn, doors.realm, sender, "outsider", now)
+        row = _create(conn, doors.realm, sender, aliases, now)
+    if became_owner:
+        conn.execute(
+            "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (row["id"],)
+        )
+    else:
+        _learn(conn, doors.realm, row["id"], sender, aliases, now)
+    row = conn.execute("SELECT * FROM people WHERE id = ?", (row["id"],)).fetchone()
+    if row["frozen"]:
+        return _turn_away(conn, doors.realm, sender, "frozen", now)
+    names = _aliases(conn, row["id"])
+    if row["access"] == "blocked":
+        return _turn_away(conn, doors.realm, sender, "blocked", now)
+    owner = row["role"] == "owner" or not doors.owners.isdisjoint(names)
+    if row["access"] == "listed" and not (owner or _is_listed(doors, names)):
+        return _turn_away(conn, doors.realm, sender, "outsider", now)
+    name, language = sender.name[:200] or row["name"], language or row["language"]
+    if (name, language) != (row["name"], row["language"]):
+        conn.execute("UPDATE people SET name = ?, language = ? WHERE id = ?", (name, language, row["id"]))
+        row = conn.execute("SELECT * FROM people WHERE id = ?", (row["id"],)).fetchone()
+    return Admitted(person_of(row, doors, names), became_owner)
+
+
+def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) -> Person:
+    """A people row as the rest of the house sees a person."""
+    listed = doors is not None and not doors.owners.isdisjoint(_values(names))
+    return Person(
+        id=row["id"],
+        realm=row["realm"],
+        name=row["name"],
+        role="owner" if listed else row["role"],
+        language=row["language"] or "en",
+        timezone=row["timezone"],
+        country=row["country"],
+    )
+
+
+def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doors, now: float) -> bool:
+    """Moves a person's alias to its new value. False where nobody here had the old one."""
+    previous, current = aliases_of(change.previous), aliases_of(change.current)
+    row = _find(conn, realm, previous)
+    if row is None:
+        return False
+    admitted = _is_listed(doors, _aliases(conn, row["id"])) and row["access"] == "listed"
+    for new in current:
+        holder = _holder(conn, realm, new)
+        if holder is not None and holder != row["id"]:
+            freeze(conn, [holder, row["id"]], f"two people turned out to share {new.value}")
+            return True
+        for old in previous:
+            if old.kind == new.kind and old.value != new.value:
+                conn.execute(
+                    "DELETE FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
+                    (realm, old.kind, old.value),
+                )
+        _add_alias(conn, realm, row["id"], new, _address(change.current, new), now)
+    if admitted:  # the configuration names the old number: being let in moves with the person
+        conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (row["id"],))
+    return True
+
+
+def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
+    """Learns that a phone and a user id of a signed webhook are one person, where we know one of them."""
+    aliases = aliases_of(sender)
+    row = _find(conn, doors.realm, aliases)
+    if row is not None:
+        _learn(conn, doors.realm, row["id"], sender, aliases, now)
+
+
+def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
+    """Takes people's roles and memory out of reach until an owner confirms them."""
+    for person in people:
+        conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
+
+
+def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
+    """Lets somebody in (by phone or user id), confirming them where they were frozen; gives the person id."""
+    person = _known_or_new(conn, realm, who, now)
+    conn.execute(
+        "UPDATE people SET access = 'allowed', frozen = '', epoch = epoch + (frozen <> '') WHERE id = ?",
+        (person,),
+    )
+    conn.execute("DELETE FROM outsiders WHERE realm = ? AND value IN (?, ?)", (realm, canonical(who), who))
+    return person
+
+
+def block(conn: Connection, realm: Realm, who: str, now: float) -> str:
+    """Shuts somebody out, whatever the configuration says."""
+    person = _known_or_new(conn, realm, who, now)
+    conn.execute("UPDATE people SET access = 'blocked', role = 'member' WHERE id = ?", (person,))
+    return person
+
+
+def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
+    """Makes somebody an owner."""
+    person = allow(conn, realm, who, now)
+    conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (person,))
+    return person
+
+
+def listing(conn: Connection) -> list[PersonLine]:
+    """Everybody known, then those turned away, the newest first."""
+    lines = [
+        PersonLine(
+            id=row["id"],
+            names=[alias["value"] for alias in _alias_rows(conn, row["id"])],
+            name=row["name"],
+            role=row["role"],
+            access=row["access"],
+            frozen=row["frozen"],
+            realm=row["realm"],
+        )
+        for row in conn.execute("SELECT * FROM people ORDER BY created_at")
+    ]
+    turned_away = conn.execute("SELECT * FROM outsiders ORDER BY last_at DESC")
+    return lines + [
+        PersonLine(
+            id="",
+            names=[row["value"]],
+            name=row["name"],
+            role="outsider",
+            access="turned away",
+            messages=row["messages"],
+            last_at=row["last_at"],
+            realm=row["realm"],
+        )
+        for row in turned_away
+    ]
+
+
+def has_owner(conn: Connection, doors: Doors) -> bool:
+    return bool(doors.owners) or (
+        conn.execute("SELECT 1 FROM people WHERE realm = ? AND role = 'owner'", (doors.realm,)).fetchone()
+        is not None
+    )
+
+
+def offer_ownership(conn: Connection, doors: Doors, now: float) -> str | None:
+    """A fresh one-time code for whoever is to own this, None while an owner exists."""
+    if has_owner(conn, doors):
+        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+        return None
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+    code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
+    value = f"{_code_hash(doors, code)} {now + CODE_SECONDS} {CODE_TRIES}"
+    conn.execute("INSERT OR REPLACE INTO meta VALUES ('owner_code', ?)", (value,))
+    return f"{code[:4]}-{code[4:8]}-{code[8:]}"
+
+
+def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
+    """The person's conversation on a channel, made where there is none."""
+    conn.execute(
+        "INSERT INTO conversations (id, person_id, channel, group_id, created_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (new_id("conv"), person, channel, group, now),
+    )
+    row = conn.execute(
+        "SELECT id FROM conversations WHERE person_id = ? AND channel = ? AND group_id = ?",
+        (person, channel, group),
+    ).fetchone()
+    return Conversation(row["id"], person, channel, group)
+
+
+def remember_address(conn: Connection, person: str, phone: str) -> None:
+    """Keeps the national form of a number that was found to work."""
+    conn.execute(
+        "UPDATE aliases SET address = ? WHERE person_id = ? AND kind = 'phone' AND value = ?",
+        (phone, person, canonical(phone)),
+    )
+
+
+def settle(conn: Connection, person: str, language: str, timezone: str, country: str) -> None:
+    """Fills in what was found out about a person."""
+    conn.execute(
+        "UPDATE people SET language = ?, timezone = ?, country = ? WHERE id = ?",
+        (language, timezone, country, person),
+    )
+
+
+def _find(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> Row | None:
+    """The person behind aliases seen together; two people behind them are frozen, and the first is given."""
+    found: list[str] = []
+    for alias in aliases:
+        holder = _holder(conn, realm, alias)
+        if holder is not None and holder not in found:
+            found.append(holder)
+    if len(found) > 1:
+        freeze(conn, found, "two people turned out to be one: " + ", ".join(a.value for a in aliases))
+    if not found:
+        return None
+    row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (found[0],)).fetchone()
+    return row
+
+
+def _learn(
+    conn: Connection, realm: Realm, person: str, sender: Sender, aliases: Sequence[Alias], now: float
+) -> None:
+    """Adds what a signed message says of a person; a phone with another user id than before freezes."""
+    known = {(row["kind"], row["value"]) for row in _alias_rows(conn, person)}
+    for alias in aliases:
+        if (alias.kind, alias.value) in known:
+            continue
+        if any(kind == alias.kind for kind, _ in known):
+            freeze(conn, [person], f"came with another {alias.kind.replace('_', ' ')} than before")
+            return
+        if _holder(conn, realm, alias) is None:
+            _add_alias(conn, realm, person, alias, _address(sender, alias), now)
+
+
+def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> Row:
+    person = new_id("person")
+    conn.execute(
+        "INSERT INTO people (id, realm, name, created_at) VALUES (?, ?, ?, ?)",
+        (person, realm, sender.name[:200], now),
+    )
+    for alias in aliases:
+        _add_alias(conn, realm, person, alias, _address(sender, alias), now)
+    for alias in aliases:
+        conn.execute("DELETE FROM outsiders WHERE realm = ? AND value = ?", (realm, alias.value))
+    row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
+    return row
+
+
+def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
+    sender = sender_named(who)
+    aliases = aliases_of(sender)
+    row = _find(conn, realm, aliases)
+    return str((row or _create(conn, realm, sender, aliases, now))["id"])
+
+
+def sender_named(who: str) -> Sender:
+    """What an operator typed as a sender: a phone in any spelling, or a business-scoped user id."""
+    who = who.strip()
+    if re.fullmatch(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", who):
+        return Sender(user_id=who)
+    number = canonical(who)
+    if not 7 <= len(number) <= 15 or re.search(r"[^\d\s+().-]", who):
+        raise RecadoError(
+            f"{who!r} is neither a phone number with its country code (+52 55 1234 5678) "
+            "nor a WhatsApp user id (MX.…)"
+        )
+    return Sender(phone=re.sub(r"\D", "", who))
+
+
+def _takes_ownership(conn: Connection, doors: Doors, text: str, now: float) -> bool:
+    """Whether the text is the one-time code; each wrong text of a code's form uses up a try."""
+    written = text.strip()
+    if not _WRITTEN_CODE.fullmatch(written):
+        return False
+    row = conn.execute("SELECT value FROM meta WHERE key = 'owner_code'").fetchone()
+    if row is None or has_owner(conn, doors):
+        return False
+    expected, until, tries = row["value"].split()
+    code = re.sub(r"[- ]", "", written).upper()
+    right = hmac.compare_digest(expected, _code_hash(doors, code))
+    if now > float(until) or int(tries) <= 0:
+        return False
+    if right:
+        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+        return True
+    conn.execute(
+        "UPDATE meta SET value = ? WHERE key = 'owner_code'", (f"{expected} {until} {int(tries) - 1}",)
+    )
+    return False
+
+
+def _code_hash(doors: Doors, code: str) -> str:
+    return hmac.new(doors.code_key, code.encode(), sha256).hexdigest()
+
+
+def _turn_away(
+    conn: Connection,
+    realm: Realm,
+    sender: Sender,
+    reason: Literal["outsider", "blocked", "frozen"],
+    now: float,
+) -> TurnedAway:
+    value = sender.phone or sender.user_id
+    conn.execute(
+        "INSERT INTO outsiders (realm, value, name, messages, first_at, last_at) VALUES (?, ?, ?, 1, ?, ?)"
+        " ON CONFLICT (realm, value) DO UPDATE SET messages = messages + 1, name = excluded.name,"
+        " last_at = excluded.last_at",
+        (realm, value, sender.name[:200], now, now),
+    )
+    conn.execute(
+        "DELETE FROM outsiders WHERE (realm, value) IN"
+        " (SELECT realm, value FROM outsiders ORDER BY last_at DESC LIMIT -1 OFFSET ?)",
+        (OUTSIDERS_KEPT,),
+    )
+    return TurnedAway(value, reason)
+
+
+def _is_listed(doors: Doors, names: Sequence[Alias | str]) -> bool:
+    return doors.open or not (doors.allowed | doors.owners).isdisjoint(_values(names))
+
+
+def _values(names: Sequence[Alias | str]) -> list[str]:
+    return [name.value if isinstance(name, Alias) else name for name in names]
+
+
+def _holder(conn: Connection, realm: Realm, alias: Alias) -> str | None:
+    row = conn.execute(
+        "SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
+        (realm, alias.kind, alias.value),
+    ).fetchone()
+    return None if row is None else str(row["person_id"])
+
+
+def _alias_rows(conn: Connection, person: str) -> list[Row]:
+    return conn.execute(
+        "SELECT kind, value, address FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,)
+    ).fetchall()
+
+
+def _aliases(conn: Connection, person: str) -> list[str]:
+    return [row["value"] for row in _alias_rows(conn, person)]
+
+
+def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
+    conn.execute(
+        "INSERT INTO aliases (realm, kind, value, address, person_id, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (realm, alias.kind, alias.value, address, person, now),
+    )
+
+
+def _address(sender: Sender, alias: Alias) -> str:
+    return sender.phone if alias.kind == "phone" else alias.value

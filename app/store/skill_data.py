@@ -1,0 +1,126 @@
+"""What skills keep for a person: JSON by key. Writes wait for the result's row and commit with it."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from sqlite3 import Connection
+
+import orjson
+
+from app.messages import JSON
+from app.store.database import Database
+
+READ_SECONDS = 5.0
+VALUE_BYTES = 256 * 1024
+LIST_LIMIT = 5000
+
+Writes = Mapping[str, str | None]
+"""Values as JSON text by key; None deletes."""
+
+
+class SkillStore:
+    """One call's view of one person's rows for one skill: its own writes over what is stored.
+
+    This is the awaitable face (`async def` tools); `sync()` gives the one for `def` tools.
+    """
+
+    def __init__(self, database: Database, person: str, skill: str) -> None:
+        self._database = database
+        self._person = person
+        self._skill = skill
+        self._writes: dict[str, str | None] = {}
+
+    async def get(self, key: str, default: JSON = None) -> JSON:
+        """The value of a key, `default` where there is none."""
+        if key in self._writes:
+            text = self._writes[key]
+        else:
+            row = await self._database.one(
+                "SELECT value FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
+                self._person,
+                self._skill,
+                key,
+            )
+            text = row["value"] if row is not None else None
+        return default if text is None else orjson.loads(text)
+
+    async def put(self, key: str, value: JSON) -> None:
+        """Keeps a JSON value. Raises ValueError where it is larger than 256 KiB."""
+        self._put(key, value)
+
+    async def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
+        """Values by key, in the order of the keys that start with `prefix`."""
+        rows = await self._database.all(
+            "SELECT key, value FROM skill_data WHERE person_id = ? AND skill = ? AND substr(key, 1, ?) = ?"
+            " ORDER BY key LIMIT ?",
+            self._person,
+            self._skill,
+            len(prefix),
+            prefix,
+            min(limit, LIST_LIMIT) + len(self._writes),
+        )
+        found: dict[str, str | None] = {row["key"]: row["value"] for row in rows}
+        found.update({key: text for key, text in self._writes.items() if key.startswith(prefix)})
+        kept = [(key, text) for key, text in sorted(found.items()) if text is not None]
+        return {key: orjson.loads(text) for key, text in kept[:limit]}
+
+    async def delete(self, key: str) -> bool:
+        """Whether there was such a key."""
+        existed = await self.get(key) is not None
+        self._writes[key] = None
+        return existed
+
+    def sync(self) -> "SyncSkillStore":
+        return SyncSkillStore(self, asyncio.get_running_loop())
+
+    @property
+    def writes(self) -> Writes:
+        return self._writes
+
+    def _put(self, key: str, value: JSON) -> None:
+        text = orjson.dumps(value)
+        if len(text) > VALUE_BYTES:
+            raise ValueError(
+                f"{key!r}: a value has at most {VALUE_BYTES // 1024} KiB, this has {len(text)} bytes"
+            )
+        self._writes[key] = text.decode()
+
+    def apply(self, conn: Connection) -> None:
+        """Writes what the call changed; part of the transaction that records its result."""
+        now = time.time()
+        for key, text in self._writes.items():
+            if text is None:
+                conn.execute(
+                    "DELETE FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
+                    (self._person, self._skill, key),
+                )
+            else:
+                conn.execute(
+                    "INSERT INTO skill_data VALUES (?, ?, ?, ?, ?) ON CONFLICT (person_id, skill, key)"
+                    " DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+                    (self._person, self._skill, key, text, now),
+                )
+
+
+class SyncSkillStore:
+    """The same for a `def` tool in its own thread: reads go to the loop and are waited for."""
+
+    def __init__(self, store: SkillStore, loop: asyncio.AbstractEventLoop) -> None:
+        self._store = store
+        self._loop = loop
+
+    def get(self, key: str, default: JSON = None) -> JSON:
+        return asyncio.run_coroutine_threadsafe(self._store.get(key, default), self._loop).result(
+            READ_SECONDS
+        )
+
+    def put(self, key: str, value: JSON) -> None:
+        self._store._put(key, value)
+
+    def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
+        return asyncio.run_coroutine_threadsafe(self._store.list(prefix, limit), self._loop).result(
+            READ_SECONDS
+        )
+
+    def delete(self, key: str) -> bool:
+        return asyncio.run_coroutine_threadsafe(self._store.delete(key), self._loop).result(READ_SECONDS)

@@ -1,0 +1,429 @@
+"""Turns and their journal: claiming a burst, resuming, recording each step, ending."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection, Row
+from typing import Literal
+
+import orjson
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.people import Conversation
+from app.store import outbox
+from app.store.outbox import Draft
+
+MAX_ATTEMPTS = 3
+BURST_MESSAGES = 50
+
+Outcome = Literal["answered", "command", "stopped", "failed", "refused"]
+
+
+class TurnGone(RecadoError):
+    """The turn was ended by somebody else (a /stop, an erase); what ran for it is of no use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing to run yet; look again at `at`."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One journal row."""
+
+    key: str
+    kind: str
+    payload: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class InboxMessage:
+    """A message as the turn reads it: what was said, and what came with it."""
+
+    row: int
+    wamid: str
+    kind: str
+    text: str
+    payload: JSON
+    at: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One earlier turn of a conversation: what the person said and what they were answered."""
+
+    said: str
+    reply: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Everything a turn starts from, read in the transaction that counts the attempt."""
+
+    id: str
+    attempts: int
+    created_at: float
+    person: Row
+    phones: tuple[str, ...]
+    conversation: Conversation
+    sticky_tools: tuple[str, ...]
+    sticky_categories: tuple[str, ...]
+    members: tuple[InboxMessage, ...]
+    journal: tuple[Entry, ...]
+    exchanges: tuple[Exchange, ...]
+    quoted: dict[str, tuple[str, str]]
+    """Text of the quoted messages by wamid, with their direction."""
+    tokens_today: int
+    first_contact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A model call as it is kept: what it cost, and the prompt by the hashes of its parts."""
+
+    model: str
+    parts: tuple[tuple[str, str], ...]
+    """(hash, body) of each part of the prompt, in order; body "" where it was kept before."""
+    prompt: int
+    completion: int
+    cached: int
+    seconds: float
+
+
+def claim(
+    conn: Connection, conversation: str, turn: str, now: float, quiet: float, longest: float
+) -> str | Pause | None:
+    """The turn to run next in a conversation: an open one, or a new one over a burst that is complete.
+
+    Gives its id, or a Pause until the burst has been quiet for `quiet` seconds (at most `longest`
+    after its first message), or None where there is nothing to do.
+    """
+    open_turn = conn.execute(
+        "SELECT id, due_at FROM turns WHERE conversation_id = ? AND state IN ('queued', 'running')"
+        " ORDER BY created_at, rowid LIMIT 1",
+        (conversation,),
+    ).fetchone()
+    if open_turn is not None:
+        wait = (open_turn["due_at"] or 0) > now
+        return Pause(open_turn["due_at"]) if wait else str(open_turn["id"])
+    rows = conn.execute(
+        "SELECT seq, kind, message_id, person_id, received_at, due_at FROM inbox"
+        " WHERE conversation_id = ? AND turn_id IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?",
+        (conversation, BURST_MESSAGES + 1),
+    ).fetchall()
+    if not rows:
+        return None
+    members = _burst(rows, now)
+    if isinstance(members, Pause):
+        return members
+    if members[0]["kind"] == "message" and len(members) == len(rows):
+        first, last = members[0]["received_at"], members[-1]["received_at"]
+        complete = min(last + quiet, first + longest)
+        if first <= now < complete:
+            return Pause(complete)
+    _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
+    return turn
+
+
+def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
+    """The leading rows that belong together: a command alone, or messages up to the next command."""
+    members: list[Row] = []
+    for row in rows[:BURST_MESSAGES]:
+        if row["due_at"] > now >= row["received_at"]:  # a clock set back must not delay it
+            break
+        if row["kind"] != "message":
+            return members or [row]
+        members.append(row)
+    return members or Pause(rows[0]["due_at"])
+
+
+def _open_turn(
+    conn: Connection, conversation: str, turn: str, seqs: Sequence[int], person: str, now: float
+) -> None:
+    conn.execute(
+        "INSERT INTO turns (id, person_id, conversation_id, state, created_at, due_at)"
+        " VALUES (?, ?, ?, 'queued', ?, ?)",
+        (turn, person, conversation, now, now),
+    )
+    marks = ",".join("?" * len(seqs))
+    claimed = conn.execute(
+        f"UPDATE inbox SET turn_id = ? WHERE seq IN ({marks}) AND turn_id IS NULL AND person_id = ?",
+        (turn, *seqs, person),
+    ).rowcount
+    if claimed != len(seqs):
+        raise RecadoError(f"claimed {claimed} of {len(seqs)} messages")
+    conn.execute(
+        f"UPDATE messages SET turn_id = ? WHERE id IN (SELECT message_id FROM inbox WHERE seq IN ({marks}))",
+        (turn, *seqs),
+    )
+
+
+def stop(conn: Connection, conversation: str, turn: str, now: float) -> str | None:
+    """Ends what runs in a conversation and what waits before a /stop; gives the stop's own turn.
+
+    None where no /stop waits. `turn` is the id that the stop's turn gets.
+    """
+    row = conn.execute(
+        "SELECT max(seq) AS seq, person_id FROM inbox WHERE conversation_id = ? AND kind = 'stop'"
+        " AND turn_id IS NULL AND done_at IS NULL",
+        (conversation,),
+    ).fetchone()
+    if row["seq"] is None:
+        return None
+    for running in conn.execute(
+        "SELECT id FROM turns WHERE conversation_id = ? AND state <> 'done'", (conversation,)
+    ).fetchall():
+        _close(conn, running["id"], "stopped", "", "", now)
+    seqs = [
+        member["seq"]
+        for member in conn.execute(
+            "SELECT seq FROM inbox WHERE conversation_id = ? AND seq <= ? AND turn_id IS NULL"
+            " AND done_at IS NULL",
+            (conversation, row["seq"]),
+        )
+    ]
+    _open_turn(conn, conversation, turn, seqs, row["person_id"], now)
+    return turn
+
+
+def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
+    """Counts an attempt and reads what the turn starts from. Raises TurnGone where it has ended."""
+    row = conn.execute(
+        "UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?"
+        " AND state IN ('queued', 'running') RETURNING *",
+        (turn,),
+    ).fetchone()
+    if row is None:
+        raise TurnGone(f"turn {turn} has ended")
+    person = conn.execute("SELECT * FROM people WHERE id = ?", (row["person_id"],)).fetchone()
+    conversation = conn.execute(
+        "SELECT * FROM conversations WHERE id = ?", (row["conversation_id"],)
+    ).fetchone()
+    members = _members(conn, turn)
+    exchanges = _exchanges(conn, conversation, turn, history)
+    return Opened(
+        id=turn,
+        attempts=row["attempts"],
+        created_at=row["created_at"],
+        person=person,
+        phones=tuple(
+            alias["value"]
+            for alias in conn.execute(
+                "SELECT value FROM aliases WHERE person_id = ? ORDER BY kind", (person["id"],)
+            )
+        ),
+        conversation=Conversation(
+            conversation["id"], person["id"], conversation["channel"], conversation["group_id"]
+        ),
+        sticky_tools=tuple(orjson.loads(conversation["tools"])),
+        sticky_categories=tuple(orjson.loads(conversation["categories"])),
+        members=members,
+        journal=tuple(
+            Entry(entry["key"], entry["kind"], orjson.loads(entry["payload"]))
+            for entry in conn.execute("SELECT key, kind, payload FROM journal WHERE turn_id = ?", (turn,))
+        ),
+        exchanges=exchanges,
+        quoted=_quoted(conn, person["id"], members),
+        tokens_today=tokens_used(conn, person["id"], day),
+        first_contact=not exchanges and _is_first(conn, person["id"], turn),
+    )
+
+
+def record(
+    conn: Connection,
+    turn: str,
+    key: str,
+    kind: str,
+    payload: str,
+    now: float,
+    *,
+    spent: Spent | None = None,
+    day: str = "",
+) -> int:
+    """Adds a journal row while the turn runs. Raises TurnGone where it has ended or has that row.
+
+    With `spent` it counts the tokens too and gives how many the person has used on that day.
+    """
+    added = conn.execute(
+        "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
+        " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
+        " ON CONFLICT DO NOTHING",
+        (key, kind, payload, now, turn),
+    ).rowcount
+    if not added:
+        raise TurnGone(f"turn {turn} has ended, or has {key} already")
+    return 0 if spent is None else _record_cost(conn, turn, key, spent, now, day)
+
+
+def tokens_used(conn: Connection, person: str, day: str) -> int:
+    """Tokens a person used on a day (YYYY-MM-DD)."""
+    row = conn.execute(
+        "SELECT tokens FROM token_use WHERE person_id = ? AND day = ?", (person, day)
+    ).fetchone()
+    return 0 if row is None else int(row["tokens"])
+
+
+def end(
+    conn: Connection,
+    turn: str,
+    conversation: Conversation,
+    outcome: Outcome,
+    reply: str,
+    draft: Draft,
+    now: float,
+    *,
+    error: str = "",
+    sticky: tuple[Sequence[str], Sequence[str]] | None = None,
+    source: str = "",
+) -> None:
+    """Closes a turn and its members and queues the reply, all or nothing. Raises TurnGone if it ended.
+
+    `source` names a reply that is sent once for several turns; the turn's own where it is "".
+    """
+    if not _close(conn, turn, outcome, reply, error, now):
+        raise TurnGone(f"turn {turn} has ended")
+    outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
+    if sticky is not None:
+        conn.execute(
+            "UPDATE conversations SET tools = ?, categories = ? WHERE id = ?",
+            (orjson.dumps(sticky[0]).decode(), orjson.dumps(sticky[1]).decode(), conversation.id),
+        )
+
+
+def new_conversation(conn: Connection, conversation: str, now: float) -> None:
+    """Forgets what was said so far, for the prompt; the messages themselves stay."""
+    conn.execute(
+        "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]' WHERE id = ?",
+        (now, conversation),
+    )
+
+
+def release(conn: Connection, turn: str) -> None:
+    """Gives a turn back unfinished at an orderly stop: that run does not count as an attempt."""
+    conn.execute(
+        "UPDATE turns SET state = 'queued', attempts = max(attempts - 1, 0)"
+        " WHERE id = ? AND state = 'running'",
+        (turn,),
+    )
+
+
+def postpone(conn: Connection, turn: str, due: float, error: str) -> None:
+    """Leaves a turn that failed to a later attempt."""
+    conn.execute(
+        "UPDATE turns SET state = 'queued', due_at = ?, error = ? WHERE id = ? AND state = 'running'",
+        (due, error[:500], turn),
+    )
+
+
+def _close(conn: Connection, turn: str, outcome: Outcome, reply: str, error: str, now: float) -> bool:
+    changed = conn.execute(
+        "UPDATE turns SET state = 'done', outcome = ?, reply = ?, error = ?, done_at = ?, due_at = NULL"
+        " WHERE id = ? AND state <> 'done'",
+        (outcome, reply, error[:500], now, turn),
+    ).rowcount
+    if changed:
+        conn.execute("UPDATE inbox SET done_at = ? WHERE turn_id = ?", (now, turn))
+    return bool(changed)
+
+
+def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
+    rows = conn.execute(
+        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command FROM inbox i"
+        " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
+        (turn,),
+    )
+    return tuple(
+        InboxMessage(
+            row["id"],
+            row["wamid"] or "",
+            row["kind"],
+            row["text"],
+            orjson.loads(row["payload"]),
+            row["at"],
+            "" if row["command"] == "message" else row["command"],
+        )
+        for row in rows
+    )
+
+
+def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple[Exchange, ...]:
+    """The window of earlier turns. Past `limit` its older half goes at once, so that the start of the
+    prompt stays the same for many turns and a provider's prompt cache keeps hitting."""
+    rows = conn.execute(
+        "SELECT t.id, t.reply, t.created_at FROM turns t WHERE t.conversation_id = ? AND t.created_at >= ?"
+        " AND t.state = 'done' AND t.outcome = 'answered' AND t.id <> ?"
+        " ORDER BY t.created_at DESC, t.rowid DESC LIMIT ?",
+        (conversation["id"], conversation["history_from"], turn, limit + 1),
+    ).fetchall()
+    if len(rows) > limit:
+        rows = rows[: limit // 2]
+        conn.execute(
+            "UPDATE conversations SET history_from = ? WHERE id = ?",
+            (rows[-1]["created_at"], conversation["id"]),
+        )
+    return tuple(Exchange(_said(conn, row["id"]), row["reply"], row["created_at"]) for row in reversed(rows))
+
+
+def _said(conn: Connection, turn: str) -> str:
+    rows = conn.execute(
+        "SELECT kind, text FROM messages WHERE turn_id = ? AND direction = 'in' ORDER BY id", (turn,)
+    )
+    return "\n".join(row["text"] or f"[{row['kind']}]" for row in rows)
+
+
+def _quoted(conn: Connection, person: str, members: Sequence[InboxMessage]) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
+        row = conn.execute(
+            "SELECT text, direction FROM messages WHERE wamid = ? AND person_id = ?", (wamid, person)
+        ).fetchone()
+        if row is not None:
+            found[wamid] = (row["text"], row["direction"])
+    return found
+
+
+def _is_first(conn: Connection, person: str, turn: str) -> bool:
+    row = conn.execute(
+        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? LIMIT 1", (person, turn)
+    ).fetchone()
+    return row is None
+
+
+def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float, day: str) -> int:
+    person = conn.execute(
+        "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
+        " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
+        (spent.prompt, spent.completion, spent.cached, turn),
+    ).fetchone()["person_id"]
+    used: int = conn.execute(
+        "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
+        " ON CONFLICT (person_id, day) DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
+        (person, day, spent.prompt + spent.completion),
+    ).fetchone()["tokens"]
+    conn.executemany(
+        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (person_id, hash) DO NOTHING",
+        [(person, part, body, now) for part, body in spent.parts if body],
+    )
+    conn.execute(
+        "INSERT INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens,"
+        " cached_tokens, seconds, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            turn,
+            key,
+            person,
+            spent.model,
+            orjson.dumps([part for part, _ in spent.parts]).decode(),
+            spent.prompt,
+            spent.completion,
+            spent.cached,
+            spent.seconds,
+            now,
+        ),
+    )
+    return used

@@ -1,0 +1,61 @@
+"""The sweep: wakes whatever is due, whether or not anybody was told; forgets what is old enough."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from sqlite3 import Connection
+
+import structlog
+
+from app.errors import StoreError
+from app.store import inbox, outbox
+from app.store.database import Database
+
+log = structlog.get_logger(__name__)
+
+
+class Sweep:
+    """Looks through the rows at the start and every `seconds`."""
+
+    def __init__(
+        self,
+        store: Database,
+        seconds: float,
+        *,
+        wake_conversation: Callable[[str], None],
+        wake_person: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._seconds = seconds
+        self._wake_conversation = wake_conversation
+        self._wake_person = wake_person
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="sweep")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._look()
+            except StoreError as error:
+                log.error("sweep failed", error=str(error))
+            await asyncio.sleep(self._seconds)
+
+    async def _look(self) -> None:
+        now = time.time()
+
+        def look(conn: Connection) -> tuple[list[str], list[str]]:
+            inbox.sweep(conn, now)
+            return inbox.waiting(conn, now), outbox.waiting(conn, now)
+
+        conversations, people = await self._store.tx(look)
+        for conversation in conversations:
+            self._wake_conversation(conversation)
+        for person in people:
+            self._wake_person(person)

@@ -1,0 +1,331 @@
+"""Annotations read from source text, never run: a few known modules, and classes of the same file."""
+
+import ast
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import pathlib
+import typing
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import typing_extensions
+
+from app.tools.schema import Missing
+
+_BUILTINS: dict[str, object] = {
+    kind.__name__: kind
+    for kind in (str, int, float, bool, bytes, list, dict, tuple, set, frozenset, object, type(None))
+}
+_MODULES: dict[str, Any] = {
+    "typing": typing,
+    "typing_extensions": typing_extensions,
+    "datetime": datetime,
+    "decimal": decimal,
+    "uuid": uuid,
+    "pathlib": pathlib,
+    "enum": enum,
+    "dataclasses": dataclasses,
+    "collections.abc": collections.abc,
+}
+_PYDANTIC = frozenset(
+    {
+        "BaseModel",
+        "Field",
+        "HttpUrl",
+        "AnyUrl",
+        "PositiveInt",
+        "NonNegativeInt",
+        "PositiveFloat",
+        "NonNegativeFloat",
+    }
+)
+_DEEPEST = 40
+
+
+class Unresolvable(Exception):
+    """An annotation that the source alone does not explain."""
+
+
+class Names:
+    """What the names of one module stand for, as far as its text says."""
+
+    def __init__(self, module: ast.Module) -> None:
+        self._imported: dict[str, str] = {}
+        self._classes: dict[str, ast.ClassDef] = {}
+        self._assigned: dict[str, ast.expr] = {}
+        self._made: dict[str, object] = {}
+        self._making: set[str] = set()
+        self._depth = 0
+        for node in ast.walk(module):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._note_import(node)
+        for statement in module.body:
+            self._note(statement)
+
+    def annotation(self, node: ast.expr | None) -> object:
+        """The type an annotation means; Missing.ANNOTATION for none. Raises Unresolvable."""
+        if node is None:
+            return Missing.ANNOTATION
+        try:
+            return self._type(node)
+        except (TypeError, ValueError, SyntaxError, AttributeError, KeyError, RecursionError) as error:
+            raise Unresolvable(f"{type(error).__name__}: {error}") from error
+
+    def default(self, node: ast.expr | None) -> object:
+        """A default: its value, or that there is none, or that it is not written as a literal."""
+        if node is None:
+            return Missing.REQUIRED
+        try:
+            return self._value(node)
+        except (Unresolvable, TypeError, ValueError, AttributeError, KeyError, RecursionError, SyntaxError):
+            return Missing.UNWRITTEN
+
+    def _note_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                self._imported[name.asname or name.name.split(".")[0]] = (
+                    name.name if name.asname else name.name.split(".")[0]
+                )
+            return
+        for name in node.names:
+            self._imported[name.asname or name.name] = f"{node.module or ''}.{name.name}"
+
+    def _note(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.ClassDef):
+            self._classes[statement.name] = statement
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            self._assigned[statement.targets[0].id] = statement.value
+        elif (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and statement.value
+        ):
+            self._assigned[statement.target.id] = statement.value
+        elif type(statement).__name__ == "TypeAlias":  # `type X = …`, of Python 3.12
+            alias: Any = statement
+            self._assigned[alias.name.id] = alias.value
+
+    def _type(self, node: ast.expr) -> Any:
+        self._depth += 1
+        try:
+            if self._depth > _DEEPEST:
+                raise Unresolvable("nested too deeply")
+            return self._read(node)
+        finally:
+            self._depth -= 1
+
+    def _read(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=None):
+                return None
+            case ast.Constant(value=str() as text):
+                return self._type(ast.parse(text, mode="eval").body)
+            case ast.Name(id=name):
+                return self._named(name)
+            case ast.Attribute():
+                return self._known(self._dotted(node))
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                return typing.Union[self._type(left), self._type(right)]  # noqa: UP007 - read from text
+            case ast.Subscript(value=value, slice=inner):
+                return self._subscript(self._type(value), inner)
+            case ast.Call(func=function, args=[_, wrapped]) if self._is(function, "typing.NewType"):
+                return self._type(wrapped)
+        raise Unresolvable(ast.unparse(node)[:80])
+
+    def _subscript(self, outer: Any, inner: ast.expr) -> Any:
+        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        if outer in (typing.Literal, typing_extensions.Literal):
+            return typing.Literal[tuple(self._value(part) for part in parts)]
+        if outer in (typing.Annotated, typing_extensions.Annotated):
+            extras = [self._metadata(part) for part in parts[1:]]
+            return typing.Annotated[(self._type(parts[0]), *(e for e in extras if e is not None))]
+        if outer is typing.Optional:
+            return typing.Optional[self._type(parts[0])]  # noqa: UP045 - read from text
+        types = tuple(... if _is_ellipsis(part) else self._type(part) for part in parts)
+        return outer[types if len(types) > 1 else types[0]]
+
+    def _metadata(self, node: ast.expr) -> object:
+        """What stands beside a type in `Annotated`: a text or a Field counts, all else says nothing to us."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Call) and self._is(node.func, "pydantic.Field"):
+            return self._field(node)
+        return None
+
+    def _field(self, call: ast.Call) -> Any:
+        from pydantic import Field
+
+        values = [self._value(argument) for argument in call.args[:1]]
+        named: dict[str, Any] = {
+            word.arg: self._value(word.value)
+            for word in call.keywords
+            if word.arg and word.arg != "default_factory"
+        }
+        if any(word.arg == "default_factory" for word in call.keywords):
+            named["default_factory"] = object
+        make: Callable[..., Any] = Field
+        return make(*values, **named)
+
+    def _named(self, name: str) -> Any:
+        if name in self._classes:
+            return self._class(name)
+        if name in self._assigned:
+            return self._type(self._assigned[name])
+        if name in self._imported:
+            return self._known(self._imported[name])
+        if name in _BUILTINS:
+            return _BUILTINS[name]
+        raise Unresolvable(name)
+
+    def _dotted(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Attribute):
+            return f"{self._dotted(node.value)}.{node.attr}"
+        if isinstance(node, ast.Name):
+            return self._imported.get(node.id, node.id)
+        raise Unresolvable(ast.unparse(node)[:80])
+
+    def _known(self, dotted: str) -> Any:
+        module, _, name = dotted.rpartition(".")
+        if module in _MODULES and not name.startswith("_"):
+            return getattr(_MODULES[module], name)
+        if module == "pydantic" and name in _PYDANTIC:
+            import pydantic
+
+            return getattr(pydantic, name)
+        raise Unresolvable(dotted)
+
+    def _is(self, node: ast.expr, dotted: str) -> bool:
+        try:
+            return self._dotted(node) == dotted
+        except Unresolvable:
+            return False
+
+    def _value(self, node: ast.expr) -> Any:
+        """A literal, a constant of the module, a member of an enum, or a `Field(…)`."""
+        if isinstance(node, ast.Name) and node.id in self._assigned:
+            return ast.literal_eval(self._assigned[node.id])
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in self._classes
+        ):
+            return getattr(self._class(node.value.id), node.attr)
+        if isinstance(node, ast.Call) and self._is(node.func, "pydantic.Field"):
+            return self._field(node)
+        return ast.literal_eval(node)
+
+    def _class(self, name: str) -> Any:
+        if name not in self._made:
+            if name in self._making:
+                raise Unresolvable(f"{name} holds itself")
+            self._making.add(name)
+            try:
+                self._made[name] = self._make(self._classes[name])
+            finally:
+                self._making.discard(name)
+        return self._made[name]
+
+    def _make(self, node: ast.ClassDef) -> Any:
+        """A class with the same fields: its methods, decorators and other statements are left out."""
+        bases = [self._type(base) for base in node.bases]
+        docstring = ast.get_docstring(node)
+        if any(isinstance(base, type) and issubclass(base, enum.Enum) for base in bases):
+            made: Any = _enumeration(node, bases)
+        elif any(typing.is_typeddict(base) or base in _TYPED_DICTS for base in bases):
+            made = self._typed_dict(node, bases)
+        elif any(_is_model(base) for base in bases):
+            from pydantic import create_model
+
+            fields = {n: (kind, _model_default(default)) for n, kind, default in self._fields(node)}
+            make_model: Callable[..., Any] = create_model
+            return make_model(node.name, __base__=tuple(bases), __doc__=docstring, **fields)
+        elif any(self._is(_called(d), "dataclasses.dataclass") for d in node.decorator_list):
+            made = dataclasses.make_dataclass(
+                node.name,
+                [
+                    (n, kind) if default is Missing.REQUIRED else (n, kind, _dataclass_default(default))
+                    for n, kind, default in self._fields(node)
+                ],
+                bases=tuple(bases),
+                kw_only=True,
+            )
+        else:
+            raise Unresolvable(f"{node.name} is no dataclass, model, TypedDict or Enum")
+        if docstring:
+            made.__doc__ = docstring
+        return made
+
+    def _fields(self, node: ast.ClassDef) -> list[tuple[str, Any, object]]:
+        return [
+            (statement.target.id, self._type(statement.annotation), self._field_default(statement.value))
+            for statement in node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
+
+    def _field_default(self, node: ast.expr | None) -> object:
+        if isinstance(node, ast.Call) and self._is(node.func, "dataclasses.field"):
+            words = {word.arg: word.value for word in node.keywords}
+            if "default" in words:
+                return self.default(words["default"])
+            return Missing.UNWRITTEN if "default_factory" in words else Missing.REQUIRED
+        return self.default(node)
+
+    def _typed_dict(self, node: ast.ClassDef, bases: list[Any]) -> Any:
+        total = not any(w.arg == "total" and ast.literal_eval(w.value) is False for w in node.keywords)
+        fields: dict[str, Any] = {}
+        for base in bases:
+            if typing.is_typeddict(base):
+                fields |= typing_extensions.get_type_hints(base, include_extras=True)
+        for name, kind, _ in self._fields(node):
+            marked = typing.get_origin(kind) in (typing_extensions.Required, typing_extensions.NotRequired)
+            fields[name] = (
+                kind
+                if marked
+                else (typing_extensions.Required[kind] if total else typing_extensions.NotRequired[kind])
+            )
+        make: Any = typing_extensions.TypedDict
+        return make(node.name, fields)
+
+
+_TYPED_DICTS = (typing.TypedDict, typing_extensions.TypedDict)
+
+
+def _enumeration(node: ast.ClassDef, bases: list[Any]) -> Any:
+    members = {
+        statement.targets[0].id: ast.literal_eval(statement.value)
+        for statement in node.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+    mixed = [base for base in bases if not issubclass(base, enum.Enum)]
+    kind: Any = next(base for base in bases if issubclass(base, enum.Enum))
+    return kind(node.name, members, type=mixed[0]) if mixed else kind(node.name, members)
+
+
+def _model_default(default: object) -> Any:
+    from pydantic import Field
+
+    if default is Missing.REQUIRED:
+        return ...
+    return Field(default_factory=object) if default is Missing.UNWRITTEN else default
+
+
+def _dataclass_default(default: object) -> Any:
+    if default is Missing.UNWRITTEN or isinstance(default, list | dict | set):
+        return dataclasses.field(default_factory=object)
+    return default
+
+
+def _is_model(base: object) -> bool:
+    return isinstance(base, type) and any(part.__module__ == "pydantic.main" for part in base.__mro__)
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...

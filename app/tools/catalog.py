@@ -1,0 +1,296 @@
+"""The tools of a source file, read without importing or running it."""
+
+import ast
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from app.messages import JSON
+from app.tools.annotations import Names, Unresolvable
+from app.tools.docstrings import Docstring, parse_docstring
+from app.tools.schema import Missing, Parameter, Schema, arguments_schema, described, from_field
+
+log = structlog.get_logger(__name__)
+
+CACHE_DIR = Path("data/.cache")
+CACHE_FILE = "tool_catalog.json"
+
+_REGISTERING = frozenset({"tool", "resource", "prompt"})
+_CONTEXTS = frozenset({"Context", "ToolContext"})
+_LARGEST_SOURCE = 1024 * 1024
+_CACHED_PATHS = 64
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool as its source describes it. `warnings` are for its author."""
+
+    name: str
+    function: str
+    description: str
+    examples: tuple[str, ...]
+    schema: Schema
+    is_async: bool
+    wants_context: bool
+    warnings: tuple[str, ...] = ()
+
+    def definition(self) -> dict[str, JSON]:
+        """Name, description and parameters, as the model reads them."""
+        words = described(self.description, self.examples)
+        return {"name": self.name, "description": words, "parameters": self.schema}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A public function that is no tool, and why."""
+
+    function: str
+    reason: str
+
+
+def build_catalog(path: str | Path) -> dict[str, JSON]:
+    """The catalogue of a file, or of every `tools.py` beneath a folder.
+
+    `hash` is the SHA-1 of the source (of a folder: of its files' names and hashes) and `version` its first
+    12 digits. Raises SyntaxError for a file that is not Python, OSError for one that cannot be read; in a
+    folder such files are left out and named in the log.
+    """
+    path = Path(path)
+    sources = _read(path)
+    tools: list[FoundTool] = []
+    for name, content in sources.items():
+        try:
+            tools += find_tools(content)[0]
+        except SyntaxError as error:
+            if path.is_file():
+                raise
+            log.warning("left out of the catalogue", file=name, error=f"line {error.lineno}: {error.msg}")
+    return _written(tools, _hash(path, sources))
+
+
+def get_catalog_cached(path: str | Path, cache_dir: str | Path = CACHE_DIR) -> dict[str, JSON]:
+    """The same, kept in `cache_dir` until the sources or the code that reads them change."""
+    path, cache = Path(path), Path(cache_dir) / CACHE_FILE
+    key = f"{_own_hash()}-{_hash(path, _read(path))}"
+    place = str(path.absolute())
+    kept = _load(cache)
+    entry = kept.get(place)
+    if isinstance(entry, dict) and entry.get("key") == key and _is_catalog(entry.get("catalog")):
+        catalog: dict[str, JSON] = entry["catalog"]
+        return catalog
+    catalog = build_catalog(path)
+    kept.pop(place, None)
+    recent = dict(list(kept.items())[-(_CACHED_PATHS - 1) :])
+    _store(cache, {**recent, place: {"key": key, "catalog": catalog}})
+    return catalog
+
+
+def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
+    """The tools of a module's text, and its public functions that are none. Raises SyntaxError.
+
+    Where anything is decorated with `x.tool`, `x.resource` or `x.prompt` only top-level functions under
+    `x.tool` are tools; elsewhere it is every public, documented top-level function.
+    """
+    module = _parsed(source)
+    names = Names(module)
+    is_adapter = any(_registration(node) for node in ast.walk(module) if isinstance(node, _Function))
+    tools: dict[str, FoundTool] = {}
+    left_out: list[LeftOut] = []
+    for node in module.body:
+        if not isinstance(node, _Function):
+            continue
+        reason = _why_not(node, is_adapter)
+        if not reason:
+            tool = _found(node, names)
+            tools.pop(tool.name, None)
+            tools[tool.name] = tool
+        elif not node.name.startswith("_"):
+            left_out.append(LeftOut(node.name, reason))
+    return list(tools.values()), left_out
+
+
+def _parsed(source: str | bytes) -> ast.Module:
+    if len(source) > _LARGEST_SOURCE:
+        raise SyntaxError(f"the file has {len(source)} bytes, more than the {_LARGEST_SOURCE} that are read")
+    try:
+        return ast.parse(source)
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, absurd nesting
+        raise SyntaxError(f"cannot be parsed: {type(error).__name__}") from error
+
+
+def _why_not(node: _Function, is_adapter: bool) -> str:
+    if is_adapter:
+        return (
+            ""
+            if _registration(node) == "tool"
+            else "not decorated with tool, in a file that decorates its tools"
+        )
+    if node.name.startswith("_"):
+        return "its name begins with an underscore"
+    return "" if ast.get_docstring(node) else "it has no docstring"
+
+
+def _registration(node: _Function) -> str:
+    """ "tool", "resource" or "prompt" for a function that a decorator registers; else ""."""
+    decorator = _decorator(node)
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return target.attr if isinstance(target, ast.Attribute) else ""
+
+
+def _decorator(node: _Function) -> ast.expr | None:
+    found = None
+    for decorator in node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(target, ast.Attribute) and target.attr in _REGISTERING:
+            if target.attr == "tool":
+                return decorator
+            found = found or decorator
+    return found
+
+
+def _found(node: _Function, names: Names) -> FoundTool:
+    docstring = parse_docstring(ast.get_docstring(node))
+    given = _decorator_texts(node)
+    parameters, wants_context = _parameters(node, names, docstring)
+    schema, warnings = arguments_schema(parameters)
+    name = given.get("name") or node.name
+    return FoundTool(
+        name=name,
+        function=node.name,
+        description=given.get("description") or docstring.description or name,
+        examples=docstring.examples,
+        schema=schema,
+        is_async=isinstance(node, ast.AsyncFunctionDef),
+        wants_context=wants_context,
+        warnings=tuple(warnings),
+    )
+
+
+def _decorator_texts(node: _Function) -> dict[str, str]:
+    """`name` and `description` written in the decorator; the first plain argument is the name."""
+    decorator = _decorator(node)
+    if not isinstance(decorator, ast.Call):
+        return {}
+    written = {word.arg: word.value for word in decorator.keywords if word.arg in {"name", "description"}}
+    if decorator.args:
+        written.setdefault("name", decorator.args[0])
+    return {
+        key: value.value
+        for key, value in written.items()
+        if key and isinstance(value, ast.Constant) and isinstance(value.value, str)
+    }
+
+
+def _parameters(node: _Function, names: Names, docstring: Docstring) -> tuple[list[Parameter], bool]:
+    spec = node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
+    pairs = [
+        *zip(positional, [*defaults, *spec.defaults], strict=True),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    found: list[Parameter] = []
+    wants_context = False
+    for at, (argument, default) in enumerate(pairs):
+        if argument.arg == "context" or _is_context(argument.annotation):
+            wants_context = True
+            continue
+        if at == 0 and argument.arg in {"self", "cls"}:
+            continue
+        try:
+            annotation = names.annotation(argument.annotation)
+        except Unresolvable:
+            annotation = Missing.UNKNOWN
+        found.append(_parameter(argument.arg, annotation, names.default(default), docstring))
+    return found, wants_context
+
+
+def _parameter(name: str, annotation: object, default: object, docstring: Docstring) -> Parameter:
+    description = docstring.params.get(name, "")
+    parameter = Parameter(name, annotation, default, description)
+    if type(default).__name__ != "FieldInfo":
+        return parameter
+    return from_field(parameter)[0]
+
+
+def _is_context(annotation: ast.expr | None) -> bool:
+    """Whether it is the context that the host hands in, ours or an MCP server's."""
+    if annotation is None:
+        return False
+    words = ast.unparse(annotation).strip("\"'").split("[")[0].replace(" ", "")
+    return words.removesuffix("|None").rpartition(".")[2] in _CONTEXTS
+
+
+def _written(tools: Iterable[FoundTool], digest: str) -> dict[str, JSON]:
+    listed = list(tools)
+    lines = []
+    for tool in listed:
+        lines.append(f"- {tool.name}: {tool.description}")
+        lines += [f"  e.g. {example}" for example in tool.examples]
+    return {
+        "version": digest[:12],
+        "hash": digest,
+        "count": len(listed),
+        "promptList": "\n".join(lines),
+        "functionSchema": [tool.definition() for tool in listed],
+    }
+
+
+def _read(path: Path) -> dict[str, bytes]:
+    if not path.is_dir():
+        return {path.name: path.read_bytes()}
+    return {
+        str(file.relative_to(path)): file.read_bytes()
+        for file in sorted(path.rglob("tools.py"))
+        if file.is_file()
+    }
+
+
+def _hash(path: Path, sources: dict[str, bytes]) -> str:
+    if not path.is_dir():
+        return _sha1(next(iter(sources.values())))
+    return _sha1("\n".join(f"{name} {_sha1(content)}" for name, content in sources.items()).encode())
+
+
+def _own_hash() -> str:
+    """Of the code that makes catalogues: another release of it makes them anew."""
+    folder = Path(__file__).parent
+    files = ("annotations.py", "catalog.py", "docstrings.py", "schema.py")
+    return _sha1(b"".join((folder / name).read_bytes() for name in files))
+
+
+def _sha1(content: bytes) -> str:
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def _load(cache: Path) -> dict[str, JSON]:
+    try:
+        kept = json.loads(cache.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _is_catalog(value: JSON) -> bool:
+    wanted = {"version": str, "hash": str, "count": int, "promptList": str, "functionSchema": list}
+    return isinstance(value, dict) and all(isinstance(value.get(key), kind) for key, kind in wanted.items())
+
+
+def _store(cache: Path, kept: dict[str, JSON]) -> None:
+    """Whole or not at all; a cache that cannot be written costs time, not the catalogue."""
+    temporary = cache.with_name(f".{cache.name}.{secrets.token_hex(6)}")
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+        os.replace(temporary, cache)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        log.warning("the tool catalogue was not cached", error=type(error).__name__)

@@ -1,0 +1,412 @@
+"""A JSON Schema compiled once into plain functions.
+
+Covers what tools use: types, enum, const, objects, arrays, combinations, local references and bounds.
+A lenient check also mends what can only mean one thing: `"5"` for an integer, `"true"` for a boolean, a
+list written as JSON text.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from app.messages import JSON
+
+Check = Callable[[JSON], JSON]
+"""Returns the value, mended where the check is lenient; raises Mismatch."""
+
+_DEEPEST_SCHEMA = 64
+LONGEST_SHOWN = 80
+_LONGEST_PATTERN, _LONGEST_MATCHED = 200, 256
+_INTEGER = re.compile(r"[+-]?\d{1,400}")
+_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
+_OPEN_ENDED = re.compile(r"(?<!\\)(?:[*+]|\{\d*,\})")
+_REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{\d*,\d*\})|\\[1-9]")
+
+
+class Mismatch(Exception):
+    """One value that does not fit; `path` grows while it rises through the objects around it."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path: list[str | int] = []
+
+    def __str__(self) -> str:
+        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reversed(self.path))
+        return f"{where.removeprefix('.')}: {self.problem}" if where else self.problem
+
+
+def expected(schema: JSON) -> str:
+    """A schema in a few words."""
+    if not isinstance(schema, dict):
+        return "any value"
+    if isinstance(schema.get("enum"), list):
+        return "one of " + ", ".join(_shown(value) for value in schema["enum"][:20])
+    if "const" in schema:
+        return _shown(schema["const"])
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            return " or ".join(dict.fromkeys(expected(part) for part in schema[key][:8]))
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        return " or ".join(_KIND_NAMES.get(str(kind), str(kind)) for kind in kinds)
+    return _KIND_NAMES.get(str(kinds), "a value that fits the schema")
+
+
+def came(value: JSON) -> str:
+    """A value and its kind, short enough for a message."""
+    return f"{_shown(value)} ({_kind(value)})"
+
+
+def _shown(value: JSON) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        text = type(value).__name__
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+
+
+def _kind(value: JSON) -> str:
+    for kind, test in _KINDS.items():
+        if kind != "number" and test(value):
+            return kind
+    return "number" if isinstance(value, float) else type(value).__name__
+
+
+def _is_integer(value: JSON) -> bool:
+    return type(value) is int or (isinstance(value, float) and value.is_integer())
+
+
+_KINDS: dict[str, Callable[[JSON], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": _is_integer,
+    "number": lambda value: type(value) is int or isinstance(value, float),
+    "boolean": lambda value: isinstance(value, bool),
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list | tuple),
+    "null": lambda value: value is None,
+}
+_KIND_NAMES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "an array",
+    "null": "null",
+}
+
+
+class Compiler:
+    """Turns a schema into checks; every check returns the value, mended where it was lenient."""
+
+    def __init__(self, root: Mapping[str, JSON]) -> None:
+        self._root = root
+        self._references: dict[tuple[str, bool], Check] = {}
+
+    def compile(self, schema: JSON, *, lenient: bool, depth: int = 0) -> Check:
+        if schema is False:
+            return _never
+        if not isinstance(schema, Mapping) or not schema or depth > _DEEPEST_SCHEMA:
+            return _anything
+        steps = [step for step in self._steps(schema, lenient, depth + 1) if step is not None]
+        if not steps:
+            return _anything
+        if len(steps) == 1:
+            return steps[0]
+
+        def check(value: JSON) -> JSON:
+            for step in steps:
+                value = step(value)
+            return value
+
+        return check
+
+    def _steps(self, schema: Mapping[str, JSON], lenient: bool, depth: int) -> Iterable[Check | None]:
+        kinds = schema.get("type")
+        names = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
+        if names and all(name in _KINDS for name in names):
+            yield _typed(tuple(names), schema, lenient)
+        yield _listed(schema)
+        yield _bounded(schema)
+        yield _patterned(schema.get("pattern"))
+        if any(key in schema for key in ("properties", "additionalProperties", "required")):
+            yield self._object(schema, lenient, depth)
+        if "items" in schema or "prefixItems" in schema:
+            yield self._array(schema, lenient, depth)
+        if isinstance(schema.get("$ref"), str):
+            yield self._reference(schema["$ref"], lenient)
+        for key in ("anyOf", "oneOf"):
+            if isinstance(schema.get(key), list):
+                yield self._any(schema[key], lenient, depth)
+        for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
+            yield self.compile(part, lenient=lenient, depth=depth)
+
+    def _object(self, schema: Mapping[str, JSON], lenient: bool, depth: int) -> Check:
+        given = schema.get("properties")
+        parts = given if isinstance(given, Mapping) else {}
+        checks = {n: self.compile(part, lenient=lenient, depth=depth) for n, part in parts.items()}
+        required = tuple(map(str, schema["required"])) if isinstance(schema.get("required"), list) else ()
+        extra = schema.get("additionalProperties", True)
+        closed = extra is False and not schema.get("patternProperties")
+        other = self.compile(extra, lenient=lenient, depth=depth) if isinstance(extra, Mapping) else None
+
+        def check(value: JSON) -> JSON:
+            if not isinstance(value, Mapping):
+                return value
+            checked: dict[str, JSON] = {}
+            for name, inner in value.items():
+                known = checks.get(name, other)
+                if known is None:
+                    if closed:
+                        raise Mismatch(f"unknown field {name!r}, known: {', '.join(checks) or 'none'}")
+                    checked[name] = inner
+                    continue
+                try:
+                    checked[name] = known(inner)
+                except Mismatch as mismatch:
+                    if inner is None and name not in required:
+                        continue
+                    mismatch.path.append(str(name))
+                    raise
+            for name in required:
+                if name not in value:
+                    raise Mismatch(
+                        f"field {name!r} is required and missing, expected {expected(parts.get(name))}"
+                    )
+            return checked
+
+        return check
+
+    def _array(self, schema: Mapping[str, JSON], lenient: bool, depth: int) -> Check:
+        prefix = schema.get("prefixItems")
+        firsts = (
+            [self.compile(p, lenient=lenient, depth=depth) for p in prefix]
+            if isinstance(prefix, list)
+            else []
+        )
+        rest = self.compile(schema.get("items"), lenient=lenient, depth=depth)
+
+        def check(value: JSON) -> JSON:
+            if not isinstance(value, list | tuple):
+                return value
+            checked = []
+            for at, inner in enumerate(value):
+                try:
+                    checked.append(firsts[at](inner) if at < len(firsts) else rest(inner))
+                except Mismatch as mismatch:
+                    mismatch.path.append(at)
+                    raise
+            return checked
+
+        return check
+
+    def _any(self, branches: list[JSON], lenient: bool, depth: int) -> Check:
+        """Branches as they are written first, so that `"5"` stays text where text is allowed."""
+        strict = [self.compile(branch, lenient=False, depth=depth) for branch in branches]
+        mending = [self.compile(branch, lenient=True, depth=depth) for branch in branches] if lenient else []
+        wanted = expected({"anyOf": branches})
+
+        def check(value: JSON) -> JSON:
+            deepest: Mismatch | None = None
+            for branch in (*strict, *mending):
+                try:
+                    return branch(value)
+                except Mismatch as mismatch:
+                    if deepest is None or len(mismatch.path) > len(deepest.path):
+                        deepest = mismatch
+            if deepest is not None and deepest.path:
+                raise deepest
+            raise Mismatch(f"expected {wanted}, got {came(value)}")
+
+        return check
+
+    def _reference(self, reference: str, lenient: bool) -> Check:
+        """A local reference, looked up when it is first used: schemas may hold themselves."""
+        key = (reference, lenient)
+
+        def check(value: JSON) -> JSON:
+            known = self._references.get(key)
+            if known is None:
+                known = self._references[key] = self.compile(self._find(reference), lenient=lenient)
+            return known(value)
+
+        return check
+
+    def _find(self, reference: str) -> JSON:
+        found: JSON = self._root
+        for step in reference.removeprefix("#").strip("/").split("/"):
+            step = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, Mapping) or step not in found:
+                return {}
+            found = found[step]
+        return {} if found is self._root or _refers_only(found, reference) else found
+
+
+def _refers_only(schema: JSON, reference: str) -> bool:
+    return isinstance(schema, Mapping) and schema.get("$ref") == reference
+
+
+def _anything(value: JSON) -> JSON:
+    return value
+
+
+def _never(value: JSON) -> JSON:
+    raise Mismatch(f"no value is allowed here, got {came(value)}")
+
+
+def _typed(kinds: tuple[str, ...], schema: Mapping[str, JSON], lenient: bool) -> Check:
+    wanted = expected(schema)
+    mend = _MENDERS.get(kinds[0]) if lenient and len(kinds) == 1 else None
+    if kinds == ("string",):
+
+        def check_string(value: JSON) -> JSON:
+            if isinstance(value, str):
+                return value
+            raise Mismatch(f"expected {wanted}, got {came(value)}")
+
+        return check_string
+    tests = tuple(_KINDS[kind] for kind in kinds)
+    whole = kinds == ("integer",)
+
+    def check(value: JSON) -> JSON:
+        for test in tests:
+            if test(value):
+                return int(value) if whole else value
+        if mend is not None and isinstance(value, str):
+            mended = mend(value.strip())
+            if mended is not None:
+                return mended
+        raise Mismatch(f"expected {wanted}, got {came(value)}")
+
+    return check
+
+
+def _listed(schema: Mapping[str, JSON]) -> Check | None:
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(values, list):
+        return None
+    wanted = expected(schema)
+    texts = frozenset(value for value in values if isinstance(value, str))
+    others = [value for value in values if not isinstance(value, str)]
+
+    def check(value: JSON) -> JSON:
+        if isinstance(value, str):
+            if value in texts:
+                return value
+        elif any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in others):
+            return value
+        raise Mismatch(f"expected {wanted}, got {came(value)}")
+
+    return check
+
+
+def _bounded(schema: Mapping[str, JSON]) -> Check | None:
+    numeric = [
+        (word, test, schema[key]) for key, word, test in _NUMBER_BOUNDS if _KINDS["number"](schema.get(key))
+    ]
+    sized = [
+        (kind, word, at_least, schema[key])
+        for key, kind, word, at_least in _SIZE_BOUNDS
+        if _is_integer(schema.get(key))
+    ]
+    if not numeric and not sized:
+        return None
+
+    def check(value: JSON) -> JSON:
+        for kind, word, at_least, bound in sized:
+            if isinstance(value, kind) and (len(value) < bound if at_least else len(value) > bound):
+                raise Mismatch(
+                    f"expected {'at least' if at_least else 'at most'} {bound} {word}, got {len(value)}"
+                )
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            for word, fits, bound in numeric:
+                if not fits(value, bound):
+                    raise Mismatch(f"expected a number {word} {bound}, got {value}")
+        return value
+
+    return check
+
+
+_NUMBER_BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
+    ("minimum", "of at least", lambda value, bound: value >= bound),
+    ("maximum", "of at most", lambda value, bound: value <= bound),
+    ("exclusiveMinimum", "above", lambda value, bound: value > bound),
+    ("exclusiveMaximum", "below", lambda value, bound: value < bound),
+)
+_SIZE_BOUNDS: tuple[tuple[str, Any, str, bool], ...] = (
+    ("minLength", str, "characters", True),
+    ("maxLength", str, "characters", False),
+    ("minItems", (list, tuple), "items", True),
+    ("maxItems", (list, tuple), "items", False),
+    ("minProperties", Mapping, "fields", True),
+    ("maxProperties", Mapping, "fields", False),
+)
+
+
+def _patterned(pattern: JSON) -> Check | None:
+    """A pattern that cannot take long; others are left to the tool, for a schema may be a stranger's."""
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN or _REPEATED_GROUP.search(pattern):
+        return None
+    if len(_OPEN_ENDED.findall(pattern)) > 2:
+        return None
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+    def check(value: JSON) -> JSON:
+        if isinstance(value, str) and len(value) <= _LONGEST_MATCHED and not compiled.search(value):
+            raise Mismatch(f"expected text that matches {pattern}, got {came(value)}")
+        return value
+
+    return check
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def _number(text: str) -> int | float | None:
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _boolean(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def _array(text: str) -> list[JSON] | None:
+    value = _decoded(text)
+    return value if isinstance(value, list) else None
+
+
+def _object(text: str) -> dict[str, JSON] | None:
+    value = _decoded(text)
+    return value if isinstance(value, dict) else None
+
+
+def _decoded(text: str) -> JSON:
+    if not text.startswith(("[", "{")):
+        return None
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+_MENDERS: dict[str, Callable[[str], JSON]] = {
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "array": _array,
+    "object": _object,
+}

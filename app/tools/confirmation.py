@@ -1,0 +1,145 @@
+"""Whether a tool may run: the policy, and the question at the terminal."""
+
+import asyncio
+import inspect
+import os
+import sys
+import threading
+import unicodedata
+from collections.abc import Awaitable, Callable
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.tools.tool import Tool
+
+MODES = ("yolo", "confirm-sensitive", "confirm-all")
+
+Ask = Callable[[str, dict[str, JSON]], "bool | Awaitable[bool]"]
+"""Puts one call to a person: its name and arguments; true means run it."""
+
+_LONGEST_VALUE = 500
+_ANSWERS = {
+    **dict.fromkeys(("y", "yes", "s", "si", "sí", "sim"), "y"),
+    **dict.fromkeys(("n", "no", "não", "nao"), "n"),
+    **dict.fromkeys(("a", "abort"), "a"),
+}
+
+
+class NoTTYError(RecadoError):
+    """Nobody can be asked: there is no terminal, and no other way was given."""
+
+
+class TurnAborted(RecadoError):
+    """The person at the terminal ended the whole turn; the command line ends with status 130."""
+
+
+class ConfirmationPolicy:
+    """Says which tools need a yes, and asks for it: through `ask`, else at the terminal."""
+
+    def __init__(self, mode: str, ask: Ask | None = None) -> None:
+        if mode not in MODES:
+            raise ValueError(f"confirmation mode: expected one of {', '.join(MODES)}, got {mode!r}")
+        self.mode = mode
+        self._ask = ask
+        self._one_at_a_time: asyncio.Lock | None = None
+
+    def should_confirm(self, tool: Tool) -> bool:
+        """Whether this tool needs a yes. A harmless one never does."""
+        if tool.harmless or self.mode == "yolo":
+            return False
+        return self.mode == "confirm-all" or tool.sensitive
+
+    async def request_confirmation(self, name: str, args: dict[str, JSON]) -> bool:
+        """The person's answer to one call.
+
+        Raises NoTTYError where nobody can be asked, TurnAborted when the person ends the turn.
+        """
+        if self._ask is not None:
+            answer = self._ask(name, args)
+            return bool(await answer if inspect.isawaitable(answer) else answer)
+        if not _has_terminal():
+            raise NoTTYError(
+                f"{name} needs a yes and there is no terminal to ask at; "
+                "run in a terminal, or set CONFIRMATION_MODE=yolo if every tool may run unasked"
+            )
+        if self._one_at_a_time is None:
+            self._one_at_a_time = asyncio.Lock()
+        async with self._one_at_a_time:
+            return await _ask_at_terminal(name, args)
+
+
+def call_in_words(name: str, args: dict[str, JSON]) -> str:
+    """A call on a few lines, every value on one, with invisible characters made visible."""
+    lines = [f"{visible(name)}"]
+    for key, value in args.items():
+        text = visible(value if isinstance(value, str) else str(value))
+        shown = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"
+        lines.append(f"  {visible(str(key))}: {shown}")
+    return "\n".join(lines)
+
+
+def visible(text: str) -> str:
+    """A text on one line, with control, bidirectional and other invisible characters written out."""
+    return "".join(
+        c if unicodedata.category(c) not in _INVISIBLE else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def _has_terminal() -> bool:
+    try:
+        return bool(sys.stdin and sys.stdin.isatty())
+    except ValueError:  # it was closed
+        return False
+
+
+async def _ask_at_terminal(name: str, args: dict[str, JSON]) -> bool:
+    _say(f"\n{call_in_words(name, args)}\n")
+    while True:
+        _say("Run it? [y/n/a] ")
+        line = await _read_line()
+        if not line:
+            _say("\n")
+            return False
+        answer = _ANSWERS.get(line.strip().lower())
+        if answer == "a":
+            raise TurnAborted(f"the turn was ended at the question about {name}")
+        if answer:
+            return answer == "y"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+async def _read_line() -> str:
+    """One line of the terminal without holding the loop; "" at the end of input."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[str] = loop.create_future()
+    descriptor = sys.stdin.fileno()
+
+    def settle(line: str) -> None:
+        if not ready.done():
+            ready.set_result(line)
+
+    try:
+        loop.add_reader(descriptor, lambda: settle(_read_now(descriptor)))
+    except (NotImplementedError, OSError):  # Windows' loop, and files, have no readers
+        threading.Thread(
+            target=lambda: loop.call_soon_threadsafe(settle, sys.stdin.readline()), daemon=True
+        ).start()
+        return await ready
+    try:
+        return await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _read_now(descriptor: int) -> str:
+    try:
+        return os.read(descriptor, 4096).decode("utf-8", "replace")
+    except OSError:  # the terminal went away
+        return ""

@@ -1,0 +1,68 @@
+"""What a tool may know and reach during one call."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from app.messages import JSON
+from app.people import Person
+
+if TYPE_CHECKING:
+    from app.tools.result import ToolResult
+    from app.tools.tool import Tool
+
+
+class PersonStore(Protocol):
+    """This person's rows for this skill. Synchronous for `def` tools, awaitable for `async def` ones."""
+
+    def get(self, key: str, default: JSON = None) -> JSON: ...
+
+    def put(self, key: str, value: JSON) -> JSON: ...
+
+    def list(self, prefix: str = "") -> JSON: ...
+
+    def delete(self, key: str) -> JSON: ...
+
+
+class Recorder(Protocol):
+    """Keeps what a turn did. The engine awaits both; what they raise stops the call or marks it unknown."""
+
+    async def intent(self, tool: "Tool", args: dict[str, JSON]) -> None:
+        """The call is about to run: committed before it does."""
+
+    async def result(self, result: "ToolResult") -> None:
+        """What the call came to: every call gets one, also those that were refused before an intent."""
+
+
+class Services(dict[str, object]):
+    """Services by name, as `context.services.search` or `context.services["search"]`."""
+
+    def __getattr__(self, name: str) -> object:
+        try:
+            return self[name]
+        except KeyError:
+            known = ", ".join(sorted(self)) or "none"
+            raise AttributeError(
+                f"no service named {name!r} was given to this tool; there are: {known}"
+            ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """Handed to a tool function's parameter named `context`.
+
+    The last three fields are the engine's: the names offered in this turn (`None`: no limit), whether the
+    person already said yes to this very call, and where intent and result are kept.
+    """
+
+    person: Person | None = None
+    conversation: str = ""
+    store: PersonStore | None = None
+    http: object | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str = ""
+    channel: str = ""
+    services: Services = field(default_factory=Services)
+    offered: Collection[str] | None = None
+    approved: bool = False
+    recorder: Recorder | None = None

@@ -1,0 +1,62 @@
+"""Texts and arguments made fit for a log: no phone, address, token, path or long value in clear."""
+
+import re
+from collections.abc import Mapping
+
+from app.messages import JSON
+
+_LONGEST = 60
+_DEEPEST = 6
+_MOST = 20
+
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
+_KEYED = re.compile(
+    r"((?:api[_-]?key|access[_-]?token|token|secret|password|passwd|authorization)[\"']?\s*[=:]\s*[\"']?"
+    r"(?:bearer\s+|basic\s+)?)([^\s\"',;&]+)",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
+_TOKEN = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|hf|EAA|AKIA|AIza)[-_]?[\w-]{12,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"
+    r"|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{32,}"
+)
+_CREDENTIALS = re.compile(r"(://)[^\s/@:]+:[^\s/@]+@")
+_PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d-\d\d(?!\d))\+?\d(?:[\s().-]{0,2}\d){7,14}(?![\w])")
+_PATH = re.compile(r"(?<![\w:/.~-])(?:~|[A-Za-z]:)?[/\\](?:[\w.@+-]+[/\\])+([\w.@+-]*)")
+_SECRET_NAME = re.compile(r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE)
+
+
+def mask_text(text: str) -> str:
+    """A text without e-mail addresses, phone numbers, tokens and passwords."""
+    text = _CREDENTIALS.sub(r"\1…@", text)
+    text = _KEYED.sub(r"\1…", text)
+    text = _BEARER.sub(r"\1 …", text)
+    text = _TOKEN.sub("…", text)
+    text = _EMAIL.sub("…@…", text)
+    return _PHONE.sub(lambda match: "…" + match[0][-2:], text)
+
+
+def without_paths(text: str) -> str:
+    """A text with only the last part of each file path."""
+    return _PATH.sub(lambda match: match[1] or "…", text)
+
+
+def mask_arguments(args: JSON, depth: int = 0) -> JSON:
+    """Arguments for a log: masked, shortened, and bounded in depth and number."""
+    if isinstance(args, str):
+        masked = mask_text(args[: _LONGEST * 4])
+        return masked if len(args) <= _LONGEST else f"{masked[:_LONGEST]}… ({len(args)} characters)"
+    if depth >= _DEEPEST:
+        return "…"
+    if isinstance(args, Mapping):
+        items = list(args.items())[:_MOST]
+        return {
+            str(name)[:_LONGEST]: "…" if _SECRET_NAME.search(str(name)) else mask_arguments(value, depth + 1)
+            for name, value in items
+        }
+    if isinstance(args, list | tuple):
+        return [mask_arguments(value, depth + 1) for value in args[:_MOST]]
+    if isinstance(args, int) and not isinstance(args, bool) and abs(args) >= 10**7:
+        return "…" + str(args % 100).zfill(2)
+    return args

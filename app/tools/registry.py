@@ -1,0 +1,87 @@
+"""The tools there are, by name."""
+
+import difflib
+from collections.abc import Iterable
+
+from app.errors import RecadoError
+from app.tools.schema import Schema
+from app.tools.tool import Tool
+
+
+class DuplicateToolError(RecadoError, ValueError):
+    """A name that is taken already."""
+
+
+class ToolNotFoundError(RecadoError, KeyError):
+    """A name that no tool has."""
+
+    def __str__(self) -> str:  # KeyError would put the text in quotes
+        return str(self.args[0]) if self.args else ""
+
+
+class ToolRegistry:
+    """Tools by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: Tool, allow_override: bool = False) -> None:
+        """Adds a tool. Raises DuplicateToolError for a name that is taken, unless it may be replaced."""
+        if tool.name in self._tools and not allow_override:
+            raise DuplicateToolError(
+                f"a tool named {tool.name!r} is registered already; "
+                "rename one of the two or pass allow_override=True"
+            )
+        self._tools[tool.name] = tool
+
+    def unregister(self, name: str) -> None:
+        """Removes a tool. Raises ToolNotFoundError."""
+        self.get(name)
+        del self._tools[name]
+
+    def get(self, name: str) -> Tool:
+        """The tool of that name. Raises ToolNotFoundError, which names similar ones."""
+        tool = self._tools.get(name)
+        if tool is None:
+            close = close_names(name, self._tools)
+            guess = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise ToolNotFoundError(f"no tool is named {name!r}{guess}")
+        return tool
+
+    def list_all(self) -> list[Tool]:
+        """All tools, by name."""
+        return [self._tools[name] for name in sorted(self._tools)]
+
+    def get_schemas(self, allowed: Iterable[str] | None = None) -> list[Schema]:
+        """Function definitions, by name for `None` (all of them), else in the order asked for.
+
+        Raises ToolNotFoundError for an unknown name.
+        """
+        tools = self.list_all() if allowed is None else self.filter_by_names(allowed)
+        return [tool.get_schema() for tool in tools]
+
+    def filter_by_names(self, names: Iterable[str]) -> list[Tool]:
+        """The tools of these names, in their order. Raises ToolNotFoundError for an unknown one."""
+        return [self.get(name) for name in names]
+
+    def has_tool(self, name: str) -> bool:
+        return name in self._tools
+
+    def count(self) -> int:
+        return len(self._tools)
+
+    def clear(self) -> None:
+        self._tools.clear()
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+
+def close_names(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Names like this one, the closest first."""
+    return difflib.get_close_matches(str(name)[:100], list(names), n=most, cutoff=0.6)

@@ -1,0 +1,260 @@
+"""The one interface to anything a model may call."""
+
+import copy
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from app.messages import JSON
+from app.tools.arguments import ArgumentsCheck, InvalidArguments
+from app.tools.checks import came
+from app.tools.context import ToolContext
+from app.tools.result import ToolResult
+from app.tools.schema import Schema, described, signature_of
+
+if TYPE_CHECKING:
+    from app.tools.threads import DaemonThreads
+
+Audience = Literal["everyone", "owners"]
+PathCheck = Callable[[dict[str, JSON], ToolContext], None]
+
+
+class Tool:
+    """A typed function that a model may call. Not changed once made; `replace` gives a changed copy.
+
+    `execute` is called with the arguments as keywords, and with `context=` if it has that parameter.
+    A callable whose first parameter is named `args` gets the whole mapping instead: `execute(args)` or
+    `execute(args, context)`. It may be `async def` or `def` (then it runs in a thread), and may return
+    any JSON value, an envelope with "ok", or a ToolResult.
+
+    `check(args, context)` raises ValueError for arguments that fit the schema and still cannot be taken;
+    it also runs in a dry run and must have no effect. `harmless` tools change nothing of the world: they
+    are never asked about and run in a dry run too. `examples` are sentences that lead to this tool.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        input_schema: Mapping[str, JSON],
+        execute: Callable[..., object],
+        *,
+        category: str = "",
+        sensitive: bool = False,
+        idempotent: bool = False,
+        timeout: float = 30.0,
+        audience: Audience = "everyone",
+        wants_context: bool | None = None,
+        examples: Iterable[str] = (),
+        harmless: bool = False,
+        check: PathCheck | None = None,
+        adapters: Mapping[str, Any] | None = None,
+        fills: Mapping[str, Any] | None = None,
+        warnings: Iterable[str] = (),
+    ) -> None:
+        if timeout <= 0:
+            raise ValueError(f"timeout of {name}: expected seconds above 0, got {timeout}")
+        if audience not in ("everyone", "owners"):
+            raise ValueError(f"audience of {name}: expected 'everyone' or 'owners', got {audience!r}")
+        self.name = name
+        self.description = description
+        self.input_schema: Schema = dict(input_schema)
+        self.category = category
+        self.sensitive = sensitive
+        self.idempotent = idempotent
+        self.timeout = timeout
+        self.audience: Audience = audience
+        self.examples = tuple(examples)
+        self.harmless = harmless
+        self.warnings = tuple(warnings)
+        self._function = execute
+        self._check = check
+        self._adapters = dict(adapters or {})
+        self._fills = dict(fills or {})
+        self._call = _Call(execute, wants_context)
+
+    @classmethod
+    def from_function(
+        cls,
+        fn: Callable[..., object],
+        *,
+        name: str | None = None,
+        category: str = "",
+        sensitive: bool = False,
+        idempotent: bool = False,
+        timeout: float = 30.0,
+        audience: Audience = "everyone",
+        harmless: bool = False,
+        check: PathCheck | None = None,
+    ) -> "Tool":
+        """A tool from a function's name, docstring and annotations."""
+        signature = signature_of(fn)
+        own = name or str(getattr(fn, "__name__", type(fn).__name__))
+        return cls(
+            own,
+            signature.docstring.description or own,
+            signature.schema,
+            fn,
+            category=category,
+            sensitive=sensitive,
+            idempotent=idempotent,
+            timeout=timeout,
+            audience=audience,
+            wants_context=signature.wants_context,
+            examples=signature.docstring.examples,
+            harmless=harmless,
+            check=check,
+            adapters=signature.adapters,
+            fills=signature.fills,
+            warnings=signature.warnings,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}>"
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it runs on the loop (`async def`); the others run in a thread."""
+        return self._call.is_async
+
+    @property
+    def wants_context(self) -> bool:
+        return self._call.wants_context
+
+    def replace(self, **changes: Any) -> "Tool":
+        """A copy with other attributes, such as `name` or `sensitive`."""
+        changed = copy.copy(self)
+        for derived in ("_definitions", "_arguments_check", "definition_hash"):
+            changed.__dict__.pop(derived, None)
+        for attribute, value in changes.items():
+            if attribute.startswith("_") or attribute not in changed.__dict__:
+                raise TypeError(f"a tool has no attribute {attribute!r}")
+            setattr(changed, attribute, value)
+        return changed
+
+    def get_schema(self) -> Schema:
+        """The OpenAI function form. The same object each time: not to be changed."""
+        return self._definitions[0]
+
+    def mcp_definition(self) -> Schema:
+        """The Model Context Protocol's form."""
+        return self._definitions[1]
+
+    @cached_property
+    def definition_hash(self) -> str:
+        """sha256 of what an approval was given for: name, description and schema."""
+        parts = [self.name, self._definitions[1]["description"], self.input_schema]
+        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def validate_args(self, args: Mapping[str, JSON] | str | None) -> dict[str, JSON]:
+        """The checked arguments, as JSON. Raises InvalidArguments, which says how to mend them."""
+        checked = self._arguments_check(args)
+        if self._adapters:
+            self._converted(checked)
+        return checked
+
+    def check(self, args: dict[str, JSON], context: ToolContext) -> None:
+        """The tool's own look at checked arguments. Raises ValueError."""
+        if self._check is not None:
+            self._check(args, context)
+
+    def bind(self, args: dict[str, JSON], context: ToolContext) -> Callable[[], Any]:
+        """The call itself, ready to run; for an async tool it gives an awaitable."""
+        values = {**self._fills, **self._converted(args)} if self._adapters or self._fills else args
+        return self._call.bind(values, context)
+
+    async def execute(
+        self,
+        args: dict[str, JSON],
+        context: ToolContext | None = None,
+        threads: "DaemonThreads | None" = None,
+    ) -> ToolResult:
+        """Runs with checked arguments, without limits; what the function raises is raised."""
+        call = self.bind(args, context or ToolContext())
+        if self.is_async:
+            value = await call()
+        elif threads is not None:
+            value = await threads.run(call)
+        else:
+            from app.tools.threads import DaemonThreads
+
+            value = await DaemonThreads(limit=1, idle_seconds=0).run(call)
+        if inspect.isawaitable(value):
+            value = await value
+        return ToolResult.of(value)
+
+    def _converted(self, args: dict[str, JSON]) -> dict[str, Any]:
+        """Arguments as the Python types the function was annotated with."""
+        from pydantic import ValidationError
+
+        converted: dict[str, Any] = dict(args)
+        problems: list[str] = []
+        for name, adapter in self._adapters.items():
+            if name not in args:
+                continue
+            try:
+                converted[name] = adapter.validate_python(args[name])
+            except ValidationError as error:
+                problems += [_explained(name, fault) for fault in error.errors(include_url=False)]
+        if problems:
+            raise InvalidArguments(problems)
+        return converted
+
+    @cached_property
+    def _arguments_check(self) -> ArgumentsCheck:
+        return ArgumentsCheck(self.input_schema)
+
+    @cached_property
+    def _definitions(self) -> tuple[Schema, Schema]:
+        words = described(self.description, self.examples)
+        function = {"name": self.name, "description": words, "parameters": self.input_schema}
+        mcp = {"name": self.name, "description": words, "inputSchema": self.input_schema}
+        return {"type": "function", "function": function}, mcp
+
+
+class _Call:
+    """How a callable wants its arguments."""
+
+    def __init__(self, function: Callable[..., object], wants_context: bool | None) -> None:
+        self._function = function
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
+        )
+        parameters = _parameters(function)
+        first = next(iter(parameters.values()), None)
+        self._whole = first is not None and first.name == "args" and first.kind in _POSITIONAL
+        self._positional = tuple(p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY)
+        self.wants_context = "context" in parameters if wants_context is None else wants_context
+
+    def bind(self, values: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
+        function = self._function
+        if self._whole:
+            if self.wants_context:
+                return lambda: function(dict(values), context)
+            return lambda: function(dict(values))
+        named = dict(values)
+        if self.wants_context:
+            named["context"] = context
+        if not self._positional:
+            return lambda: function(**named)
+        first = [named.pop(name) for name in self._positional if name in named]
+        return lambda: function(*first, **named)
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some built-in callables have none
+        return {}
+
+
+def _explained(name: str, fault: Mapping[str, Any]) -> str:
+    where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
+    return f"{name}{where}: {fault['msg']}, got {came(fault['input'])}"

@@ -1,0 +1,157 @@
+"""What a turn does next, from what is written down: pure, so that a restart decides the same."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from app.llm.model import ToolCall
+from app.messages import JSON
+from app.store.turns import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What the classifier and the index chose for this turn."""
+
+    categories: tuple[str, ...]
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One answer of the model, and what became of the calls in it."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    results: Mapping[str, str] = field(default_factory=dict)
+    """What the model reads of each finished call, by call id."""
+    intents: frozenset[str] = frozenset()
+    """Calls that were begun."""
+
+    @property
+    def unfinished(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.calls if call.id not in self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A turn as its journal tells it."""
+
+    routed: Routed | None = None
+    rounds: tuple[Round, ...] = ()
+
+    def with_round(self, new: Round) -> "Transcript":
+        return replace(self, rounds=(*self.rounds, new))
+
+    def with_results(self, results: Mapping[str, str]) -> "Transcript":
+        last = self.rounds[-1]
+        done = replace(last, results={**last.results, **results})
+        return replace(self, rounds=(*self.rounds[:-1], done))
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Classify the intent and select the tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Ask the model for `round`; without tools it must answer."""
+
+    round: int
+    with_tools: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Run these calls of `round` in parallel; `begun` are those whose outcome a crash left unknown."""
+
+    round: int
+    calls: tuple[ToolCall, ...]
+    begun: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Send this and be done; "" where the model found nothing to say."""
+
+    text: str
+
+
+Action = Route | AskModel | RunTools | Reply
+
+
+def next_action(transcript: Transcript, max_rounds: int) -> Action:
+    """The next step. After `max_rounds` rounds of calls, or when the model repeats itself, it must answer."""
+    if transcript.routed is None:
+        return Route()
+    rounds = transcript.rounds
+    if not rounds:
+        return AskModel(0, with_tools=max_rounds > 0)
+    last = rounds[-1]
+    if last.unfinished:
+        return RunTools(len(rounds) - 1, last.unfinished, last.intents)
+    if last.calls:
+        return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not _repeats(rounds))
+    if last.text or _answered_nothing_twice(rounds):
+        return Reply(last.text)
+    return AskModel(len(rounds), with_tools=False)
+
+
+def read_journal(entries: Iterable[Entry]) -> Transcript:
+    """The transcript that journal rows tell."""
+    routed: Routed | None = None
+    answers: dict[int, JSON] = {}
+    results: dict[int, dict[str, str]] = {}
+    intents: dict[int, set[str]] = {}
+    for entry in entries:
+        kind, _, rest = entry.key.partition(":")
+        if kind == "route":
+            routed = Routed(tuple(entry.payload["categories"]), tuple(entry.payload["tools"]))
+            continue
+        number, _, call = rest.partition(":")
+        if kind == "llm":
+            answers[int(number)] = entry.payload
+        elif kind == "tool":
+            results.setdefault(int(number), {})[call] = entry.payload["result"]
+        elif kind == "intent":
+            intents.setdefault(int(number), set()).add(call)
+    rounds = tuple(
+        Round(
+            answers[number]["text"],
+            tuple(ToolCall(**call) for call in answers[number]["calls"]),
+            results.get(number, {}),
+            frozenset(intents.get(number, ())),
+        )
+        for number in sorted(answers)
+    )
+    return Transcript(routed, rounds)
+
+
+def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
+    """The calls with an id each that no other has: models leave them out, and repeat them."""
+    used = set(taken)
+    unique = []
+    for position, call in enumerate(calls):
+        name = call.id or f"call_{position}"
+        suffix = 1
+        while name in used:
+            suffix += 1
+            name = f"{call.id or f'call_{position}'}_{suffix}"
+        used.add(name)
+        unique.append(replace(call, id=name))
+    return tuple(unique)
+
+
+def _repeats(rounds: tuple[Round, ...]) -> bool:
+    """Whether the last two rounds asked for exactly the same."""
+    return len(rounds) > 1 and _signature(rounds[-1]) == _signature(rounds[-2])
+
+
+def _signature(one: Round) -> list[bytes]:
+    return sorted(orjson.dumps([call.name, call.arguments]) for call in one.calls)
+
+
+def _answered_nothing_twice(rounds: tuple[Round, ...]) -> bool:
+    return len(rounds) > 1 and not rounds[-2].calls and not rounds[-2].text

@@ -1,0 +1,164 @@
+"""The local carrier: one lane a conversation, one turn at a time in it, many lanes at once."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from sqlite3 import Connection
+
+import structlog
+
+from app.errors import StoreError
+from app.store import turns
+from app.store.database import Database
+from app.store.ids import new_id
+from app.store.turns import Pause, TurnGone
+from app.turns.turn import TurnRunner
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = 2.0
+LONGEST_PAUSE = 30.0
+
+
+@dataclass(slots=True)
+class _Lane:
+    dirty: asyncio.Event = field(default_factory=asyncio.Event)
+    task: "asyncio.Task[None] | None" = None
+    turn: str = ""
+
+
+class LocalCarrier:
+    """Brings turns to `TurnRunner` in this process.
+
+    A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is
+    nothing and no hint came meanwhile.
+    """
+
+    def __init__(
+        self, store: Database, runner: TurnRunner, *, quiet: float, longest: float, at_once: int = 100
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._quiet = quiet
+        self._longest = longest
+        self._places = asyncio.Semaphore(at_once)  # wakes its waiters first come, first served
+        self._lanes: dict[str, _Lane] = {}
+        self._closing = False
+
+    @property
+    def running(self) -> int:
+        """How many turns run now."""
+        return sum(1 for lane in self._lanes.values() if lane.turn)
+
+    def wake(self, conversation: str) -> None:
+        """Says that a conversation may have something to do."""
+        if self._closing:
+            return
+        lane = self._lanes.get(conversation)
+        if lane is None:
+            lane = self._lanes[conversation] = _Lane()
+            lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
+        lane.dirty.set()
+
+    async def close(self, seconds: float) -> None:
+        """Takes up nothing more, waits for the turns that run, gives back unfinished what is left."""
+        self._closing = True
+        for lane in self._lanes.values():
+            if not lane.turn and lane.task is not None:
+                lane.task.cancel()
+        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            unfinished = [lane.turn for lane in self._lanes.values() if lane.turn]
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for turn in unfinished:
+                await self._store.tx(lambda conn, turn=turn: turns.release(conn, turn))  # type: ignore[misc]
+        await self._runner.close()
+
+    async def _serve(self, conversation: str, lane: _Lane) -> None:
+        """A lane's life."""
+        while not self._closing:
+            lane.dirty.clear()
+            try:
+                found = await self._next(conversation)
+            except StoreError as error:
+                log.error("the store gave no turn", error=str(error))
+                found = Pause(time.time() + RETRY_SECONDS)
+            if isinstance(found, Pause):
+                await _wait(lane.dirty, found.at - time.time())
+            elif found is not None:
+                await self._run(conversation, lane, found)
+            elif not lane.dirty.is_set():  # no await between this check and leaving
+                break
+        self._lanes.pop(conversation, None)
+
+    async def _next(self, conversation: str) -> str | Pause | None:
+        now, turn = time.time(), new_id("turn")
+
+        def choose(conn: Connection) -> str | Pause | None:
+            return turns.stop(conn, conversation, turn, now) or turns.claim(
+                conn, conversation, turn, now, self._quiet, self._longest
+            )
+
+        return await self._store.tx(choose)
+
+    async def _run(self, conversation: str, lane: _Lane, turn: str) -> None:
+        async with self._places:
+            lane.turn = turn
+            task = asyncio.create_task(self._attempt(turn), name=f"turn {turn}")
+            try:
+                await self._until_done(conversation, lane, task)
+            finally:
+                if not task.done():
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+                lane.turn = ""
+
+    async def _until_done(self, conversation: str, lane: _Lane, task: "asyncio.Task[None]") -> None:
+        """Waits for a turn, and ends it early where a /stop came in."""
+        while not task.done():
+            hint = asyncio.create_task(lane.dirty.wait())
+            await asyncio.wait({task, hint}, return_when=asyncio.FIRST_COMPLETED)
+            hint.cancel()
+            if task.done():
+                return
+            lane.dirty.clear()
+            if await self._stop_waits(conversation):
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _stop_waits(self, conversation: str) -> bool:
+        row = await self._store.one(
+            "SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND turn_id IS NULL"
+            " AND done_at IS NULL",
+            conversation,
+        )
+        return row is not None
+
+    async def _attempt(self, turn: str) -> None:
+        """Runs a turn; what it raises postpones it, and after the third attempt ends it."""
+        try:
+            await self._runner.run(turn)
+        except TurnGone as gone:
+            log.info("turn had ended", turn=turn, reason=str(gone))
+        except Exception as error:
+            log.exception("turn failed", turn=turn)
+            await self._postpone(turn, f"{type(error).__name__}: {error}")
+
+    async def _postpone(self, turn: str, error: str) -> None:
+        due = time.time() + RETRY_SECONDS
+        try:
+            await self._store.tx(lambda conn: turns.postpone(conn, turn, due, error))
+        except StoreError as fault:
+            log.error("turn not postponed", turn=turn, error=str(fault))
+            await asyncio.sleep(RETRY_SECONDS)  # the disk is in trouble: the lane tries again
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(min(max(seconds, 0.0), LONGEST_PAUSE)):
+            await event.wait()
+    except TimeoutError:
+        return

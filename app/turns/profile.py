@@ -1,0 +1,63 @@
+"""What is known of a person beyond their messages: country, time zone and language, found out once."""
+
+from collections.abc import Callable
+
+from app.language import LANGUAGES
+from app.people import Person
+from app.phones import country, timezone_of
+from app.store import people
+from app.store.database import Database
+from app.store.people import Doors
+from app.store.turns import Opened
+
+
+class Profiles:
+    """Makes the `Person` of a turn from its rows, and fills in what a first message left open."""
+
+    def __init__(self, store: Database, doors: Callable[[str], Doors | None], default_timezone: str) -> None:
+        self._store = store
+        self._doors = doors
+        self._default_timezone = default_timezone
+
+    async def person(self, opened: Opened) -> Person:
+        """The person as prompts and tools see them. Their time zone: what they said, else their
+        country's where it has one, else the machine's."""
+        row = opened.person
+        land = row["country"] or _country(opened.phones)
+        spoken = row["language"] or language_of(land)
+        if (land, spoken) != (row["country"], row["language"]):
+            await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, row["timezone"], land))
+        known = people.person_of(row, self._doors(row["realm"]), opened.phones)
+        return Person(
+            id=known.id,
+            realm=known.realm,
+            name=known.name,
+            role=known.role,
+            language=spoken,
+            timezone=row["timezone"] or timezone_of(land) or self._default_timezone,
+            country=land,
+        )
+
+
+def language_of(country_code: str) -> str:
+    """The language of ours that is most likely in a country."""
+    from babel.core import get_global
+
+    likely = str(get_global("likely_subtags").get(f"und_{country_code}", "en")).split("_")[0]
+    return likely if likely in LANGUAGES else "en"
+
+
+def local_timezone() -> str:
+    """The machine's zone as an IANA name."""
+    from tzlocal import get_localzone_name
+
+    return get_localzone_name() or "UTC"
+
+
+def _country(names: tuple[str, ...]) -> str:
+    """From a phone, or from a business-scoped id, which starts with its country ("MX.123")."""
+    for name in names:
+        found = country(name) if name.isdigit() else name[:2]
+        if found:
+            return found
+    return ""

@@ -1,0 +1,131 @@
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.channels.whatsapp import render_whatsapp
+from app.channels.whatsapp.formatting import render_parts
+
+from .whatsapp_text import formatted, plain
+
+RENDERED = [
+    ("", ""),
+    ("  \n\n ", ""),
+    ("hola", "hola"),
+    ("**bold**", "*bold*"),
+    ("__bold__", "*bold*"),
+    ("*italic* and _italic_", "_italic_ and _italic_"),
+    ("~~gone~~", "~gone~"),
+    ("***both***", "_*both*_"),
+    ("**bold with _italic_ in it**", "*bold with _italic_ in it*"),
+    ("`code` and ``a`b``", "`code` and ```a`b```"),
+    ("# Title", "*Title*"),
+    ("### A **bold** title\ntext", "*A bold title*\n\ntext"),
+    ("[Meta](https://meta.com/x)", "Meta (https://meta.com/x)"),
+    ("[https://meta.com](https://meta.com)", "https://meta.com"),
+    ("[meta.com](https://meta.com/)", "https://meta.com/"),
+    ("<https://a.example/_x_/y>", "https://a.example/_x_/y"),
+    ("[ana@b.example](mailto:ana@b.example)", "ana@b.example"),
+    ("**[x](https://a.example/*b*)**", "*x (https://a.example/*b*)*"),
+    ("![a cat](https://a.example/cat.png)", "a cat (https://a.example/cat.png)"),
+    ("![](https://a.example/cat.png)", "https://a.example/cat.png"),
+    ("- one\n- two", "- one\n- two"),
+    ("* one\n* two", "- one\n- two"),
+    ("- one\n\n- two", "- one\n- two"),
+    ("3. three\n4. four", "3. three\n4. four"),
+    ("- one\n  - inner\n    1. deep\n- two", "- one\n  - inner\n    1. deep\n- two"),
+    ("- [ ] open\n- [x] done", "- ☐ open\n- ☑ done"),
+    ("> said\n> so", "> said\n> so"),
+    ("> outer\n>> inner", "> outer\n\n> inner"),
+    ("```python\nx = 1\n\ny = 2\n```", "```\nx = 1\n\ny = 2\n```"),
+    ("    indented", "```\nindented\n```"),
+    ("```\n```", ""),
+    ("- step\n  ```\n  a\n    b\n  ```", "- step\n```\na\n  b\n```"),
+    ("a\n\n---\n\nb", "a\n\n———\n\nb"),
+    ("soft\nbreak and hard  \nbreak", "soft\nbreak and hard\nbreak"),
+    ("one<br>two", "one\ntwo"),
+    ("<b>shown</b> &amp; read", "<b>shown</b> & read"),
+    ("<div>\nblock\n</div>", "<div>\nblock\n</div>"),
+    ("|Day|High|\n|--|--|\n|Mon|**30**|\n|Tue||", "*Day*: Mon\n*High*: *30*\n\n*Day*: Tue"),
+    ("|Only|Heads|\n|--|--|", "*Only* · *Heads*"),
+    ("2*3*4", "2*3*4"),
+    ("2**3**4 = 2^12", "2**3**4 = 2^12"),
+    ("2 * 3 * 4", "2 * 3 * 4"),
+    ("* item *two*", "- item _two_"),
+    ("snake_case_name", "snake_case_name"),
+    ("~5 km y ~6 km", "~5 km y ~6 km"),
+    ("foo**bar**baz", "foobarbaz"),
+    ("**Nota**: sí", "*Nota*: sí"),
+    ("(**nota**)", "(*nota*)"),
+    ("**two\nlines**", "*two*\n*lines*"),
+    ("¿**qué**?", "¿*qué*?"),
+    ("**a** *b* ~~c~~", "*a* _b_ ~c~"),
+]
+
+
+@pytest.mark.parametrize(("markdown", "expected"), RENDERED)
+def test_markdown_in_whatsapps_own_form(markdown: str, expected: str) -> None:
+    assert render_whatsapp(markdown) == expected
+
+
+LITERAL = [
+    r"\*not bold\*",
+    r"\_\_init\_\_",
+    r"(\*aside\*)",
+    r"\~gone\~",
+    r"\`tick\`",
+    r"\`\`\`fence\`\`\`",
+    r"\*a **b** c\*",
+    r"**a \*b\* c**",
+    r"**\*x\***",
+    r"\> no quote",
+]
+
+
+@pytest.mark.parametrize("markdown", LITERAL)
+def test_marks_that_are_text_do_not_become_formatting(markdown: str) -> None:
+    shown = render_whatsapp(markdown)
+    assert all("\\" not in content and mark not in content for mark, content in formatted(shown))
+    wanted = re.sub(r"\\(.)", r"\1", markdown.replace("**", ""))
+    assert plain(shown).replace("*b*", "b") == wanted.replace("*b*", "b")
+    assert not any(line.startswith(">") for line in shown.split("\n"))
+
+
+def test_text_that_whatsapp_would_not_format_carries_nothing_invisible() -> None:
+    for text in ("2*3*4", "snake_case_name", "a * b * c", "~5", "5~6", "*", "_", "a_b_c d_e"):
+        assert render_whatsapp(text) in {text, "- "}.union({"-"})
+
+
+WORDS = st.text(st.sampled_from("ab1 .,(*_~`>é"), max_size=30)
+
+
+@given(WORDS)
+@settings(max_examples=300, deadline=None)
+def test_escaped_text_is_never_formatted_and_never_changed(text: str) -> None:
+    text = " ".join(text.split())
+    escaped = re.sub(r"([*_~`>().])", r"\\\1", text)
+    shown = render_whatsapp(escaped)
+    assert formatted(shown) == []
+    assert plain(shown) == text
+
+
+@given(st.text(st.sampled_from("ab1 .*_~`>#-|[]()\\\n<&;!x"), max_size=80) | st.text(max_size=60))
+@settings(max_examples=400, deadline=None)
+def test_any_markdown_is_rendered(markdown: str) -> None:
+    shown = render_whatsapp(markdown)
+    assert not any("\ufdd0" <= character <= "\ufdef" for character in shown)
+    assert all(content.strip() for mark, content in formatted(shown) if mark in "*_~")
+
+
+@pytest.mark.parametrize("markdown", [">" * 500 + " deep", "- " * 200 + "deep", "[" * 5000, "*a " * 20_000])
+def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
+    shown = render_whatsapp(markdown)
+    assert re.findall(r"\w+", shown) == re.findall(r"\w+", markdown)
+
+
+def test_parts_keep_to_the_limit() -> None:
+    markdown = "# T\n\n" + "**word** and *more* words.\n\n" * 400
+    parts = render_parts(markdown)
+    assert all(len(part) <= 4096 for part in parts)
+    assert sum(part.count("*word* and _more_ words.") for part in parts) == 400

@@ -1,0 +1,395 @@
+import asyncio
+import base64
+import hashlib
+import hmac
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from app.simulator import PEOPLE
+from app.simulator.rates import PAIR_BURST
+from tests.simulator.conftest import NUMBER, SECRET, TOKEN, House, MakeHouse
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ANA, BRUNO, CHRIS, DANI = PEOPLE
+HI = {"type": "text", "text": {"body": "hi"}}
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+
+
+async def test_a_send_is_answered_as_meta_does_and_followed_by_signed_statuses(house: House) -> None:
+    answer = await house.send({**HI, "biz_opaque_callback_data": "outbox-1"})
+    assert answer.status_code == 200
+    sent = answer.json()
+    wamid = sent["messages"][0]["id"]
+    assert sent == {
+        "messaging_product": "whatsapp",
+        "contacts": [{"input": ANA.phone, "wa_id": ANA.phone}],
+        "messages": [{"id": wamid}],
+    }
+    await house.graph.idle()
+    assert [status["status"] for status in house.statuses] == ["sent", "delivered", "read"]
+    for status in house.statuses:
+        assert status["id"] == wamid
+        assert status["recipient_id"] == ANA.phone
+        assert status["recipient_user_id"] == ANA.user_id
+        assert status["biz_opaque_callback_data"] == "outbox-1"
+    for raw, signed in house.posts:
+        assert signed == "sha256=" + hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest()
+
+
+async def test_a_person_with_a_username_only_is_written_to_by_user_id(house: House) -> None:
+    answer = await house.send({**HI, "recipient": DANI.user_id})
+    assert answer.json()["contacts"] == [{"input": DANI.user_id, "user_id": DANI.user_id}]
+    await house.graph.idle()
+    assert {status["recipient_user_id"] for status in house.statuses} == {DANI.user_id}
+    assert not any("recipient_id" in status for status in house.statuses)
+
+
+@pytest.mark.parametrize("phone", ["525550100001", "+52 1 555 010 0001"])
+async def test_either_national_form_reaches_the_person(house: House, phone: str) -> None:
+    assert (await house.send({**HI, "to": phone})).json()["contacts"][0]["wa_id"] == ANA.phone
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"type": "text", "text": {"body": "x" * 4097}}, 100),
+        ({**HI, "to": "4915550000000"}, 131030),
+        ({**HI, "recipient": "US.999"}, 131026),
+        ({"type": "image", "image": {"id": "123"}}, 100),
+        ({"type": "reaction", "reaction": {"message_id": "wamid.none", "emoji": "👍"}}, 131009),
+        ({"status": "read", "message_id": "wamid.none"}, 100),
+    ],
+)
+async def test_errors_have_metas_form(house: House, body: dict[str, Any], code: int) -> None:
+    answer = await house.send(body)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["code"] == code
+    assert error["type"] == "OAuthException"
+    assert error["message"].startswith(f"(#{code}) ")
+    assert error["error_data"]["details"]
+    assert error["fbtrace_id"]
+
+
+@pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"}])
+async def test_a_wrong_token_is_error_190(house: House, header: dict[str, str]) -> None:
+    answer = await house.client.get(f"/simulator/graph/v25.0/{NUMBER}", headers=header)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, 190)
+
+
+async def test_garbage_and_other_numbers_are_refused(house: House) -> None:
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    for path, content in [
+        (f"/v25.0/{NUMBER}/messages", b"{"),
+        (f"/v25.0/{NUMBER}/messages", b"[]"),
+        (f"/latest/{NUMBER}/messages", b"{}"),
+        ("/v25.0/999/messages", b"{}"),
+    ]:
+        answer = await house.client.post(f"/simulator/graph{path}", content=content, headers=header)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, 100)
+
+
+async def test_a_test_number_refuses_what_is_not_on_its_list(make_house: MakeHouse) -> None:
+    house = await make_house(test_list=frozenset({"525550100001"}))
+    await house.graph.inbound("ana", {"type": "text", "text": "hi"})
+    assert (await house.send(HI)).json()["error"]["code"] == 131030
+    assert (await house.send({**HI, "to": "525550100001"})).status_code == 200
+
+
+async def test_outside_the_window_only_a_template_passes(make_house: MakeHouse) -> None:
+    house = await make_house()
+    template = {"type": "template", "template": {"name": "hello_world", "language": {"code": "en_US"}}}
+    assert (await house.send(HI)).json()["error"]["code"] == 131047
+    assert (await house.send(template)).status_code == 200
+    await house.graph.inbound("ana", {"type": "text", "text": "hi"})
+    assert (await house.send(HI)).status_code == 200
+    house.graph.set_faults({"clock_ahead": 24 * 3600 + 1})
+    assert (await house.send(HI)).json()["error"]["code"] == 131047
+
+
+async def test_inbound_text_has_the_shape_of_2026(house: House) -> None:
+    await house.graph.inbound("ana", {"type": "text", "text": "¿qué tal?", "quoted": "wamid.before"})
+    await house.graph.idle()
+    body = orjson.loads(house.posts[0][0])
+    assert body["object"] == "whatsapp_business_account"
+    assert body["entry"][0]["changes"][0]["field"] == "messages"
+    value = house.values[0]
+    assert value["metadata"]["phone_number_id"] == NUMBER
+    assert value["contacts"] == [{"profile": {"name": "Ana"}, "user_id": ANA.user_id, "wa_id": ANA.phone}]
+    message = value["messages"][0]
+    assert (message["from"], message["from_user_id"]) == (ANA.phone, ANA.user_id)
+    assert message["text"] == {"body": "¿qué tal?"}
+    assert message["context"]["id"] == "wamid.before"
+    assert message["id"].startswith("wamid.")
+    assert message["timestamp"].isdigit()
+
+
+async def test_a_person_with_a_username_only_writes_without_a_phone(house: House) -> None:
+    await house.graph.inbound("dani", {"type": "text", "text": "hola"})
+    await house.graph.idle()
+    value = house.values[0]
+    assert value["contacts"] == [
+        {"profile": {"name": "Dani", "username": DANI.username}, "user_id": DANI.user_id}
+    ]
+    assert "from" not in value["messages"][0]
+    assert value["messages"][0]["from_user_id"] == DANI.user_id
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "block"),
+    [
+        (
+            {"type": "button", "reply": {"id": "y", "title": "Yes"}},
+            "interactive",
+            {"type": "button_reply", "button_reply": {"id": "y", "title": "Yes"}},
+        ),
+        (
+            {"type": "list", "reply": {"id": "1", "title": "One", "description": "first"}},
+            "interactive",
+            {"type": "list_reply", "list_reply": {"id": "1", "title": "One", "description": "first"}},
+        ),
+        (
+            {"type": "location", "location": {"latitude": 1.5, "longitude": 2.5}},
+            "location",
+            {"latitude": 1.5, "longitude": 2.5},
+        ),
+        (
+            {"type": "contacts", "contacts": [{"name": {"formatted_name": "E"}}]},
+            "contacts",
+            [{"name": {"formatted_name": "E"}}],
+        ),
+        (
+            {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "👍"}},
+            "reaction",
+            {"message_id": "wamid.x", "emoji": "👍"},
+        ),
+        (
+            {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": ""}},
+            "reaction",
+            {"message_id": "wamid.x"},
+        ),
+    ],
+)
+async def test_inbound_kinds(house: House, said: Any, kind: str, block: Any) -> None:
+    await house.graph.inbound("bruno", said)
+    await house.graph.idle()
+    assert house.messages[0]["type"] == kind
+    assert house.messages[0][kind] == block
+
+
+async def test_an_unsupported_message_carries_its_error(house: House) -> None:
+    await house.graph.inbound("bruno", {"type": "unsupported"})
+    await house.graph.idle()
+    assert house.messages[0]["type"] == "unsupported"
+    assert house.messages[0]["errors"][0]["code"] == 131051
+
+
+async def test_a_voice_note_can_be_fetched_with_the_token_only(house: House) -> None:
+    await house.graph.inbound("ana", {"type": "voice"})
+    await house.graph.idle()
+    audio = house.messages[0]["audio"]
+    assert audio["voice"] is True
+    assert audio["mime_type"] == "audio/ogg; codecs=opus"
+    found = (await house.get(f"/v25.0/{audio['id']}")).json()
+    assert found["url"].startswith(str(house.client.base_url))
+    file = await house.client.get(found["url"], headers={"Authorization": f"Bearer {TOKEN}"})
+    assert file.content.startswith(b"OggS")
+    assert hashlib.sha256(file.content).hexdigest() == found["sha256"]
+    assert base64.b64encode(hashlib.sha256(file.content).digest()).decode() == audio["sha256"]
+    assert (await house.client.get(found["url"])).status_code == 401
+
+
+async def test_a_file_goes_up_is_sent_and_deleted(house: House) -> None:
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    path = f"/simulator/graph/v25.0/{NUMBER}/media"
+    form = {"messaging_product": "whatsapp", "type": "image/png"}
+    up = await house.client.post(
+        path, data=form, files={"file": ("a.png", PIXEL, "image/png")}, headers=header
+    )
+    media_id = up.json()["id"]
+    assert house.graph.media.get(media_id).data == PIXEL  # type: ignore[union-attr]
+    assert (await house.send({"type": "image", "image": {"id": media_id, "caption": "a"}})).status_code == 200
+    gone = await house.client.delete(f"/simulator/graph/v25.0/{media_id}", headers=header)
+    assert gone.json() == {"success": True}
+    assert (await house.get(f"/v25.0/{media_id}")).json()["error"]["code"] == 100
+    large = {"file": ("a.png", b"x" * (5 * 1024 * 1024 + 1), "image/png")}
+    refused = await house.client.post(path, data=form, files=large, headers=header)
+    assert refused.json()["error"]["code"] == 131053
+
+
+async def test_what_a_doctor_asks_is_answered(house: House) -> None:
+    number = (await house.get(f"/v25.0/{NUMBER}")).json()
+    assert number["id"] == NUMBER
+    token = (await house.get(f"/v25.0/debug_token?input_token={TOKEN}")).json()["data"]
+    assert token["is_valid"]
+    assert not (await house.get("/v25.0/debug_token?input_token=other")).json()["data"]["is_valid"]
+    business = number["whatsapp_business_account"]["id"]
+    assert (await house.get(f"/v25.0/{business}/subscribed_apps")).json()["data"]
+
+
+async def test_read_marks_all_before_and_typing_ends_with_the_reply(house: House) -> None:
+    await house.graph.inbound("ana", {"type": "text", "text": "one"})
+    second = await house.graph.inbound("ana", {"type": "text", "text": "two"})
+    third = await house.graph.inbound("ana", {"type": "text", "text": "three"})
+    await house.graph.idle()
+    answer = await house.send({"status": "read", "message_id": second, "typing_indicator": {"type": "text"}})
+    assert answer.json() == {"success": True}
+    statuses = [m["status"] for m in house.graph.history.messages.values() if m["person"] == "ana"]
+    assert statuses == ["read", "read", "read", "delivered"]
+    assert house.graph.history.messages[third]["status"] == "delivered"
+    assert house.graph.typing_until("ana") > 0
+    await house.send(HI)
+    assert house.graph.typing_until("ana") == 0
+
+
+async def test_a_webhook_is_posted_until_it_is_taken_and_in_order(house: House) -> None:
+    house.answers += [500, 503, 401, 200]
+    ids = [await house.graph.inbound("ana", {"type": "text", "text": str(n)}) for n in range(3)]
+    assert house.graph.pending == 3
+    await house.graph.idle()
+    assert [message["id"] for message in house.messages] == [ids[0]] * 4 + ids[1:]
+    assert house.graph.pending == 0
+
+
+async def test_duplicates_are_posted_at_once(house: House) -> None:
+    house.graph.set_faults({"duplicate": 5})
+    wamid = await house.graph.inbound("ana", {"type": "text", "text": "hi"})
+    await house.graph.idle()
+    assert [message["id"] for message in house.messages] == [wamid] * 5
+
+
+async def test_a_batch_holds_updates_of_several_people(house: House) -> None:
+    house.graph.set_faults({"batch": 10, "reorder": True})
+    wanted = {await house.graph.inbound(person.id, {"type": "text", "text": "hi"}) for person in PEOPLE}
+    await house.graph.idle()
+    assert {message["id"] for message in house.messages} == wanted
+    assert len(house.posts) == 1
+
+
+async def test_held_statuses_come_when_released(house: House) -> None:
+    house.graph.set_faults({"hold_statuses": True})
+    await house.send(HI)
+    await house.graph.idle()
+    assert house.statuses == []
+    assert house.graph.pending == 3
+    house.graph.set_faults({"hold_statuses": False})
+    await house.graph.idle()
+    assert [status["status"] for status in house.statuses] == ["sent", "delivered", "read"]
+
+
+async def test_scripted_answers_come_one_each(house: House) -> None:
+    house.graph.set_faults(
+        {"fail": [{"status": 429, "code": 130429, "retry_after": 2}, None, {"code": 131026, "accept": True}]}
+    )
+    limited = await house.send(HI)
+    assert (limited.status_code, limited.headers["retry-after"]) == (429, "2")
+    assert limited.json()["error"]["code"] == 130429
+    assert (await house.send(HI)).status_code == 200
+    await house.graph.idle()
+    house.posts.clear()
+    assert (await house.send({**HI, "biz_opaque_callback_data": "o9"})).status_code == 200
+    await house.graph.idle()
+    assert [(s["status"], s["errors"][0]["code"]) for s in house.statuses] == [("failed", 131026)]
+    assert house.statuses[0]["biz_opaque_callback_data"] == "o9"
+
+
+async def test_offline_answers_503_to_everything(house: House) -> None:
+    house.graph.set_faults({"offline": True})
+    assert (await house.send(HI)).status_code == 503
+    assert (await house.get(f"/v25.0/{NUMBER}")).status_code == 503
+
+
+async def test_an_accepted_send_may_stay_unanswered_and_still_has_its_status(house: House) -> None:
+    house.graph.set_faults({"drop_after_accept": 1})
+    with pytest.raises(httpx2.ReadTimeout):
+        await house.send({**HI, "biz_opaque_callback_data": "o1"}, timeout=0.2)
+    await house.graph.idle()
+    assert house.statuses[0]["biz_opaque_callback_data"] == "o1"
+    assert (await house.send(HI)).status_code == 200
+
+
+async def test_stopping_ends_a_send_that_hangs(make_house: MakeHouse) -> None:
+    house = await make_house(faults={"drop_after_accept": -1})
+    await house.graph.inbound("ana", {"type": "text", "text": "hi"})
+    hanging = asyncio.create_task(house.send(HI))
+    while not house.graph.log or not house.graph.log[-1]["wamid"]:
+        await asyncio.sleep(0)
+    await house.graph.stop()
+    assert (await asyncio.wait_for(hanging, 2)).status_code == 200
+
+
+async def test_the_pair_rate_is_enforced_when_switched_on(house: House) -> None:
+    house.graph.set_faults({"rates": True, "hold_statuses": True})
+    codes = [(await house.send(HI)).status_code for _ in range(PAIR_BURST + 1)]
+    assert codes == [200] * PAIR_BURST + [429]
+    assert (await house.send(HI)).json()["error"]["code"] == 131056
+    assert (await house.send({**HI, "to": CHRIS.phone})).status_code == 200
+
+
+async def test_the_log_keeps_everything_received(house: House) -> None:
+    await house.send({**HI, "biz_opaque_callback_data": "o1"})
+    await house.send({**HI, "to": "4915550000000", "biz_opaque_callback_data": "o2"})
+    first = next(iter(house.graph.history.messages))
+    await house.send({"status": "read", "message_id": first})
+    kept = [
+        (e["n"], e["kind"], e.get("outbox_id"), e.get("error"), bool(e.get("wamid"))) for e in house.graph.log
+    ]
+    assert kept == [
+        (1, "send", "o1", 0, True),
+        (2, "send", "o2", 131030, False),
+        (3, "read", None, None, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"duplicate": 0}, {"delay": "1"}, {"unknown": True}, {"fail": [{}]}, {"fail": "x"}, {"offline": 1}],
+)
+async def test_a_wrong_fault_is_named_and_changes_nothing(house: House, changes: dict[str, Any]) -> None:
+    before = house.graph.faults.as_json()
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        house.graph.set_faults({"batch": 3, **changes})
+    assert house.graph.faults.as_json() == before
+
+
+async def test_history_and_untaken_webhooks_survive_a_restart(make_house: MakeHouse, tmp_path: Path) -> None:
+    transcript = tmp_path / "phones.jsonl"
+    first = await make_house(transcript=transcript)
+    taken = await first.graph.inbound("ana", {"type": "text", "text": "taken"})
+    await first.graph.idle()
+    first.answers += [503] * 1000
+    lost = await first.graph.inbound("ana", {"type": "text", "text": "not taken"})
+    first.graph.set_faults({"hold_statuses": True})
+    reply = (await first.send(HI)).json()["messages"][0]["id"]
+    await first.graph.stop()
+    with transcript.open("ab") as file:
+        file.write(b'{"event": "message", "mess')
+
+    second = await make_house(transcript=transcript)
+    await second.graph.idle()
+    assert list(second.graph.history.messages) == [taken, lost, reply]
+    assert [message["id"] for message in second.messages] == [lost]
+    assert [(status["id"], status["status"]) for status in second.statuses] == [
+        (reply, "sent"),
+        (reply, "delivered"),
+        (reply, "read"),
+    ]
+    assert (await second.send(HI)).status_code == 200
+
+
+async def test_the_transcript_stays_small(make_house: MakeHouse, tmp_path: Path) -> None:
+    transcript = tmp_path / "phones.jsonl"
+    house = await make_house(transcript=transcript, keep=20)
+    for n in range(50):
+        await house.graph.inbound("ana", {"type": "text", "text": str(n)})
+    await house.graph.idle()
+    assert len(transcript.read_bytes().splitlines()) <= 41
+    assert len(house.graph.history.messages) == 20
+    assert transcript.stat().st_mode & 0o077 == 0

@@ -1,0 +1,240 @@
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.skills.tools import context, functions
+
+TOOLS = functions("datetime")
+now, convert, between, weekday = (
+    TOOLS[name] for name in ("current_time", "convert_time", "days_between", "weekday_of")
+)
+MEXICO = ZoneInfo("America/Mexico_City")
+
+
+PLACES = [
+    ("Tokio", "Asia/Tokyo"),
+    ("Tóquio", "Asia/Tokyo"),
+    ("tokyo", "Asia/Tokyo"),
+    ("en Tokio ahora", "Asia/Tokyo"),
+    ("Tokio, Japón", "Asia/Tokyo"),
+    ("el japon", "Asia/Tokyo"),
+    ("cdmx", "America/Mexico_City"),
+    ("Ciudad de México", "America/Mexico_City"),
+    ("Cidade do México", "America/Mexico_City"),
+    ("São Paulo", "America/Sao_Paulo"),
+    ("sao paulo", "America/Sao_Paulo"),
+    ("Brasília", "America/Sao_Paulo"),
+    ("Nueva York", "America/New_York"),
+    ("Nova York", "America/New_York"),
+    ("NYC", "America/New_York"),
+    ("Londres", "Europe/London"),
+    ("London, UK", "Europe/London"),
+    ("buenos aires", "America/Argentina/Buenos_Aires"),
+    ("Argentina", "America/Argentina/Buenos_Aires"),
+    ("cordoba argentina", "America/Argentina/Cordoba"),
+    ("Córdoba, España", "Europe/Madrid"),
+    ("Santiago de Chile", "America/Santiago"),
+    ("bogota", "America/Bogota"),
+    ("Colombia", "America/Bogota"),
+    ("Perú", "America/Lima"),
+    ("Alemanha", "Europe/Berlin"),
+    ("Germany", "Europe/Berlin"),
+    ("Corea del Sur", "Asia/Seoul"),
+    ("los angeles", "America/Los_Angeles"),
+    ("California", "America/Los_Angeles"),
+    ("Pekín", "Asia/Shanghai"),
+    ("Nueva Delhi", "Asia/Kolkata"),
+    ("America/Lima", "America/Lima"),
+    ("US/Pacific", "US/Pacific"),
+    ("UTC", "UTC"),
+    ("GMT-3", "UTC-03:00"),
+    ("", "America/Mexico_City"),
+    ("aquí", "America/Mexico_City"),
+]
+
+
+@pytest.mark.parametrize(("place", "zone"), PLACES)
+def test_the_time_of_a_place(place: str, zone: str) -> None:
+    answer = now(place, context=context())
+    assert answer["timezone"] == zone
+    shown = datetime.fromisoformat(answer["iso"])
+    assert abs(shown - datetime.now(MEXICO)) < timedelta(seconds=10)
+    if not zone.startswith("UTC"):
+        assert shown.utcoffset() == datetime.now(ZoneInfo(zone)).utcoffset()
+
+
+@pytest.mark.parametrize(
+    ("country", "zones"),
+    [
+        ("Estados Unidos", {"America/New_York", "America/Los_Angeles"}),
+        ("EEUU", {"America/New_York", "America/Chicago"}),
+        ("México", {"America/Mexico_City", "America/Tijuana", "America/Cancun"}),
+        ("Brasil", {"America/Sao_Paulo", "America/Manaus"}),
+        ("España", {"Europe/Madrid", "Atlantic/Canary"}),
+    ],
+)
+def test_a_country_of_several_zones_tells_the_main_ones(country: str, zones: set[str]) -> None:
+    answer = now(country, context=context())
+    assert zones <= {entry["timezone"] for entry in answer["zones"]}
+    offsets = [entry["utc_offset"] for entry in answer["zones"]]
+    assert len(offsets) == len(set(offsets))
+    assert answer["summary"].count("•") == len(offsets)
+
+
+def test_of_two_cities_of_one_name_the_persons_own_is_meant() -> None:
+    assert now("Valencia", context=context(country="ES"))["timezone"] == "Europe/Madrid"
+    assert now("Valencia", context=context(country="VE"))["timezone"] == "America/Caracas"
+
+
+@pytest.mark.parametrize(
+    ("place", "near"), [("Tokoi", "Tokio"), ("Bogotta", "Bogotá"), ("xyzzyq", "America/Lima")]
+)
+def test_an_unknown_place_gets_near_names(place: str, near: str) -> None:
+    error = now(place, context=context())["error"]
+    assert error["code"] == "LOCATION_NOT_FOUND"
+    assert place in error["message"]
+    assert near in error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("language", "country", "clock", "begins"),
+    [
+        ("es", "ES", "15:30", "15:30 en tu hora"),
+        ("es", "MX", "15:30", "3:30 p.m. en tu hora"),
+        ("pt", "BR", "15h30", "15:30 em seu horário"),
+        ("en", "US", "15:30", "3:30 PM in your time"),
+        ("en", "GB", "3:30 pm", "15:30 in your time"),
+    ],
+)
+def test_hours_are_written_as_in_the_persons_country(
+    language: str, country: str, clock: str, begins: str
+) -> None:
+    answer = convert(clock, to_place="Tokyo", context=context(language, country))
+    assert answer["summary"].startswith(begins)
+
+
+CLOCKS = [
+    ("15:30", "15:30"),
+    ("3 pm", "15:00"),
+    ("3:05 p. m.", "15:05"),
+    ("12 am", "00:00"),
+    ("12 pm", "12:00"),
+    ("las 3 de la tarde", "15:00"),
+    ("9 de la mañana", "09:00"),
+    ("3 y media de la tarde", "15:30"),
+    ("8 da noite", "20:00"),
+    ("mediodía", "12:00"),
+    ("meia-noite", "00:00"),
+    ("8h30", "08:30"),
+    ("18 hs", "18:00"),
+    ("2026-12-24T20:00", "20:00"),
+]
+
+
+@pytest.mark.parametrize(("said", "clock"), CLOCKS)
+def test_times_in_words_are_read(said: str, clock: str) -> None:
+    answer = convert(said, "Madrid", "Madrid", context=context())
+    assert answer["from"]["time"] == answer["to"][0]["time"] == clock
+
+
+def test_a_conversion_tells_the_day_there() -> None:
+    answer = convert("2026-12-24T20:00", "Ciudad de México", "Tokio", context=context())
+    assert answer["to"][0]["iso"] == "2026-12-25T11:00:00+09:00"
+    assert "viernes 25 de diciembre de 2026" in answer["summary"]
+
+
+@pytest.mark.parametrize("said", ["25:00", "abc", "", "9" * 50, "12:75"])
+def test_an_unreadable_time_is_named(said: str) -> None:
+    assert convert(said, context=context())["error"]["code"] == "INVALID_TIME"
+
+
+DATES = [
+    ("2026-12-24", date(2026, 12, 24)),
+    ("24/12/2026", date(2026, 12, 24)),
+    ("24 de diciembre de 2026", date(2026, 12, 24)),
+    ("24 de dezembro de 2026", date(2026, 12, 24)),
+    ("December 24, 2026", date(2026, 12, 24)),
+    ("12/10/1990", date(1990, 10, 12)),
+    ("12/25/2026", date(2026, 12, 25)),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), DATES)
+def test_whole_dates_are_read(said: str, expected: date) -> None:
+    assert weekday(said, context=context())["date"] == expected.isoformat()
+
+
+def test_numbers_are_month_first_in_the_united_states() -> None:
+    assert weekday("12/10/1990", context=context("en", "US"))["date"] == "1990-12-10"
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("hoy", 0),
+        ("mañana", 1),
+        ("amanhã", 1),
+        ("tomorrow", 1),
+        ("pasado mañana", 2),
+        ("ayer", -1),
+        ("en 3 días", 3),
+    ],
+)
+def test_days_counted_from_today(said: str, days: int) -> None:
+    assert between(end=said, context=context())["days"] == days
+
+
+@pytest.mark.parametrize(
+    "said", ["navidad", "natal", "Christmas", "25/12", "25 de diciembre", "el 25 de diciembre"]
+)
+def test_a_day_without_a_year_is_the_next_one(said: str) -> None:
+    today = datetime.now(MEXICO).date()
+    answer = between(end=said, context=context())
+    end = date.fromisoformat(answer["end"])
+    assert (end.month, end.day) == (12, 25)
+    assert 0 <= (end - today).days <= 366
+    assert answer["days"] == (end - today).days
+
+
+def test_since_means_the_last_such_day_and_a_weekday_the_next() -> None:
+    today = datetime.now(MEXICO).date()
+    assert 0 <= between(start="3 de marzo", context=context())["days"] <= 366
+    friday = date.fromisoformat(between(end="el próximo viernes", context=context())["end"])
+    assert friday.weekday() == 4
+    assert 1 <= (friday - today).days <= 7
+
+
+@pytest.mark.parametrize(
+    ("language", "country", "summary"),
+    [
+        ("es", "MX", "Entre el 1 de enero de 2026 y el 31 de diciembre de 2026 hay 364 días."),
+        ("pt", "BR", "Entre 1 de janeiro de 2026 e 31 de dezembro de 2026 há 364 dias."),
+        ("en", "US", "There are 364 days between January 1, 2026 and December 31, 2026."),
+    ],
+)
+def test_days_between_dates_in_three_languages(language: str, country: str, summary: str) -> None:
+    assert between("2026-01-01", "2026-12-31", context=context(language, country))["summary"] == summary
+
+
+@pytest.mark.parametrize(
+    ("language", "summary"),
+    [
+        ("es", "El 24 de diciembre de 2026 es jueves."),
+        ("pt", "24 de dezembro de 2026 é quinta-feira."),
+        ("en", "December 24, 2026 is a Thursday."),
+    ],
+)
+def test_weekdays_in_three_languages(language: str, summary: str) -> None:
+    assert weekday("2026-12-24", context=context(language))["summary"] == summary
+
+
+@pytest.mark.parametrize("said", ["2026-02-30", "30 de febrero", "31/02/2026", "asdf", "", "x" * 500])
+def test_an_unreadable_date_is_named(said: str) -> None:
+    assert weekday(said, context=context())["error"]["code"] == "INVALID_DATE"
+
+
+def test_without_a_person_it_answers_in_english_and_utc() -> None:
+    answer = now()
+    assert answer["timezone"] == "UTC"
+    assert answer["summary"].startswith("It is ")

@@ -1,0 +1,280 @@
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from app.skills import RELEASE_SKILLS, SkillLoader, load_skill, skills_summary
+from app.tools import ToolContext
+
+HELLO = 'def hello(name: str = "you") -> str:\n    """Greets."""\n    return f"hello {name}"\n'
+
+
+def write(folder: Path, code: str = "", *, front: str = "", body: str = "Body.", name: str = "") -> Path:
+    (folder / "scripts").mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {name or folder.name}\ndescription: What {folder.name} does.\n{front}---\n{body}\n",
+        "utf-8",
+    )
+    if code:
+        (folder / "scripts" / "tools.py").write_text(code, "utf-8")
+    return folder
+
+
+def ship(release: Path, *names: str) -> None:
+    release.mkdir(parents=True, exist_ok=True)
+    (release / "bundled.txt").write_text("# shipped\n" + "\n".join(names) + "\n", "utf-8")
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    folder = tmp_path / "release"
+    ship(folder, "first", "second")
+    return folder
+
+
+def test_the_skills_of_the_release_load_without_a_fault() -> None:
+    loader = SkillLoader(RELEASE_SKILLS)
+    loader.refresh()
+    shipped = [skill for skill in loader.skills if skill.bundled]
+    assert {"calculator", "datetime", "notes"} <= {skill.name for skill in shipped}
+    for skill in shipped:
+        assert (skill.faults, skill.warnings, skill.available) == ((), (), True), skill.name
+        for tool in skill.tools:
+            for language in ("es", "pt", "en"):
+                assert len(skill.phrases[tool.name][language]) >= 15, (tool.name, language)
+            slots = {
+                slot
+                for phrases in skill.phrases[tool.name].values()
+                for text in phrases
+                for slot in _slots(text)
+            }
+            assert slots <= tool.input_schema["properties"].keys(), tool.name
+
+
+def _slots(text: str) -> list[str]:
+    return [part.split("}")[0] for part in text.split("{")[1:]]
+
+
+async def test_public_documented_functions_of_a_shipped_skill_are_tools(release: Path) -> None:
+    code = (
+        "from json import dumps\nfrom pathlib import Path\n"
+        + HELLO
+        + 'async def later() -> str:\n    """Waits."""\n    return "later"\n'
+        + "def undocumented():\n    return 1\n"
+        + 'def _private():\n    """Hidden."""\n'
+        + 'def stream():\n    """Yields."""\n    yield 1\n'
+        + 'class Thing:\n    def method(self):\n        """No tool."""\n'
+        + "alias = lambda: 1\n"
+    )
+    front = (
+        "metadata:\n  sensitive-tools: later ghost\n  idempotent-tools: hello\n  timeout-seconds: '5'\n"
+        "  include-tools: web_search\n  settings: CITY\n  audience: owners\n"
+    )
+    skill = load_skill(write(release / "first", code, front=front), release=release)
+    assert [tool.name for tool in skill.tools] == ["hello", "later"]
+    hello, later = skill.tools
+    assert (hello.category, hello.timeout, hello.idempotent, hello.sensitive) == ("first", 5.0, True, False)
+    assert (later.idempotent, later.sensitive, later.audience) == (False, True, "owners")
+    assert (skill.include_tools, skill.settings, skill.audience) == (("web_search",), ("CITY",), "owners")
+    warnings = " ".join(skill.warnings)
+    for part in ("undocumented has no docstring", "stream is a generator", "'ghost'"):
+        assert part in warnings
+    result = await hello.execute({"name": "Ana"}, ToolContext())
+    assert result.data == "hello Ana"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def broken(:\n", "line 1"),
+        ("raise ValueError('no luck')", "line 1: ValueError: no luck"),
+        ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),
+        ("import surely_not_installed_here", "needs the package surely_not_installed_here"),
+        ("x = 1\x00", "scripts/tools.py"),
+    ],
+)
+def test_a_module_that_does_not_import_is_a_fault(release: Path, code: str, said: str) -> None:
+    skill = load_skill(write(release / "first", code), release=release)
+    assert said in " ".join(skill.faults)
+    assert (skill.available, skill.tools) == (False, ())
+    assert skill.reason == skill.faults[0]
+
+
+def test_a_folder_that_was_not_shipped_is_never_imported(tmp_path: Path, release: Path) -> None:
+    trap = tmp_path / "imported"
+    folder = write(tmp_path / "own" / "first", f"open({str(trap)!r}, 'w')\n{HELLO}", body="Run {baseDir}/x.")
+    skill = load_skill(folder, release=release)
+    assert not trap.exists()
+    assert (skill.bundled, skill.available, skill.tools, skill.idle_tools) == (False, True, (), ("hello",))
+    assert "own process" in skill.reason
+    assert skill.instructions == f"Run {folder}/x."
+
+
+def test_a_link_in_the_release_does_not_make_a_folder_shipped(tmp_path: Path, release: Path) -> None:
+    folder = write(tmp_path / "elsewhere", HELLO, name="first")
+    (release / "first").symlink_to(folder)
+    assert load_skill(release / "first", release=release).tools == ()
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json"])
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path, release: Path, name: str) -> None:
+    folder = write(release / "first", HELLO)
+    outside = tmp_path / "outside"
+    outside.write_text("---\nname: first\ndescription: stolen\n---\n", "utf-8")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside)
+    skill = load_skill(folder, release=release)
+    assert any("leads out" in text for text in (*skill.faults, *skill.warnings))
+    assert "stolen" not in skill.description
+
+
+def test_a_folder_that_is_too_big_is_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path / "big")
+    for n in range(260):
+        (folder / f"{n}.txt").touch()
+    assert "too big" in load_skill(folder).faults[0]
+
+
+def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
+    folder = write(release / "first", HELLO)
+    (folder / "assets").mkdir()
+    phrases = folder / "assets" / "phrases.yaml"
+    phrases.write_text("hello: {es: [hola, 3, ''], fr: [salut]}\nghost: {es: [x]}\n", "utf-8")
+    skill = load_skill(folder, release=release)
+    assert skill.phrases == {"hello": {"es": ("hola",), "pt": (), "en": ()}}
+    assert "'ghost'" in " ".join(skill.warnings)
+    for broken in ("[", "- a\n- b\n", "hello: text\n"):
+        phrases.write_text(broken, "utf-8")
+        skill = load_skill(folder, release=release)
+        assert skill.available
+        assert "phrases.yaml" in " ".join(skill.warnings)
+
+
+def test_a_dropped_changed_broken_and_deleted_folder_is_noticed(tmp_path: Path, release: Path) -> None:
+    loader = SkillLoader(tmp_path / "own", release)
+    write(release / "first", HELLO)
+    assert loader.refresh().added == ("first",)
+    assert not loader.refresh()
+    folder = write(tmp_path / "own" / "dropped")
+    assert loader.refresh().added == ("dropped",)
+    write(folder, body="Another body.")
+    assert loader.refresh().changed == ("dropped",)
+    assert loader.skill("dropped").instructions == "Another body."
+    (folder / "SKILL.md").write_text("no frontmatter", "utf-8")
+    assert loader.refresh().changed == ("dropped",)
+    assert loader.skill("dropped").faults
+    assert [tool.name for tool in loader.tools()] == ["hello"]
+    shutil.rmtree(folder)
+    assert loader.refresh().removed == ("dropped",)
+    assert [skill.name for skill in loader.skills] == ["first"]
+
+
+async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release: Path) -> None:
+    folder = write(release / "first", HELLO)
+    loader = SkillLoader(tmp_path / "own", release)
+    loader.refresh()
+    tools = folder / "scripts" / "tools.py"
+    tools.write_text(HELLO.replace("hello {name}", "adios {name}"), "utf-8")
+    os.utime(tools, ns=(time.time_ns(), tools.stat().st_mtime_ns + 1))
+    assert loader.refresh().changed == ("first",)
+    result = await loader.tools()[0].execute({}, ToolContext())
+    assert result.data == "adios you"
+
+
+def test_a_skill_comes_back_when_the_program_it_needs_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(
+        tmp_path / "own" / "gated", front="metadata: {nanobot: {requires: {bins: [recado-test-program]}}}\n"
+    )
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    loader.refresh()
+    assert not loader.skills[0].available
+    assert "recado-test-program is not installed" in loader.skills[0].reason
+    program = tmp_path / "bin" / "recado-test-program"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert loader.refresh().changed == ("gated",)
+    assert loader.skills[0].available
+
+
+def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, release: Path) -> None:
+    for name in ("first", "second"):
+        folder = write(release / name, HELLO)
+        (folder / "assets").mkdir()
+        (folder / "assets" / "phrases.yaml").write_text(f"hello: {{es: [hola {name}]}}\n", "utf-8")
+    loader = SkillLoader(tmp_path / "own", release)
+    loader.refresh()
+    assert [tool.name for tool in loader.tools()] == ["hello", "second_hello"]
+    assert loader.phrases()["second_hello"]["es"] == ("hola second",)
+    assert loader.clashes == ("second: the tool hello is offered as second_hello",)
+
+
+def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release: Path) -> None:
+    write(release / "first", HELLO)
+    write(tmp_path / "own" / "first", body="Mine.")
+    write(tmp_path / "own" / "zzz", name="first", body="A copy.")
+    loader = SkillLoader(tmp_path / "own", release)
+    loader.refresh()
+    assert [skill.instructions for skill in loader.skills if skill.available] == ["Mine."]
+    assert len(loader.clashes) == 2
+    assert loader.tools() == ()
+
+
+def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
+    release, skill, tool = tmp_path / "release", "s" * 60, "t" * 30 + "_the_function_with_a_long_name_indeed"
+    code = HELLO.replace("hello(", f"{tool}(") + HELLO.replace("hello(", "año(")
+    ship(release, "a", skill)
+    write(release / "a", code)
+    write(release / skill, code)
+    loader = SkillLoader(tmp_path / "own", release)
+    loader.refresh()
+    names = [one.name for one in loader.tools()]
+    assert len(set(names)) == 4
+    for name in names:
+        assert len(name) <= 64
+        assert name.isascii()
+    assert sum(name.endswith(tool[-40:]) for name in names) == 2
+
+
+def test_missing_folders_are_no_error(tmp_path: Path) -> None:
+    loader = SkillLoader(tmp_path / "nowhere", tmp_path / "neither")
+    assert not loader.refresh()
+    assert loader.skills == ()
+    assert load_skill(tmp_path / "nowhere").faults
+
+
+def test_the_summary_keeps_every_name_when_space_is_short(tmp_path: Path) -> None:
+    for n in range(30):
+        write(tmp_path / "own" / f"skill-{n}", name=f"skill-{n}", front=f"license: {n}\n")
+    write(tmp_path / "own" / "broken").joinpath("SKILL.md").write_text("x", "utf-8")
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    loader.refresh()
+    assert "- skill-3: What skill-3 does." in skills_summary(loader.skills)
+    short = skills_summary(loader.skills, limit=500)
+    assert short.count("\n- skill-") == 29
+    assert "broken" not in short
+    assert skills_summary([]) == ""
+
+
+def test_a_thousand_skills_load_in_a_second_and_are_compared_in_20_ms(tmp_path: Path) -> None:
+    for n in range(1000):
+        folder = tmp_path / "own" / f"skill-{n}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: skill-{n}\ndescription: Number {n}.\n---\n", "utf-8")
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    began = time.perf_counter()
+    assert len(loader.refresh().added) == 1000
+    assert time.perf_counter() - began < 1.5
+    assert min(_timed(loader) for _ in range(5)) < 0.02
+
+
+def _timed(loader: SkillLoader) -> float:
+    began = time.perf_counter()
+    loader.refresh()
+    return time.perf_counter() - began

@@ -1,0 +1,150 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.skills.manifest import ManifestError, Requirements, parse_frontmatter, read_manifest, shortened
+from app.skills.skill import missing
+
+GOOD = b"---\nname: demo\ndescription: Does things.\n---\n# Body\n"
+
+
+def test_every_real_frontmatter_is_read_as_yaml_reads_it() -> None:
+    samples = os.environ.get("RECADO_SAMPLES")
+    if not samples:
+        pytest.skip("RECADO_SAMPLES is not set")
+    rows = [
+        json.loads(line)
+        for line in (Path(samples) / "skills/frontmatters.jsonl").read_text("utf-8").splitlines()
+    ]
+    assert rows
+    for row in rows:
+        text = f"---\n{row['frontmatter']}\n---\n# Body\n"
+        try:
+            manifest = read_manifest(text.encode(), row["dir"])
+        except ManifestError as error:
+            assert str(error), row["path"]
+            continue
+        try:
+            expected = yaml.safe_load(row["frontmatter"])
+        except yaml.YAMLError:
+            assert any("invalid YAML" in warning for warning in manifest.warnings), row["path"]
+        else:
+            assert manifest.fields == expected, row["path"]
+        assert manifest.name
+        assert manifest.description
+        assert manifest.body == "# Body"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GOOD,
+        b"\xef\xbb\xbf" + GOOD,
+        GOOD.replace(b"\n", b"\r\n"),
+        b"\n\n" + GOOD,
+        GOOD.replace(b"---\n#", b"--- \n#"),
+    ],
+)
+def test_harmless_forms_are_read(content: bytes) -> None:
+    manifest = read_manifest(content, "demo")
+    assert (manifest.name, manifest.description, manifest.body) == ("demo", "Does things.", "# Body")
+    assert manifest.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "must start with a frontmatter"),
+        (b"# Only a body", "must start with a frontmatter"),
+        (b"---\nname: demo\n", "must start with a frontmatter"),
+        (b"---\n---\nbody", "must be `key: value` lines"),
+        (b"---\n- a\n- b\n---\n", "must be `key: value` lines"),
+        (b"---\nname: demo\n---\n", "no description"),
+        (b"---\nname: demo\ndescription: ''\n---\n", "no description"),
+        (b"---\nname: demo\ndescription: {a: 1}\n---\n", "no description"),
+        (b"---\ndescription: [unclosed\n---\n", "invalid YAML"),
+        (b"---\ndescription: !!python/object:os.system x\n---\n", "invalid YAML"),
+        (b"---\ndescription: " + b"[" * 3000 + b"\n---\n", "invalid YAML"),
+        (b"---\ndescription: \xff\xfe\n---\n", "not UTF-8"),
+        (b"---\ndescription: " + b"x" * 70_000 + b"\n---\n", "characters"),
+    ],
+)
+def test_what_cannot_be_read_says_why(content: bytes, said: str) -> None:
+    with pytest.raises(ManifestError, match=said):
+        read_manifest(content, "demo")
+
+
+def test_an_unquoted_colon_is_rescued_with_a_warning() -> None:
+    text = "name: demo\ndescription: Use when: the person asks\n  for more: help\nmetadata:\n  a: b"
+    fields, warnings = parse_frontmatter(text)
+    assert fields == {
+        "name": "demo",
+        "description": "Use when: the person asks for more: help",
+        "metadata": {"a": "b"},
+    }
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "folder", "name", "warning"),
+    [
+        ("description: x", "demo", "demo", "no name"),
+        ("name: other\ndescription: x", "demo", "other", "not the folder's name"),
+        ("name: Demo Skill\ndescription: x", "demo", "Demo Skill", "lowercase"),
+        ("name: 42\ndescription: x", "42", "42", ""),
+        (f"name: {'a' * 65}\ndescription: x", "a" * 65, "a" * 65, "65 characters"),
+        (f"name: demo\ndescription: {'x ' * 600}", "demo", "demo", "1199 characters"),
+        (f"name: demo\ndescription: x\ncompatibility: {'y' * 501}", "demo", "demo", "501 characters"),
+    ],
+)
+def test_deviations_are_warned_of_and_loaded(frontmatter: str, folder: str, name: str, warning: str) -> None:
+    manifest = read_manifest(f"---\n{frontmatter}\n---\n".encode(), folder)
+    assert manifest.name == name
+    assert warning in " ".join(manifest.warnings)
+    assert len(manifest.line) <= 300
+
+
+def test_lists_in_metadata_and_allowed_tools_are_strings_or_lists() -> None:
+    text = (
+        "name: demo\ndescription: x\nhomepage: https://example.org\n"
+        "allowed-tools: Bash(git add *) Read\n"
+        "metadata:\n  sensitive-tools: write_file delete_file\n  idempotent-tools: [a, b]\n  n: 5"
+    )
+    manifest = read_manifest(f"---\n{text}\n---\n".encode(), "demo")
+    assert manifest.allowed_tools == ("Bash(git add *)", "Read")
+    assert manifest.words("sensitive-tools") == ("write_file", "delete_file")
+    assert manifest.words("idempotent-tools") == ("a", "b")
+    assert manifest.text("n") == "5"
+    assert manifest.fields["homepage"] == "https://example.org"
+
+
+@pytest.mark.parametrize(
+    "metadata", ["just text", "[1, 2]", "{nanobot: text}", "{openclaw: {requires: 3}}", "null"]
+)
+def test_metadata_of_any_shape_is_kept(metadata: str) -> None:
+    manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
+    assert not manifest.requirements
+    assert manifest.words("sensitive-tools") == ()
+
+
+def test_requirements_of_other_assistants_are_told_in_words() -> None:
+    metadata = (
+        '{"openclaw": {"os": ["darwin"], "requires": {"bins": ["gh"], "anyBins": ["a", "b"], "env": ["K"]}}}'
+    )
+    manifest = read_manifest(f"---\nname: demo\ndescription: x\nmetadata: {metadata}\n---\n".encode(), "demo")
+    needs = manifest.requirements
+    assert needs == Requirements(("gh",), ("a", "b"), ("K",), ("darwin",))
+    reason = missing(needs, which=lambda name: None, environment={}, system="linux")
+    for part in ("gh is not installed", "a, b", "variable K", "for darwin"):
+        assert part in reason
+    assert missing(needs, which=lambda name: name, environment={"K": "1"}, system="darwin") == ""
+    assert missing(Requirements(systems=("macOS", "Linux")), system="linux") == ""
+
+
+def test_shortening_ends_at_a_word() -> None:
+    assert shortened("one two three", 9) == "one two…"
+    assert shortened("short\n text", 20) == "short text"
+    assert len(shortened("x" * 50, 10)) == 10

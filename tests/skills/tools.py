@@ -1,0 +1,43 @@
+"""Shared by the tests of bundled skills: a folder's own functions, a person, rows that live in memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from app.people import Person
+from app.skills.modules import tool_functions
+from app.tools import ToolContext
+
+SKILLS = Path(__file__).parents[2] / "skills"
+
+
+def functions(skill: str) -> dict[str, Callable[..., Any]]:
+    """The tool functions of a bundled skill, as the loader takes them."""
+    return tool_functions(SKILLS / skill / "scripts" / "tools.py", skill)[0]
+
+
+class Rows:
+    """A person's rows of one skill, as `context.store` offers them to a `def` tool."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Any] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.rows.get(key, default)
+
+    def put(self, key: str, value: Any) -> None:
+        self.rows[key] = value
+
+    def list(self, prefix: str = "", limit: int = 1000) -> dict[str, Any]:
+        keys = sorted(key for key in self.rows if key.startswith(prefix))
+        return {key: self.rows[key] for key in keys[:limit]}
+
+    def delete(self, key: str) -> bool:
+        return self.rows.pop(key, None) is not None
+
+
+def context(
+    language: str = "es", country: str = "MX", timezone: str = "America/Mexico_City", store: Any = None
+) -> ToolContext:
+    person = Person("p1", "simulator", "Ana", language=language, country=country, timezone=timezone)
+    return ToolContext(person=person, store=store)

@@ -1,0 +1,117 @@
+"""The stand-in Graph API as a process of its own, for tests that kill the server.
+
+    python -m tests.standins.graph --port P --webhook URL --config FILE
+
+The Graph API is at `http://127.0.0.1:P/v25.0`. FILE is JSON; `access_token`, `phone_number_id` and
+`app_secret` are needed, the rest may be left out:
+
+    {"access_token": "…", "phone_number_id": "…", "app_secret": "…",
+     "people": [{"id", "name", "phone", "user_id", "username"?, "language"?}, …],  # default: the simulator's
+     "crowd": 40,                      # so many more people: ids p0, p1, …, each with phone and user id
+     "faults": {…},                    # see app.simulator.faults.Faults
+     "test_list": ["525550100001"], "transcript": "phones.jsonl",
+     "status_pause": 0, "first_pause": 0.2, "longest_pause": 5, "retry_for": 900, "keep": 200000}
+
+Control, all JSON:
+
+    POST /control/inbound  {"messages": [{"person": "p0", "type": "text", "text": "hi", "id"?: "wamid.…"}, …]}
+        → {"ids": […]} at once; each webhook is posted until it is answered 200, those of one person in order.
+        A message has the fields of StandInGraph.inbound (`data` in base64); a known `id` is a redelivery.
+    POST /control/faults   {"duplicate": 5, …} → all switches as they are now
+    GET  /control/log      → {"pending": N, "entries": […]}; ?after=N leaves out what has `n` ≤ N
+        `pending`: webhooks not yet answered 200. An entry: {"n", "at", "kind": "send"|"read"|"typing",
+        "body"} and for a send {"person", "outbox_id", "wamid", "error"}: `wamid` is "" and `error` Meta's
+        code where it was refused, so replies are the sends with a wamid.
+"""
+
+import argparse
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.messages import JSON
+from app.simulator import PEOPLE, SimulatedPerson, StandInGraph
+
+_OPTIONS = ("faults", "status_pause", "first_pause", "longest_pause", "retry_for")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The stand-in Graph API")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--webhook", required=True)
+    parser.add_argument("--config", type=Path, required=True)
+    arguments = parser.parse_args()
+    app = control_app(graph_of(orjson.loads(arguments.config.read_bytes()), arguments.webhook))
+    uvicorn.run(app, host="127.0.0.1", port=arguments.port, log_level="warning", access_log=False)
+
+
+def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
+    """A stand-in as the configuration file says."""
+    people = (
+        [SimulatedPerson(**person) for person in config["people"]] if "people" in config else list(PEOPLE)
+    )
+    return StandInGraph(
+        config["phone_number_id"],
+        config["access_token"],
+        config["app_secret"],
+        webhook,
+        people=[*people, *crowd(config.get("crowd", 0))],
+        keep=config.get("keep", 200_000),
+        test_list=frozenset(config["test_list"]) if "test_list" in config else None,
+        transcript=Path(config["transcript"]) if config.get("transcript") else None,
+        **{name: config[name] for name in _OPTIONS if name in config},
+    )
+
+
+def crowd(size: int) -> list[SimulatedPerson]:
+    """People p0, p1, … with fictional American numbers."""
+    return [
+        SimulatedPerson(f"p{n}", f"Person {n}", f"1{212 + n // 10_000}555{n % 10_000:04}", f"US.77{n:08}")
+        for n in range(size)
+    ]
+
+
+def control_app(graph: StandInGraph) -> Starlette:
+    """The Graph API with the control routes beside it."""
+
+    async def inbound(request: Request) -> Response:
+        ids = []
+        for message in (await request.json())["messages"]:
+            if "data" in message:
+                message["data"] = base64.b64decode(message["data"])
+            ids.append(await graph.inbound(message.pop("person"), message))
+        return JSONResponse({"ids": ids})
+
+    async def faults(request: Request) -> Response:
+        graph.set_faults(await request.json())
+        return JSONResponse(graph.faults.as_json())
+
+    async def log(request: Request) -> Response:
+        after = int(request.query_params.get("after", 0))
+        entries = [entry for entry in graph.log if entry["n"] > after]
+        return Response(orjson.dumps({"pending": graph.pending, "entries": entries}))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await graph.start()
+        yield
+        await graph.stop()
+
+    control = [
+        Route("/control/inbound", inbound, methods=["POST"]),
+        Route("/control/faults", faults, methods=["POST"]),
+        Route("/control/log", log, methods=["GET"]),
+    ]
+    return Starlette(routes=[*control, *graph.routes()], lifespan=lifespan)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""A stand-in for an OpenAI-compatible server, played by a function that each test brings."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+Play = Callable[[dict[str, Any]], "Awaitable[Any] | Any"]
+"""Body of a request → a message ("text", or a dict with `tool_calls`), or a whole `Response`."""
+
+
+class ModelServer:
+    """Serves `/v1/chat/completions` on a port of its own; keeps every request it saw."""
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+        self.requests: list[dict[str, Any]] = []
+        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            self._thread.join(0.01)
+        self.port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(5)
+
+    @property
+    def main_calls(self) -> list[dict[str, Any]]:
+        """The requests that were not the classifier's."""
+        return [body for body in self.requests if not is_classifier(body)]
+
+    async def _complete(self, request: Request) -> Response:
+        body = json.loads(await request.body())
+        self.requests.append(body)
+        answer = self.play(body)
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        if isinstance(answer, Response):
+            return answer
+        return Response(json.dumps(completion(answer)), media_type="application/json")
+
+
+def is_classifier(body: dict[str, Any]) -> bool:
+    return "tools" not in body and "You route messages" in str(body["messages"][0]["content"])
+
+
+def completion(answer: Any) -> dict[str, Any]:
+    """A chat-completions body around a text or a message."""
+    message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "model": "stand-in",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
+
+
+def calls(*wanted: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """A message that asks for tool calls."""
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": f"call_{position}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for position, (name, arguments) in enumerate(wanted)
+        ],
+    }
+
+
+def last_user_text(body: dict[str, Any]) -> str:
+    users = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    return str(users[-1])
+
+
+def none_needed(body: dict[str, Any]) -> str | None:
+    """The classifier's "nothing fits", None for any other request."""
+    return '{"categories": [], "phrases": []}' if is_classifier(body) else None

@@ -1,0 +1,396 @@
+"""A message in, a durable turn, a reply out: through the webhook, a real file and Meta's stand-in."""
+
+import asyncio
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.standins.model import calls, is_classifier, last_user_text, none_needed
+from tests.world import sign, text_body, wait_for
+
+
+def echo(body):
+    return none_needed(body) or f"you said: {last_user_text(body).splitlines()[-1]}"
+
+
+def test_a_message_gets_one_reply_with_our_outbox_id_and_its_status_comes_back(make_world, model):
+    server, graph = make_world(model=model(echo))
+    wamid = graph.say("p0", "hello")
+    assert graph.reply("p0") == "you said: hello"
+    wait_for(lambda: server.rows("SELECT 1 FROM statuses WHERE status = 'read'"), "the read status")
+    (row,) = server.rows("SELECT id, state, wamid FROM outbox")
+    (send,) = graph.sends()
+    assert (row["state"], row["wamid"]) == ("sent", send["wamid"])
+    assert send["body"]["biz_opaque_callback_data"] == row["id"]
+    kinds = {entry["kind"]: entry["body"] for entry in graph.log()["entries"]}
+    assert kinds["typing"]["message_id"] == wamid
+    (kept,) = server.rows("SELECT text FROM messages WHERE wamid = ?", send["wamid"])
+    assert kept["text"] == "you said: hello"
+
+
+def test_a_redelivered_body_five_times_at_once_gets_one_reply(make_world, model):
+    server, graph = make_world(model=model(echo))
+    bodies = [json.dumps(text_body(f"wamid.{n}", f"m{n}", f"1212555000{n % 4}")).encode() for n in range(12)]
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda body: server.post(body).status_code, bodies * 5))
+    assert set(answers) == {200}
+    wait_for(lambda: not open_work(server), "every turn")
+    said = [row["text"] for row in server.rows("SELECT text FROM messages WHERE direction = 'in'")]
+    assert sorted(said) == sorted(f"m{n}" for n in range(12))
+    replied = "\n".join(graph.texts())
+    answered = [server.rows("SELECT count(*) AS n FROM messages WHERE direction = 'in' AND turn_id IS NULL")]
+    assert answered[0][0]["n"] == 0
+    assert len(graph.sends()) == len(server.rows("SELECT 1 FROM turns"))
+    assert replied
+
+
+def test_three_quick_messages_are_one_turn_and_one_reply_that_answers_all(make_world, model):
+    def repeat(body):
+        return none_needed(body) or last_user_text(body)
+
+    server, graph = make_world(model=model(repeat), BURST_QUIET_SECONDS="0.4")
+    for text in ("first", "second", "third"):
+        graph.say("p0", text)
+    reply = graph.reply("p0")
+    assert all(text in reply for text in ("first", "second", "third"))
+    wait_for(lambda: not open_work(server), "the turn")
+    assert len(graph.sends("p0")) == 1
+    assert len(server.rows("SELECT 1 FROM turns")) == 1
+
+
+def test_a_slow_model_on_one_conversation_does_not_delay_another(make_world, model):
+    async def play(body):
+        if not is_classifier(body) and "slow" in last_user_text(body):
+            await asyncio.sleep(5)
+        return echo(body)
+
+    server, graph = make_world(model=model(play))
+    graph.say("p0", "slow please")
+    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'running'"), "the slow turn")
+    started = time.monotonic()
+    graph.say("p1", "quick")
+    assert graph.reply("p1") == "you said: quick"
+    assert time.monotonic() - started < 3
+    assert graph.texts("p0") == []
+    assert graph.reply("p0") == "you said: slow please"
+
+
+def test_tools_of_a_round_run_and_their_results_reach_the_model(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["calculator"], "phrases": ["calculate"]}'
+        results = [message for message in body["messages"] if message["role"] == "tool"]
+        if not results:
+            return calls(("calculate", {"expression": "6*7"}), ("no_such_tool", {}), ("calculate", {"bad": 1}))
+        return " | ".join(message["content"] for message in results)
+
+    model_server = model(play)
+    _, graph = make_world(model=model_server)
+    graph.say("p0", "how much is 6*7")
+    parts = [json.loads(part) for part in graph.reply("p0").split(" | ")]
+    assert parts[0]["ok"]
+    assert "42" in json.dumps(parts[0]["data"])
+    assert [part["error"]["code"] for part in parts[1:]] == ["UNKNOWN_TOOL", "BAD_REQUEST"]
+    offered = [tool["function"]["name"] for tool in model_server.main_calls[0]["tools"]]
+    assert "calculate" in offered
+    assert len(offered) <= 8
+
+
+def test_after_five_rounds_of_calls_the_model_must_answer(make_world, model):
+    asked = []
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["calculator"]}'
+        asked.append(body)
+        if "tools" in body:
+            return calls(("calculate", {"expression": f"{len(asked)}+1"}))
+        return "enough"
+
+    _, graph = make_world(model=model(play))
+    graph.say("p0", "count")
+    assert graph.reply("p0") == "enough"
+    assert ["tools" in body for body in asked] == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("/help", "Commands"), ("/ayuda", "Comandos"), ("/AJUDA ", "Comandos"), ("/stop", ""), ("/nueva", "")],
+)
+def test_commands_need_no_model(make_world, model, command, words):
+    model_server = model(echo)
+    _, graph = make_world(model=model_server)
+    graph.say("p0", command)
+    assert words.lower() in graph.reply("p0").lower()
+    assert model_server.requests == []
+
+
+def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(make_world, model):
+    async def play(body):
+        if is_classifier(body):
+            return '{"categories": []}'
+        await asyncio.sleep(20)
+        return "too late"
+
+    server, graph = make_world(model=model(play))
+    graph.say("p0", "write a novel")
+    wait_for(lambda: server.rows("SELECT 1 FROM journal"), "the turn to be under way")
+    graph.say("p0", "/stop")
+    graph.reply("p0", seconds=5)
+    outcomes = [row["outcome"] for row in server.rows("SELECT outcome FROM turns ORDER BY created_at")]
+    assert outcomes == ["stopped", "command"]
+    assert len(graph.sends("p0")) == 1
+
+
+def test_a_new_conversation_forgets_what_was_said_for_the_prompt(make_world, model):
+    model_server = model(echo)
+    _, graph = make_world(model=model_server)
+    graph.say("p0", "my dog is called Firulais")
+    graph.reply("p0", 1)
+    graph.say("p0", "what did I say?")
+    graph.reply("p0", 2)
+    assert "Firulais" in json.dumps(model_server.main_calls[-1])
+    graph.say("p0", "/new")
+    graph.reply("p0", 3)
+    graph.say("p0", "and now?")
+    graph.reply("p0", 4)
+    assert "Firulais" not in json.dumps(model_server.main_calls[-1])
+
+
+def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(make_world, model):
+    model_server = model(echo)
+    server, graph = make_world(model=model_server)
+    own = graph.say("p0", "the code is 4711")
+    graph.reply("p0", 1)
+    ours = wait_for(
+        lambda: server.rows("SELECT wamid, text FROM messages WHERE direction = 'out' AND wamid IS NOT NULL"),
+        "our wamid",
+    )[0]
+    assert server.stop() == 0
+    server.start()
+    graph.say("p0", "this one", quoted=own)
+    graph.reply("p0", 2)
+    assert "the code is 4711" in last_user_text(model_server.main_calls[-1])
+    graph.say("p0", "and yours", quoted=ours["wamid"])
+    graph.reply("p0", 3)
+    newest = last_user_text(model_server.main_calls[-1])
+    assert "your earlier message" in newest
+    assert ours["text"] in newest
+
+
+def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(make_world, model):
+    model_server = model(echo)
+    _, graph = make_world(model=model_server)
+    for count, text in enumerate(("one", "two", "three"), 1):
+        graph.say("p0", text)
+        graph.reply("p0", count)
+    first, second, third = (body["messages"] for body in model_server.main_calls)
+    assert first[0] == second[0] == third[0]
+    assert third[: len(second) - 1] == second[:-1]
+    assert "first message" in first[-1]["content"]
+    assert "first message" not in second[-1]["content"]
+    assert model_server.main_calls[0]["tools"] == model_server.main_calls[2]["tools"]
+
+
+def test_attachments_and_places_are_named_honestly_in_the_prompt(make_world, model):
+    model_server = model(echo)
+    _, graph = make_world(model=model_server)
+    kinds = [
+        {"type": "location", "latitude": 19.4, "longitude": -99.1, "name": "Zócalo"},
+        {"type": "image", "caption": "look", "data": "aGVsbG8=", "mime_type": "image/jpeg"},
+        {"type": "unsupported"},
+    ]
+    for count, message in enumerate(kinds, 1):
+        graph.inbound({"person": "p0", **message})
+        graph.reply("p0", count)
+    prompts = [last_user_text(body) for body in model_server.main_calls]
+    assert "Zócalo" in prompts[0]
+    assert "cannot see images" in prompts[1]
+    assert "look" in prompts[1]
+    assert "does not pass on" in prompts[2]
+
+
+def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answered(make_world, model):
+    server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="3", RATE_LIMIT_WINDOW="2")
+    for n in range(8):
+        graph.say("p0", f"m{n}")
+        graph.say("p0", f"m{n}")  # another message with the same words
+    wait_for(lambda: not open_work(server), "every message", 30)
+    notices = [text for text in graph.texts("p0") if not text.startswith("you said")]
+    assert len(notices) == 1
+    assert server.rows("SELECT count(*) AS n FROM inbox WHERE done_at IS NULL")[0]["n"] == 0
+    said = server.rows("SELECT count(*) AS n FROM messages WHERE direction = 'in' AND turn_id IS NOT NULL")
+    assert said[0]["n"] == 16
+
+
+def test_the_daily_token_budget_stops_model_calls_and_says_so_once(make_world, model):
+    model_server = model(echo)
+    server, graph = make_world(model=model_server, DAILY_TOKEN_BUDGET="600")
+    for count in range(4):
+        graph.say("p0", f"message {count}")
+        wait_for(lambda n=count: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) > n, "the turn")
+    made = len(model_server.requests)
+    assert made <= 6
+    graph.say("p0", "again")
+    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) == 5, "the last turn")
+    assert len(model_server.requests) == made
+    wait_for(lambda: not open_work(server), "every send")
+    assert sum("tomorrow" in text for text in graph.texts("p0")) == 1
+
+
+def test_outsiders_get_200_no_reply_and_no_model_call(make_world, model):
+    model_server = model(echo)
+    server, graph = make_world(model=model_server)
+    assert server.post(text_body("wamid.x", "hi", "5491122334455")).status_code == 200
+    reaction = {
+        "type": "reaction",
+        "reaction": {"message_id": "wamid.x", "emoji": "👍"},
+    }
+    assert server.post(text_body("wamid.y", "", "5491122334455", **reaction)).status_code == 200
+    graph.say("p0", "hi")
+    graph.reply("p0")
+    assert {entry["person"] for entry in graph.sends()} == {"p0"}
+    assert len(model_server.main_calls) == 1
+    assert [row["value"] for row in server.rows("SELECT value FROM outsiders")] == ["5491122334455"]
+    assert server.rows("SELECT 1 FROM messages WHERE text = 'hi' AND wamid = 'wamid.x'") == []
+    assert "5491122334455" not in server.log
+    assert "549…55" in server.log
+
+
+@pytest.mark.parametrize(
+    ("listed", "arrives"), [("+52 55 5010 0001", "5215550100001"), ("5491122334455", "541122334455")]
+)
+def test_national_forms_of_a_number_are_one_person(make_world, model, listed, arrives):
+    server, _ = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS=listed, OWNER_PHONE_NUMBERS="")
+    assert server.post(text_body("wamid.1", "hola", arrives)).status_code == 200
+    wait_for(lambda: server.rows("SELECT 1 FROM turns"), "a turn")
+
+
+def test_the_one_time_code_makes_its_sender_the_owner(make_world, model):
+    server, graph = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS="", OWNER_PHONE_NUMBERS="")
+    code = server.log.split("from your WhatsApp:")[1].split()[0]
+    graph.say("p1", "WRONG234ABCD")
+    graph.say("p2", f" {code.lower()} ")
+    assert graph.reply("p2")
+    (owner,) = server.rows("SELECT p.role, a.value FROM people p JOIN aliases a ON a.person_id = p.id")[:1]
+    assert owner["role"] == "owner"
+    assert graph.sends("p1") == []
+    graph.say("p1", code)
+    graph.say("p2", "hello")
+    graph.reply("p2", 2)
+    assert graph.sends("p1") == []
+    assert code not in json.dumps([dict(row) for row in server.rows("SELECT value FROM meta")])
+
+
+def test_what_one_person_keeps_is_not_seen_by_another(make_world):
+    _, graph = make_world()
+    graph.say("p0", "save a note: the safe is 1234")
+    graph.reply("p0")
+    graph.say("p1", "list my notes")
+    assert "1234" not in graph.reply("p1")
+    graph.say("p0", "list my notes")
+    assert "1234" in graph.reply("p0", 2)
+
+
+def test_a_changed_number_stays_the_same_person(make_world, model):
+    server, graph = make_world(model=model(echo))
+    graph.say("p1", "hello")
+    graph.reply("p1")
+    system = {"type": "system", "system": {"type": "user_changed_number", "wa_id": "12125557777", "body": "x"}}
+    assert server.post(text_body("wamid.sys", "", "12125550001", **system)).status_code == 200
+    assert server.post(text_body("wamid.new", "it is me", "12125557777")).status_code == 200
+    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE outcome = 'answered'")) == 2, "the answer")
+    assert len(server.rows("SELECT DISTINCT person_id FROM turns")) == 1
+
+
+def test_a_phone_with_another_user_id_is_frozen_until_confirmed(make_world, model):
+    server, graph = make_world(model=model(echo))
+    graph.say("p1", "hello")
+    graph.reply("p1")
+    body = text_body("wamid.z", "let me in", "12125550001", from_user_id="US.999999")
+    assert server.post(body).status_code == 200
+    (person,) = server.rows("SELECT frozen FROM people")
+    assert "another user id" in person["frozen"]
+    graph.say("p0", "hi")
+    graph.reply("p0")
+    assert len(graph.sends("p1")) == 1
+
+
+def test_sigterm_gives_unfinished_turns_back_and_ends_with_0(make_world, model):
+    async def play(body):
+        if not is_classifier(body) and "patience" in last_user_text(body) and not finished:
+            await asyncio.sleep(30)
+        return echo(body)
+
+    finished: list[bool] = []
+    server, graph = make_world(model=model(play))
+    graph.say("p0", "patience")
+    wait_for(lambda: server.rows("SELECT 1 FROM journal"), "the turn to be under way")
+    started = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - started < 10
+    (turn,) = server.rows("SELECT state, attempts FROM turns")
+    assert (turn["state"], turn["attempts"]) == ("queued", 0)
+    finished.append(True)
+    server.start()
+    assert graph.reply("p0") == "you said: patience"
+
+
+def test_a_second_server_on_the_same_file_refuses(make_world, model):
+    server, _ = make_world(model=model(echo))
+    import subprocess
+    import sys
+
+    second = subprocess.run(
+        [sys.executable, "-m", "app", "serve", "--port", "0"],
+        env=server.env,
+        cwd=server.folder,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+    assert second.returncode != 0
+    assert "in use by another Recado server" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert server.healthy()
+
+
+def open_work(server) -> bool:
+    """Whether anything waits: a message, a turn, a send."""
+    return bool(
+        server.rows(
+            "SELECT 1 FROM inbox WHERE done_at IS NULL UNION SELECT 1 FROM turns WHERE state <> 'done'"
+            " UNION SELECT 1 FROM outbox WHERE state IN ('ready', 'sending', 'unknown', 'held')"
+            " AND due_at IS NOT NULL"
+        )
+    )
+
+
+def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(make_world, model):
+    server, graph = make_world(model=model(echo))
+    graph.say("p0", "remember the prompt")
+    graph.reply("p0")
+    token = (server.folder / "admin_token").read_text().strip() if (server.folder / "admin_token").exists() else ""
+    running = json.loads((server.folder / "server.json").read_text())
+    assert running["token"] != token
+    header = {"Authorization": f"Bearer {running['token']}"}
+    (turn,) = server.http.post("/admin/turns", json={}, headers=header).json()["result"]
+    assert (turn["prompt_tokens"], turn["completion_tokens"]) == (200, 20)
+    shown = server.http.post("/admin/turns/show", json={"turn": turn["id"]}, headers=header).json()["result"]
+    assert [call["key"] for call in shown["calls"]] == ["route", "llm:0"]
+    assert "remember the prompt" in json.dumps(shown["calls"][1]["prompt"])
+    assert server.http.post("/admin/turns", json={}).status_code == 401
+
+
+def test_signatures_are_checked_before_anything_happens(make_world, model):
+    server, _ = make_world(model=model(echo))
+    body = json.dumps(text_body("wamid.s", "hi", "12125550000")).encode()
+    for signature in ("", "sha256=", "sha256=" + "0" * 64, sign(body, "other"), sign(b"x"), "md5=abc"):
+        assert server.post(body, signature).status_code == 401
+    raw = server.http.post("/webhook", content=body, headers=[(b"x-hub-signature-256", "sha256=ñandú".encode())])
+    assert raw.status_code == 401
+    assert server.http.post("/webhook", content=body).status_code == 401
+    assert server.rows("SELECT 1 FROM seen UNION SELECT 1 FROM people UNION SELECT 1 FROM dead_letters") == []

@@ -1,0 +1,418 @@
+"""The steps of a call, in their order, and what no tool may do to the server."""
+
+import asyncio
+import os
+import pty
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.people import Person
+from app.tools import (
+    ConfirmationPolicy,
+    ExecutionEngine,
+    NoTTYError,
+    Tool,
+    ToolContext,
+    ToolRegistry,
+    ToolResult,
+)
+from app.tools.confirmation import call_in_words
+from app.tools.masking import mask_arguments
+from app.tools.threads import DaemonThreads
+
+EMPTY = {"type": "object", "properties": {}}
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
+def engine_of(*tools: Tool, mode: str = "yolo", **options: Any) -> ExecutionEngine:
+    ask = options.pop("ask", None)
+    return ExecutionEngine(ToolRegistry(tools), ConfirmationPolicy(mode, ask), **options)
+
+
+def tool_of(function: Callable[..., object], **options: Any) -> Tool:
+    return Tool("it", "Does it", EMPTY, function, **options)
+
+
+class Journal:
+    """Keeps what it was told, in order."""
+
+    def __init__(self, refuse: str = "") -> None:
+        self.rows: list[str] = []
+        self._refuse = refuse
+
+    async def intent(self, tool: Tool, args: dict[str, Any]) -> None:
+        if self._refuse == "intent":
+            raise OSError("disk full")
+        self.rows.append(f"intent {tool.name} {args}")
+
+    async def result(self, result: ToolResult) -> None:
+        if self._refuse == "result":
+            raise OSError("disk full")
+        self.rows.append(f"result {result.code}")
+
+
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+ADD = Tool.from_function(add)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "code"),
+    [
+        ("add", {"a": 1}, "ok"),
+        ("add", '{"a": "1", "b": null}', "ok"),
+        ("ad", {}, "UNKNOWN_TOOL"),
+        (None, {}, "UNKNOWN_TOOL"),
+        ("add", {"a": "x"}, "BAD_REQUEST"),
+        ("add", {"a": 1, "c": 2}, "BAD_REQUEST"),
+        ("add", "{", "BAD_REQUEST"),
+        ("add", [1], "BAD_REQUEST"),
+    ],
+)
+async def test_found_and_checked(name: Any, args: Any, code: str) -> None:
+    assert (await engine_of(ADD).execute_tool_call(name, args)).code == code
+
+
+async def test_only_what_was_offered_and_only_for_those_who_may() -> None:
+    engine = engine_of(ADD, ADD.replace(name="admin", audience="owners"))
+    call = engine.execute_tool_call
+    assert (await call("add", {"a": 1}, ToolContext(offered={"admin"}))).code == "NOT_OFFERED"
+    assert (await call("admin", {"a": 1})).code == "UNKNOWN_TOOL"
+    member, owner = Person("m", "simulator"), Person("o", "simulator", role="owner")
+    assert (await call("admin", {"a": 1}, ToolContext(person=member))).code == "UNKNOWN_TOOL"
+    assert (await call("admin", {"a": 1}, ToolContext(person=owner))).ok
+    unknown = await call("admi", {}, ToolContext(person=member))
+    assert "admin" not in (unknown.error.hint if unknown.error else "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "sensitive", "harmless", "asked"),
+    [
+        ("yolo", True, False, False),
+        ("confirm-sensitive", False, False, False),
+        ("confirm-sensitive", True, False, True),
+        ("confirm-all", False, False, True),
+        ("confirm-all", True, True, False),
+    ],
+)
+async def test_modes(mode: str, sensitive: bool, harmless: bool, asked: bool) -> None:
+    questions: list[str] = []
+
+    def ask(name: str, args: dict[str, Any]) -> bool:
+        questions.append(name)
+        return False
+
+    engine = engine_of(tool_of(lambda: 1, sensitive=sensitive, harmless=harmless), mode=mode, ask=ask)
+    assert (await engine.execute_tool_call("it", {})).code == ("DENIED" if asked else "ok")
+    assert bool(questions) == asked
+    assert (await engine.execute_tool_call("it", {}, ToolContext(approved=True))).ok
+
+
+async def test_unknown_mode_and_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="confirm-sensitive"):
+        ConfirmationPolicy("sometimes")
+    monkeypatch.setattr(sys, "stdin", open(os.devnull))  # noqa: SIM115
+    with pytest.raises(NoTTYError):
+        await ConfirmationPolicy("confirm-all").request_confirmation("it", {})
+    result = await engine_of(ADD, mode="confirm-all").execute_tool_call("add", {"a": 1})
+    assert result.code == "NO_TTY"
+    assert result.error is not None
+    assert result.error.hint
+
+
+async def test_dry_run_runs_nothing_and_asks_nobody() -> None:
+    ran: list[int] = []
+    engine = engine_of(
+        tool_of(lambda: ran.append(1)),
+        tool_of(lambda: "found", harmless=True).replace(name="look"),
+        mode="confirm-all",
+        dry_run=True,
+    )
+    assert (await engine.execute_tool_call("it", {})).data == "[DRY-RUN] it()"
+    assert (await engine.execute_tool_call("look", {})).data == "found"
+    assert ran == []
+
+
+async def test_intent_is_recorded_before_the_call_and_the_result_after() -> None:
+    journal = Journal()
+
+    def act() -> str:
+        journal.rows.append("ran")
+        return "done"
+
+    engine = engine_of(tool_of(act), ADD)
+    context = ToolContext(recorder=journal)
+    assert (await engine.execute_tool_call("it", {}, context)).ok
+    await engine.execute_tool_call("add", {"a": "x"}, context)
+    assert journal.rows == ["intent it {}", "ran", "result ok", "result BAD_REQUEST"]
+
+
+@pytest.mark.parametrize(
+    ("refuse", "code", "runs"), [("intent", "UNAVAILABLE", 0), ("result", "OUTCOME_UNKNOWN", 1)]
+)
+async def test_what_cannot_be_recorded(refuse: str, code: str, runs: int) -> None:
+    ran: list[int] = []
+    engine = engine_of(tool_of(lambda: ran.append(1)), recorder=Journal(refuse))
+    result = await engine.execute_tool_call("it", {})
+    assert result.code == code
+    assert len(ran) == runs
+
+
+async def test_a_cancelled_call_leaves_its_intent_open() -> None:
+    journal, inside = Journal(), asyncio.Event()
+
+    async def wait() -> None:
+        inside.set()
+        await asyncio.Event().wait()
+
+    engine = engine_of(tool_of(wait), recorder=journal)
+    call = asyncio.create_task(engine.execute_tool_call("it", {}))
+    await inside.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert journal.rows == ["intent it {}"]
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def raising_async(error: BaseException) -> Callable[[], Any]:
+    async def fail() -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("make", [raising, raising_async])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("x"),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        StopIteration(),
+        asyncio.CancelledError(),
+        GeneratorExit(),
+    ],
+    ids=repr,
+)
+async def test_no_exception_leaves_the_engine(make: Any, error: BaseException) -> None:
+    assert (await engine_of(tool_of(make(error))).execute_tool_call("it", {})).code == "INTERNAL"
+
+
+async def test_messages_hold_no_path_and_no_secret() -> None:
+    error = RuntimeError("cannot read /home/ana/.config/key.json with token=abcdef0123 of ana@example.org")
+    result = await engine_of(tool_of(raising(error))).execute_tool_call("it", {})
+    assert result.error is not None
+    assert result.error.message == "it failed with RuntimeError: cannot read key.json with token=… of …@…"
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("x" * 2_000_000, "OUTPUT_TOO_LARGE"),
+        ([["y" * 99] * 99] * 999, "OUTPUT_TOO_LARGE"),
+        (CYCLE, "INTERNAL"),
+        (object(), "ok"),
+    ],
+    ids=["text", "nested", "cycle", "object"],
+)
+async def test_outputs_have_a_limit(value: Any, code: str) -> None:
+    assert (await engine_of(tool_of(lambda: value)).execute_tool_call("it", {})).code == code
+
+
+async def test_five_sleepers_run_together_and_a_hanging_one_holds_nobody() -> None:
+    release = threading.Event()
+
+    async def stubborn() -> None:
+        while not release.is_set():
+            try:
+                await asyncio.sleep(5)
+            except asyncio.CancelledError:
+                continue
+
+    async def sleep_async() -> str:
+        await asyncio.sleep(0.3)
+        return "woke"
+
+    def sleep() -> str:
+        time.sleep(0.3)
+        return "woke"
+
+    engine = engine_of(
+        tool_of(sleep).replace(name="a"),
+        tool_of(sleep_async).replace(name="b"),
+        tool_of(lambda: release.wait(5), timeout=0.4).replace(name="c"),
+        tool_of(stubborn, timeout=0.4).replace(name="d"),
+    )
+    started = time.perf_counter()
+    results = await asyncio.gather(*(engine.execute_tool_call(name, {}) for name in "ababcd"))
+    release.set()
+    assert [result.code for result in results] == ["ok"] * 4 + ["TIMEOUT"] * 2
+    assert results[4].meta == {"outcome": "unknown"}
+    assert time.perf_counter() - started < 1.5
+
+
+async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
+    release = threading.Event()
+    threads = DaemonThreads(limit=1, lost_limit=0)
+    engine = engine_of(
+        tool_of(lambda: release.wait(5), timeout=0.05),
+        tool_of(lambda: 1, timeout=0.05).replace(name="next"),
+        threads=threads,
+    )
+    assert (await engine.execute_tool_call("it", {})).code == "TIMEOUT"
+    assert (await engine.execute_tool_call("next", {})).code == "UNAVAILABLE"
+    release.set()
+    assert (await engine_of(tool_of(lambda: 1), threads=threads).execute_tool_call("it", {})).ok
+
+
+async def test_lost_threads_are_replaced_and_come_back() -> None:
+    release = threading.Event()
+    threads = DaemonThreads(limit=1)
+    engine = engine_of(tool_of(lambda: release.wait(5), timeout=0.05), ADD, threads=threads)
+    assert (await engine.execute_tool_call("it", {})).code == "TIMEOUT"
+    assert threads.lost == 1
+    assert (await engine.execute_tool_call("add", {"a": 1})).data == 2
+    release.set()
+    while threads.lost:
+        await asyncio.sleep(0.005)
+
+
+def test_a_hanging_tool_does_not_keep_the_process() -> None:
+    code = """
+import asyncio, time
+from app.tools import *
+tool = Tool("hang", "Hangs", {"type": "object", "properties": {}}, lambda: time.sleep(60), timeout=0.1)
+engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
+print(asyncio.run(engine.execute_tool_call("hang", {})).code)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert done.stdout.strip() == "TIMEOUT"
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "failures", "meta", "pauses", "code"),
+    [
+        (True, 2, {}, [0.5, 1.0], "ok"),
+        (True, 1, {"retry_after": 3}, [3.0], "ok"),
+        (True, 9, {}, [0.5, 1.0, 2.0], "UPSTREAM_ERROR"),
+        (True, 1, {"retry_after": 99}, [], "UPSTREAM_ERROR"),
+        (False, 1, {}, [], "UPSTREAM_ERROR"),
+    ],
+)
+async def test_retries(
+    idempotent: bool, failures: int, meta: dict[str, Any], pauses: list[float], code: str
+) -> None:
+    paused: list[float] = []
+    left = [failures]
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    async def flaky() -> ToolResult:
+        left[0] -= 1
+        return (
+            ToolResult.failure("UPSTREAM_ERROR", "down", **meta) if left[0] >= 0 else ToolResult.success("up")
+        )
+
+    engine = engine_of(tool_of(flaky, idempotent=idempotent), retry_clock=pause)
+    assert (await engine.execute_tool_call("it", {})).code == code
+    assert paused == pauses
+
+
+async def test_statistics_name_no_tool_that_is_not_there() -> None:
+    calls: list[tuple[str, str]] = []
+    engine = engine_of(ADD, on_call=lambda name, code, seconds: calls.append((name, code)))
+    await engine.execute_tool_call("add", {"a": 1})
+    await engine.execute_tool_call("made up by a model", {})
+    assert calls == [("add", "ok"), ("unknown", "UNKNOWN_TOOL")]
+
+
+async def test_ways_to_be_called() -> None:
+    schema = {"type": "object", "properties": {"a": {}, "context": {}}}
+    context = ToolContext(channel="terminal")
+
+    async def whole(args: dict[str, Any], context: ToolContext) -> Any:
+        return [args, context.channel]
+
+    def keywords(a: int, context: ToolContext) -> Any:
+        return [a, context.channel]
+
+    def only(a: int, /, **rest: Any) -> Any:
+        return [a, rest]
+
+    for function, args, expected in (
+        (whole, {"a": 1, "context": 2}, [{"a": 1, "context": 2}, "terminal"]),
+        (keywords, {"a": 1}, [1, "terminal"]),
+        (only, {"a": 1}, [1, {}]),
+        (lambda **given: given, {"a": 1}, {"a": 1}),
+        (lambda args: args, {"a": 1}, {"a": 1}),
+    ):
+        engine = engine_of(Tool("it", "Does it", schema, function))
+        assert (await engine.execute_tool_call("it", args, context)).data == expected
+        assert (await Tool("it", "Does it", schema, function).execute(args, context)).data == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("y\n", "ok"), ("what\nn\n", "DENIED"), ("a\n", "DENIED aborted")]
+)
+def test_the_question_at_the_terminal(typed: str, shown: str) -> None:
+    code = """
+import asyncio
+from app.tools import *
+registry = ToolRegistry([Tool("it", "x", {"type": "object"}, lambda **a: 1)])
+engine = ExecutionEngine(registry, ConfirmationPolicy("confirm-all"))
+async def main():
+    result = await engine.execute_tool_call("it", {"text": "one\\u202etwo"})
+    print("END", result.code, "aborted" if result.meta.get("aborted") else "", flush=True)
+asyncio.run(main())
+"""
+    controller, terminal = pty.openpty()
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=terminal, stdout=subprocess.PIPE, text=True)
+    os.close(terminal)
+    for line in typed.splitlines(keepends=True):
+        os.write(controller, line.encode())
+    output, _ = child.communicate(timeout=20)
+    os.close(controller)
+    assert "text: one\\u202etwo" in output
+    assert "[y/n/a]" in output
+    assert output.strip().splitlines()[-1].split("END ")[1].strip() == shown
+
+
+def test_a_call_in_words_hides_nothing() -> None:
+    assert call_in_words("send", {"to": "a\nb\x00\u200b"}) == "send\n  to: a\\nb\\x00\\u200b"
+
+
+@pytest.mark.parametrize(
+    ("given", "masked"),
+    [
+        ({"to": "+52 1 55 1234 5678"}, {"to": "…78"}),
+        ({"mail": "ana@example.org"}, {"mail": "…@…"}),
+        ({"api_key": "x"}, {"api_key": "…"}),
+        ({"t": "Bearer abcdefgh12345"}, {"t": "Bearer …"}),
+        ({"t": "sk-abcdefghijklmnop1234"}, {"t": "…"}),
+        ({"n": 5215512345678, "m": 42}, {"n": "…78", "m": 42}),
+        ({"long": "x y " * 50}, {"long": "x y " * 15 + "… (200 characters)"}),
+        ([{"a": {"b": ["2026-05-01"]}}], [{"a": {"b": ["2026-05-01"]}}]),
+    ],
+)
+def test_masked_arguments(given: Any, masked: Any) -> None:
+    assert mask_arguments(given) == masked

@@ -1,0 +1,159 @@
+"""Paths that cannot leave the workspace, and the four tools that work in it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.people import Person
+from app.tools import (
+    ConfirmationPolicy,
+    ExecutionEngine,
+    PathTraversalError,
+    ToolContext,
+    ToolRegistry,
+    ToolResult,
+    file_tools,
+    validate_path,
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace with links in it, and neighbours that it must not reach."""
+    root = tmp_path / "work"
+    (root / "inner").mkdir(parents=True)
+    (root / "inner" / "kept.txt").write_text("kept")
+    (tmp_path / "work-secret").mkdir()
+    (tmp_path / "work-secret" / "s.txt").write_text("secret")
+    (root / "out_file").symlink_to(tmp_path / "work-secret" / "s.txt")
+    (root / "out_folder").symlink_to(tmp_path / "work-secret")
+    (root / "in_link").symlink_to(root / "inner")
+    (root / "loop").symlink_to(root / "loop")
+    return root
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..",
+        "../work-secret/s.txt",
+        "inner/../../work-secret/s.txt",
+        "..\\work-secret",
+        "/etc/passwd",
+        "out_file",
+        "out_folder/s.txt",
+        "out_folder",
+        "C:\\Windows",
+        "\\\\host\\share",
+        "a\0b",
+        "n" * 300,
+        "ñ" * 200,
+        "loop/x",
+    ],
+)
+def test_paths_that_lead_out_are_refused(root: Path, path: str) -> None:
+    with pytest.raises(PathTraversalError):
+        validate_path(path, root)
+
+
+def test_sibling_with_the_same_prefix_is_outside(root: Path) -> None:
+    with pytest.raises(PathTraversalError):
+        validate_path(f"{root}-secret/s.txt", root)
+
+
+@pytest.mark.parametrize(
+    "path", ["inner/kept.txt", "in_link/kept.txt", "./inner//kept.txt", "año/día 日本.txt", "."]
+)
+def test_paths_inside_are_real_paths(root: Path, path: str) -> None:
+    real = validate_path(path, root)
+    assert real.is_relative_to(root.resolve())
+    assert validate_path(str(real), root) == real
+    if "kept" in path:
+        assert real == root.resolve() / "inner" / "kept.txt"
+
+
+class Bench:
+    """The four tools behind an engine that asks nobody."""
+
+    def __init__(self, root: Path, allow_delete: bool = False, dry_run: bool = False) -> None:
+        registry = ToolRegistry(file_tools(root, allow_delete))
+        self.engine = ExecutionEngine(registry, ConfirmationPolicy("yolo"), dry_run)
+
+    async def __call__(self, name: str, context: ToolContext | None = None, **args: Any) -> ToolResult:
+        return await self.engine.execute_tool_call(name, args, context)
+
+
+async def test_write_append_read_list(root: Path) -> None:
+    run = Bench(root)
+    assert (await run("write_file", path="nuevo/año.txt", content="uno ñ\n")).ok
+    assert (await run("write_file", path="nuevo/año.txt", content="dos\n", mode="append")).ok
+    read = await run("read_file", path="nuevo/año.txt")
+    assert read.data == {"path": "nuevo/año.txt", "content": "uno ñ\ndos\n", "size": 11, "more": False}
+    part = await run("read_file", path="nuevo/año.txt", start_line=2, max_lines=1)
+    assert part.data["content"] == "dos\n"
+    assert (await run("write_file", path="nuevo/año.txt", content="tres")).ok
+    assert (await run("read_file", path="nuevo/año.txt")).data["content"] == "tres"
+    listed = await run("list_files", pattern="*.txt", recursive=True)
+    assert [entry["path"] for entry in listed.data["entries"]] == ["inner/kept.txt", "nuevo/año.txt"]
+    assert sorted(os.listdir(root / "nuevo")) == ["año.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "code"),
+    [
+        ("read_file", {"path": "../work-secret/s.txt"}, "BAD_REQUEST"),
+        ("write_file", {"path": "out_folder/new.txt", "content": "x"}, "BAD_REQUEST"),
+        ("read_file", {"path": "missing.txt"}, "NOT_FOUND"),
+        ("read_file", {"path": "inner"}, "NOT_A_FILE"),
+        ("read_file", {"path": "."}, "NOT_A_FILE"),
+        ("read_file", {"path": "binary"}, "NOT_TEXT"),
+        ("read_file", {"path": "pipe"}, "NOT_A_FILE"),
+        ("write_file", {"path": "inner/kept.txt/x", "content": "x"}, "NOT_A_FILE"),
+        ("write_file", {"path": "big", "content": "x" * 1_100_000}, "TOO_LARGE"),
+        ("list_files", {"path": "inner/kept.txt"}, "NOT_A_FOLDER"),
+        ("delete_file", {"path": "inner/kept.txt"}, "DELETE_NOT_ALLOWED"),
+    ],
+)
+async def test_failures_have_codes(root: Path, name: str, args: dict[str, Any], code: str) -> None:
+    (root / "binary").write_bytes(b"\xff\x00\x01")
+    os.mkfifo(root / "pipe")
+    assert (await Bench(root)(name, **args)).code == code
+
+
+async def test_delete_only_where_it_is_allowed(root: Path) -> None:
+    run = Bench(root, allow_delete=True)
+    assert (await run("delete_file", path="inner")).code == "NOT_A_FILE"
+    assert (await run("delete_file", path="inner/kept.txt")).ok
+    assert not (root / "inner" / "kept.txt").exists()
+
+
+async def test_dry_run_checks_paths_and_changes_nothing(root: Path) -> None:
+    run = Bench(root, dry_run=True)
+    described = await run("write_file", path="x.txt", content="y")
+    assert described.ok
+    assert described.data == '[DRY-RUN] write_file(path="x.txt", content="y")'
+    assert not (root / "x.txt").exists()
+    assert (await run("write_file", path="../x.txt", content="y")).code == "BAD_REQUEST"
+
+
+async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Path) -> None:
+    run = Bench(root)
+    member = ToolContext(person=Person("p1", "simulator"))
+    owner = ToolContext(person=Person("p2", "simulator", role="owner"))
+    assert (await run("list_files", member)).data["entries"] == []
+    assert (await run("write_file", member, path="mine.txt", content="m")).ok
+    assert (root / "people" / "p1" / "mine.txt").read_text() == "m"
+    assert (await run("read_file", member, path="inner/kept.txt")).code == "NOT_FOUND"
+    assert (await run("read_file", member, path=str(root / "inner" / "kept.txt"))).code == "BAD_REQUEST"
+    assert (await run("read_file", owner, path="people/p1/mine.txt")).data["content"] == "m"
+
+
+def test_what_writes_is_sensitive(root: Path) -> None:
+    assert {tool.name: tool.sensitive for tool in file_tools(root)} == {
+        "read_file": False,
+        "list_files": False,
+        "write_file": True,
+        "delete_file": True,
+    }

@@ -1,0 +1,98 @@
+"""What the model reads of any result."""
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from app.tools import ToolResult
+
+
+@dataclass
+class Thing:
+    name: str
+
+
+class Model(BaseModel):
+    day: date
+
+
+class Unwritable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+CYCLE: list[Any] = [1]
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    ("value", "ok", "data"),
+    [
+        (5, True, 5),
+        (None, True, None),
+        ({"a": 1}, True, {"a": 1}),
+        ({"ok": True, "data": [1]}, True, [1]),
+        ({"ok": True, "count": 3}, True, {"ok": True, "count": 3}),
+        ({"ok": "yes"}, True, {"ok": "yes"}),
+        (Thing("x"), True, {"name": "x"}),
+        (Model(day=date(2026, 5, 1)), True, {"day": "2026-05-01"}),
+        ({"ok": False, "error": {"code": "NOPE", "message": "m"}}, False, None),
+        ({"ok": False, "error": "text"}, False, None),
+        (ToolResult.success(1), True, 1),
+    ],
+)
+def test_what_a_function_returned_becomes_a_result(value: Any, ok: bool, data: Any) -> None:
+    result = ToolResult.of(value)
+    assert (result.ok, result.data) == (ok, data)
+    assert (result.error is None) == ok
+
+
+def test_envelope_keeps_code_hint_and_meta() -> None:
+    error = {"code": "LOCATION_NOT_FOUND", "message": "no such city", "hint": "check it"}
+    result = ToolResult.of({"ok": False, "error": error, "meta": {"retry_after": 3}})
+    assert json.loads(result.to_json()) == {"ok": False, "error": error, "meta": {"retry_after": 3}}
+    assert ToolResult.from_json(result.to_json()) == result
+
+
+@pytest.mark.parametrize(
+    ("data", "written"),
+    [
+        (float("nan"), None),
+        (2**200, 2**200),
+        ({1: "a", None: "b"}, {"1": "a", "null": "b"}),
+        ({"a", "b"}, ["a", "b"]),
+        (b"bytes", "bytes"),
+        ("\ud800", "?"),
+        (CYCLE, [1, "…"]),
+        (date(2026, 5, 1), "2026-05-01"),
+        ([Unwritable()], ["<Unwritable that cannot be written: RuntimeError>"]),
+        (10**5000, "an integer of 16610 bits"),
+    ],
+    ids=["nan", "big", "keys", "set", "bytes", "surrogate", "cycle", "date", "unwritable", "huge"],
+)
+def test_anything_can_be_written(data: Any, written: Any) -> None:
+    assert json.loads(ToolResult.success(data).to_json())["data"] == written
+
+
+@pytest.mark.parametrize(
+    "data", ["é" * 100_000, [{"n": i} for i in range(9000)], {"k": "v" * 99_000}, ['"' * 90_000]]
+)
+def test_long_results_are_cut_and_say_so(data: Any) -> None:
+    result = ToolResult.success(data, source="s")
+    text = result.to_json()
+    read = json.loads(text)
+    assert 20_000 < len(text.encode()) <= 32 * 1024
+    assert read["ok"] is True
+    assert read["meta"]["truncated"] is True
+    assert read["meta"]["source"] == "s"
+    assert read["meta"]["size"] == len(result.to_json(limit=None).encode())
+
+
+def test_long_failures_are_cut_too() -> None:
+    text = ToolResult.failure("X", "m" * 100_000, big="y" * 100_000).to_json()
+    assert len(text) <= 32 * 1024
+    assert json.loads(text)["error"]["code"] == "X"

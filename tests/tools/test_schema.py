@@ -1,0 +1,334 @@
+"""The schemas that models read, from live functions and from source text alike."""
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Annotated, Any, Literal, Optional, TypedDict, Union
+
+import pytest
+from pydantic import BaseModel, Field
+
+from app.tools import Tool, ToolContext, build_catalog, parse_docstring
+from app.tools.catalog import find_tools
+from app.tools.schema import PERMISSIVE
+
+CREATE_ISSUE = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "description": "Title of the issue"},
+        "body": {"type": "string", "description": "Text in Markdown"},
+        "labels": {"type": "array", "items": {"type": "string"}, "description": "Labels to put on it"},
+        "priority": {
+            "type": "string",
+            "enum": ["low", "medium", "high"],
+            "default": "medium",
+            "description": "How urgent it is",
+        },
+    },
+    "required": ["title", "body"],
+}
+GOOGLE = """Create an issue.
+
+    Args:
+        title: Title of the issue
+        body (str): Text in Markdown
+        labels: Labels to put on it
+        priority: How urgent it is
+
+    Returns:
+        dict: The issue
+"""
+NUMPY = """Create an issue.
+
+    Parameters
+    ----------
+    title : str
+        Title of the issue
+    body : str
+        Text in Markdown
+    labels : list of str, optional
+        Labels to put on it
+    priority : {"low", "medium", "high"}
+        How urgent it is
+
+    Returns
+    -------
+    dict
+        The issue
+"""
+REST = """Create an issue.
+
+    :param title: Title of the issue
+    :param str body: Text in Markdown
+    :param labels: Labels to put on it
+    :type labels: list[str]
+    :param priority: How urgent it is
+    :returns: The issue
+"""
+
+
+@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST], ids=["google", "numpy", "rest"])
+def test_create_issue_has_one_schema_in_all_docstring_styles(docstring: str) -> None:
+    def create_issue(
+        title: str,
+        body: str,
+        labels: list[str] | None = None,
+        priority: Literal["low", "medium", "high"] = "medium",
+    ) -> dict[str, Any]:
+        return {}
+
+    create_issue.__doc__ = docstring
+    tool = Tool.from_function(create_issue)
+    assert tool.input_schema == CREATE_ISSUE
+    assert tool.description == "Create an issue"
+    assert parse_docstring(docstring).returns == "The issue"
+    assert tool.mcp_definition() == {
+        "name": "create_issue",
+        "description": "Create an issue",
+        "inputSchema": CREATE_ISSUE,
+    }
+
+
+def test_get_weather_has_the_documented_schema() -> None:
+    def get_weather(city: str, units: Literal["metric", "imperial"] = "metric") -> str:
+        """Tell the weather of a city.
+
+        Example: qué tiempo hace en Lima
+        Ejemplo: weather in Quito
+        Example: a third one is left out
+        """
+        return city + units
+
+    assert Tool.from_function(get_weather).get_schema() == {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "Tell the weather of a city\n"
+            "Example: qué tiempo hace en Lima\nExample: weather in Quito",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string"},
+                    "units": {"type": "string", "enum": ["metric", "imperial"], "default": "metric"},
+                },
+                "required": ["city"],
+            },
+        },
+    }
+
+
+@dataclass
+class Address:
+    """Where somebody lives."""
+
+    street: str
+    number: int | None = None
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Order(BaseModel):
+    item: str = Field(description="What")
+    to: Address
+    amount: int = 1
+
+
+class Point(TypedDict):
+    x: int
+    y: int
+
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+ADDRESS = {
+    "type": "object",
+    "description": "Where somebody lives.",
+    "properties": {"street": STRING, "number": INTEGER},
+    "required": ["street"],
+}
+
+
+def every_form(
+    plain: float,
+    maybe: str | None,
+    either: Union[int, str],  # noqa: UP007
+    bounded: Annotated[int, Field(ge=1, description="How many")],
+    pair: tuple[int, str],
+    counts: dict[str, int],
+    when: datetime,
+    home: Address,
+    order: Order,
+    color: Color,
+    point: Point,
+    points: list[Point],
+    later: "list[Address]",
+    anything,  # type: ignore[no-untyped-def]
+    unknown: "Nowhere",  # type: ignore[name-defined] # noqa: F821
+    old: Optional[int] = 3,  # noqa: UP045
+    *rest: int,
+    only: bool = False,
+    shade: Color = Color.RED,
+    context: ToolContext | None = None,
+    **more: int,
+) -> None:
+    """Show every form."""
+
+
+EVERY_FORM = {
+    "plain": {"type": "number"},
+    "maybe": {"anyOf": [STRING, {"type": "null"}]},
+    "either": {"anyOf": [INTEGER, STRING]},
+    "bounded": {"type": "integer", "minimum": 1, "description": "How many"},
+    "pair": {"type": "array", "prefixItems": [INTEGER, STRING], "minItems": 2, "maxItems": 2},
+    "counts": {"type": "object", "additionalProperties": INTEGER},
+    "when": {"type": "string", "format": "date-time"},
+    "home": ADDRESS,
+    "order": {
+        "type": "object",
+        "properties": {
+            "item": {"type": "string", "description": "What"},
+            "to": ADDRESS,
+            "amount": {"type": "integer", "default": 1},
+        },
+        "required": ["item", "to"],
+    },
+    "color": {"type": "string", "enum": ["red", "blue"]},
+    "point": {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required": ["x", "y"]},
+    "points": {
+        "type": "array",
+        "items": {"type": "object", "properties": {"x": INTEGER, "y": INTEGER}, "required": ["x", "y"]},
+    },
+    "later": {"type": "array", "items": ADDRESS},
+    "anything": {"type": list(PERMISSIVE)},
+    "unknown": {"type": list(PERMISSIVE)},
+    "old": {"type": "integer", "default": 3},
+    "only": {"type": "boolean", "default": False},
+    "shade": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+}
+
+
+def test_every_form_of_annotation() -> None:
+    tool = Tool.from_function(every_form)
+    assert tool.input_schema["properties"] == EVERY_FORM
+    assert tool.input_schema["required"] == list(EVERY_FORM)[:15]
+    assert [warning.split(":")[0] for warning in tool.warnings] == ["anything", "unknown"]
+    assert tool.wants_context
+
+
+def test_source_text_gives_the_schema_of_the_live_function() -> None:
+    source = inspect.getsource(inspect.getmodule(every_form))  # type: ignore[arg-type]
+    found = {tool.name: tool for tool in find_tools(source)[0]}
+    live = Tool.from_function(every_form)
+    assert found["every_form"].schema == live.input_schema
+    assert found["every_form"].warnings == live.warnings
+
+
+def test_a_model_that_holds_itself_keeps_its_reference() -> None:
+    class Node(BaseModel):
+        children: list["Node"] = []
+
+    def plant(tree: Node) -> None:
+        """Plant it."""
+
+    tool = Tool.from_function(plant)
+    assert tool.validate_args({"tree": {"children": [{"children": []}]}})
+    with pytest.raises(ValueError, match=r"tree.children\[0\].children: expected an array"):
+        tool.validate_args({"tree": {"children": [{"children": 5}]}})
+
+
+def test_typed_values_reach_the_function() -> None:
+    def book(when: datetime, color: Color, home: Address, limit: int = Field(5, ge=1)) -> Any:
+        """Book."""
+        return [type(when), color, home.street, limit]
+
+    tool = Tool.from_function(book)
+    args = {"when": "2026-05-01T10:00:00", "color": "blue", "home": {"street": "Mayor"}}
+    checked = tool.validate_args(args)
+    assert checked == args
+    assert tool.bind(checked, ToolContext())() == [datetime, Color.BLUE, "Mayor", 5]
+    with pytest.raises(ValueError, match="when: "):
+        tool.validate_args({**args, "when": "tomorrow-ish"})
+
+
+@pytest.mark.parametrize(
+    ("text", "description", "params", "examples"),
+    [
+        ("", "", {}, ()),
+        ("One line.", "One line", {}, ()),
+        ("Two\nlines.\n\nMore text.", "Two lines", {}, ()),
+        ("Wait...", "Wait...", {}, ()),
+        (
+            "Do.\nArgs:\n    a: First\n        goes on\n    *b (int): Second",
+            "Do",
+            {"a": "First goes on", "b": "Second"},
+            (),
+        ),
+        ("Do.\n\nExamples:\n    - uno\n    - dos\n    - tres", "Do", {}, ("uno", "dos")),
+        ("Do.\n\nExamples\n--------\n>>> do()\n1", "Do", {}, ()),
+        (":param a: First", "", {"a": "First"}, ()),
+    ],
+)
+def test_docstrings(text: str, description: str, params: dict[str, str], examples: tuple[str, ...]) -> None:
+    parsed = parse_docstring(text)
+    assert (parsed.description, parsed.params, parsed.examples) == (description, params, examples)
+
+
+def test_catalogue_reads_an_adapter_without_running_it(tmp_path: Any) -> None:
+    file = tmp_path / "server.py"
+    file.write_text(
+        textwrap.dedent('''
+        from typing import Literal, Optional
+        raise SystemExit("this file must not run")
+
+        @mcp.tool()
+        async def search(query: str, tags: list[str] = None, *, limit: int = 10, ctx: Context = None):
+            """Search notes.
+
+            Args:
+                query: Words to look for
+
+            Example: busca la receta
+            """
+
+        @mcp.tool(name="renamed")
+        def other(a: Optional[int] = None): ...
+
+        @mcp.resource("x://y")
+        def resource(): "Not a tool."
+
+        def helper(): "Not one either."
+
+        class Holder:
+            @mcp.tool()
+            def method(self): "Never."
+        ''')
+    )
+    catalog = build_catalog(file)
+    assert catalog["functionSchema"] == [
+        {
+            "name": "search",
+            "description": "Search notes\nExample: busca la receta",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "Words to look for"},
+                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "limit": {"type": "integer", "default": 10},
+                },
+                "required": ["query"],
+            },
+        },
+        {
+            "name": "renamed",
+            "description": "renamed",
+            "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": []},
+        },
+    ]
+    assert catalog["promptList"] == "- search: Search notes\n  e.g. busca la receta\n- renamed: renamed"
+    assert catalog["count"] == 2
+    assert catalog["version"] == catalog["hash"][:12]
+    assert len(catalog["hash"]) == 40

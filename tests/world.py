@@ -1,0 +1,239 @@
+"""A whole world for a test: our server as a process, Meta's stand-in as another, their logs, their deaths."""
+
+import hashlib
+import hmac
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[1]
+SECRET = "app-secret-of-the-test"
+TOKEN = "access-token-of-the-test"
+NUMBER = "106540352242922"
+VERIFY = "verify-token-of-the-test"
+DEADLINE = 30.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(what: Callable[[], Any], reason: str, seconds: float = DEADLINE) -> Any:
+    """The first true value of `what()`. Fails the test after `seconds`."""
+    until = time.monotonic() + seconds
+    while True:
+        found = what()
+        if found:
+            return found
+        if time.monotonic() > until:
+            raise AssertionError(f"waited {seconds:g} s in vain for {reason}")
+        time.sleep(0.02)
+
+
+class Server:
+    """`recado serve` in a data folder of its own."""
+
+    def __init__(self, folder: Path, **env: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "PORT": str(self.port),
+            "DATABASE_URL": f"sqlite:///{folder}/recado.db",
+            "SKILLS_DIR": str(ROOT / "skills"),
+            "TIMEZONE": "UTC",
+            "BURST_QUIET_SECONDS": "0",
+            "RATE_LIMIT_MAX": "0",
+            "PYTHONPATH": str(ROOT),
+            **env,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, wait: bool = True, launcher: tuple[str, ...] = ("-m", "app", "serve")) -> "Server":
+        log = (self.folder / "server.log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, *launcher], cwd=self.folder, env=self.env, stdout=log, stderr=log
+        )
+        if wait:
+            wait_for(self.healthy, f"the server; its log:\n{self.log[-3000:]}")
+        return self
+
+    def healthy(self) -> bool:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.log[-3000:]}")
+        try:
+            return self.http.get("/health", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        """SIGTERM; gives the exit status."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(15)
+
+    @property
+    def log(self) -> str:
+        path = self.folder / "server.log"
+        return path.read_text("utf-8", "replace") if path.exists() else ""
+
+    def rows(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
+        """A question to the database, beside the server."""
+        connection = sqlite3.connect(f"file:{self.folder}/recado.db?mode=ro", uri=True, timeout=10)
+        connection.row_factory = sqlite3.Row
+        try:
+            return connection.execute(sql, parameters).fetchall()
+        finally:
+            connection.close()
+
+    def post(self, body: bytes | dict[str, Any], signature: str | None = None) -> httpx.Response:
+        """A webhook, signed unless a signature is given."""
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        header = signature if signature is not None else sign(raw)
+        return self.http.post("/webhook", content=raw, headers={"X-Hub-Signature-256": header})
+
+
+class Graph:
+    """The stand-in Graph API as a process of its own."""
+
+    def __init__(self, folder: Path, server: Server, **config: Any) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
+        path = folder / "graph.json"
+        credentials = {"access_token": TOKEN, "phone_number_id": NUMBER, "app_secret": SECRET}
+        path.write_text(json.dumps({**credentials, "status_pause": 0, "first_pause": 0.05, **config}))
+        log = (folder / "graph.log").open("ab")
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.standins.graph", "--port", str(self.port)),
+                *("--webhook", f"{server.url}/webhook", "--config", str(path)),
+            ],
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+        )
+        wait_for(self._answers, "the stand-in Graph API")
+
+    def _answers(self) -> bool:
+        try:
+            return self.http.get("/control/log").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+    def inbound(self, *messages: dict[str, Any]) -> list[str]:
+        """Lets people write; gives the wamids."""
+        answer = self.http.post("/control/inbound", json={"messages": list(messages)})
+        answer.raise_for_status()
+        return list(answer.json()["ids"])
+
+    def say(self, person: str, text: str, **more: Any) -> str:
+        return self.inbound({"person": person, "type": "text", "text": text, **more})[0]
+
+    def faults(self, **changes: Any) -> None:
+        self.http.post("/control/faults", json=changes).raise_for_status()
+
+    def log(self) -> dict[str, Any]:
+        return dict(self.http.get("/control/log").json())
+
+    def sends(self, person: str | None = None) -> list[dict[str, Any]]:
+        """The messages that were accepted, in order."""
+        return [
+            entry
+            for entry in self.log()["entries"]
+            if entry["kind"] == "send" and entry["wamid"] and person in (None, entry["person"])
+        ]
+
+    def texts(self, person: str | None = None) -> list[str]:
+        return [str(entry["body"].get("text", {}).get("body", "")) for entry in self.sends(person)]
+
+    def reply(self, person: str, count: int = 1, seconds: float = DEADLINE) -> str:
+        """The text of the person's `count`-th message from us."""
+        found = wait_for(
+            lambda: (texts := self.texts(person)) and len(texts) >= count and texts,
+            f"reply {count} to {person}; there are: {self.texts(person)}",
+            seconds,
+        )
+        return str(found[count - 1])
+
+
+def connected(graph_port: int) -> dict[str, str]:
+    """The environment of a server that uses a stand-in Graph API as if it were Meta's."""
+    return {
+        "WHATSAPP_ACCESS_TOKEN": TOKEN,
+        "WHATSAPP_PHONE_NUMBER_ID": NUMBER,
+        "WHATSAPP_VERIFY_TOKEN": VERIFY,
+        "WHATSAPP_APP_SECRET": SECRET,
+        "WHATSAPP_API_URL": f"http://127.0.0.1:{graph_port}/v25.0",
+    }
+
+
+def sign(body: bytes, secret: str = SECRET) -> str:
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def text_body(wamid: str, text: str, phone: str = "525550100001", **more: Any) -> dict[str, Any]:
+    """A webhook body with one text message."""
+    message = {
+        "from": phone,
+        "id": wamid,
+        "timestamp": str(int(time.time())),
+        "type": "text",
+        "text": {"body": text},
+        **more,
+    }
+    return messages_body(message, phone=phone)
+
+
+def messages_body(*messages: Any, phone: str = "525550100001") -> dict[str, Any]:
+    value = {
+        "messaging_product": "whatsapp",
+        "metadata": {"display_phone_number": "15550783881", "phone_number_id": NUMBER},
+        "contacts": [{"profile": {"name": "Ana"}, "wa_id": phone}],
+        "messages": list(messages),
+    }
+    return {
+        "object": "whatsapp_business_account",
+        "entry": [{"id": "1", "changes": [{"value": value, "field": "messages"}]}],
+    }
+
+
+def world(folder: Path, *, crowd: int = 4, graph: dict[str, Any] | None = None, **env: str) -> Iterator[Any]:
+    """A server connected to a stand-in with people p0, p1, …, all of them allowed; ends both."""
+    phones = ",".join(f"1212555{n:04}" for n in range(crowd))
+    server = Server(folder, **{"ALLOWED_PHONE_NUMBERS": phones, "OWNER_PHONE_NUMBERS": "12125550000", **env})
+    stand_in = Graph(folder, server, people=[], crowd=crowd, **(graph or {}))
+    server.env.update({**connected(stand_in.port), **env})
+    try:
+        yield server, stand_in
+    finally:
+        stand_in.stop()
+        if server.process is not None and server.process.poll() is None:
+            server.kill()
