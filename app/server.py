@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import orjson
 import structlog
@@ -47,10 +48,10 @@ def read_running(data_dir: Path) -> Running | None:
     return running
 
 
-def serve(settings: Settings) -> int:
-    """Serves until SIGTERM or SIGINT; gives the exit status. Faults of the start are said in one line."""
+def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
+    """Serves until SIGTERM or SIGINT, then ends the process: with 0, or not 0 where it could not start."""
     try:
-        status = asyncio.run(_serve(settings))
+        status = asyncio.run(_serve(settings, make_app))
     except RecadoError as error:
         print(f"recado: {error}", file=sys.stderr)  # noqa: T201
         status = 1
@@ -61,8 +62,8 @@ def serve(settings: Settings) -> int:
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
 
 
-async def _serve(settings: Settings) -> int:
-    app = create_app(settings)
+async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
+    app = make_app(settings)
     config = uvicorn.Config(
         app,
         host=settings.host,

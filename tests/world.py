@@ -229,7 +229,7 @@ def world(folder: Path, *, crowd: int = 4, graph: dict[str, Any] | None = None, 
     """A server connected to a stand-in with people p0, p1, …, all of them allowed; ends both."""
     phones = ",".join(f"1212555{n:04}" for n in range(crowd))
     server = Server(folder, **{"ALLOWED_PHONE_NUMBERS": phones, "OWNER_PHONE_NUMBERS": "12125550000", **env})
-    stand_in = Graph(folder, server, people=[], crowd=crowd, **(graph or {}))
+    stand_in = Graph(folder, server, **{"people": [], "crowd": crowd, **(graph or {})})
     server.env.update({**connected(stand_in.port), **env})
     try:
         yield server, stand_in

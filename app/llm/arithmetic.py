@@ -79,6 +79,18 @@ def _taken_apart(text: str) -> tuple[list[str], bool]:
     return words, bool(re.search(r"[\d½]", folded)) or any(word in _NUMERALS for word in words)
 
 
+_QUESTION = re.compile(
+    r"^[\s¿¡]*(?:(?:y|e|and)\s+)?(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)\s+)?"
+    r"(?:el\s+(?=\d))?",
+    re.IGNORECASE,
+)
+
+
+def without_question(text: str) -> str:
+    """ "y cuánto es el 15% de 80" → "15% de 80"."""
+    return _QUESTION.sub("", text)
+
+
 def with_signs(text: str) -> str:
     """ "12 por 7" → "12*7", "15% de 80" → "15/100*80"; text that has only signs stays as it was written."""
     bare = text.strip().rstrip("=?. ")

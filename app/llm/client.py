@@ -124,11 +124,11 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise ModelError(f"{model} answered with something that is not JSON", retryable=True) from error
+        raise ModelError(f"{model} answered with something that is not JSON") from error
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list):
         detail = data.get("error") if isinstance(data, dict) else data
-        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}", retryable=True)
+        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}")
     first = choices[0] if choices and isinstance(choices[0], dict) else {}
     message = first.get("message")
     if not isinstance(message, dict):

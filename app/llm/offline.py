@@ -16,7 +16,7 @@ from app.llm.answers import (
     talk_text,
     wordless_text,
 )
-from app.llm.arithmetic import is_calculation
+from app.llm.arithmetic import is_calculation, without_question
 from app.llm.clauses import lines, sentences, splits
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.plan import Planner, Step
@@ -74,7 +74,7 @@ class OfflineModel:
         person = request.person or _NOBODY
         said = request.said[:_MOST_SAID]
         known = dict(request.categories)
-        fragments = _fragments(said)
+        fragments = _fragments(said) if small_talk(said) is None else []
         names = dict.fromkeys(
             document.category
             for tool in self._fitting(fragments)
@@ -95,8 +95,9 @@ class OfflineModel:
         ]
         found: dict[str, None] = {}
         for fragment in fragments:
-            found |= dict.fromkeys(alignment.template.tool for alignment in align(fragment, templates)[:2])
-            if is_calculation(fragment.strip(" ¿?=!.,")):
+            aligned = [one for one in align(fragment, templates) if one.template.contents]
+            found |= dict.fromkeys(one.template.tool for one in aligned[:2])
+            if is_calculation(without_question(fragment.strip(" ¿?=!.,"))):
                 found |= dict.fromkeys(self._calculating())
         for fragment in fragments:
             found |= dict.fromkeys(self._ranked(fragment))

@@ -1,30 +1,47 @@
 """What the built-in model would do about a message: which calls, or which question."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.llm.arithmetic import is_calculation
+from app.llm.arithmetic import is_calculation, without_question
 from app.llm.clauses import lines, places, sentences, splits
-from app.llm.slots import Kind, Offer, Parameter, Reader, after_lead, convert, find
+from app.llm.slots import (
+    TAKES_THE_REST,
+    Kind,
+    Offer,
+    Parameter,
+    Reader,
+    after_lead,
+    convert,
+    convert_several,
+    find,
+)
 from app.llm.templates import Alignment, align, read_template
 from app.messages import JSON
 from app.search.index import ToolIndex
-from app.search.words import ALL_STOP_WORDS, says_something, spans, stem, terms, without_slots, words
+from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words
 
 MOST_STEPS = 12
 _LONGEST_CLAUSE = 4_000
 _ENOUGH_COVERED = 0.6
 _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
+_DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
+_TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST, Kind.FILE, Kind.WHEN}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call; `missing` is the required parameter that the person has to be asked for first."""
+    """One call; `missing` is the required parameter that the person has to be asked for first.
+
+    `guessed`: only the index found it, no example phrase; too little to take a sentence apart for.
+    """
 
     tool: str
     arguments: Mapping[str, JSON]
     missing: Parameter | None = None
+    guessed: bool = False
 
 
 class Planner:
@@ -68,7 +85,7 @@ class Planner:
     def _line(self, line: str) -> list[Step]:
         parts = sentences(line)
         found = [self._clause(part) for part in parts]
-        planned = [place for place, steps in enumerate(found) if steps]
+        planned = [place for place, steps in enumerate(found) if steps and not steps[0].guessed]
         apart = [step for steps in found for step in steps]
         if len(parts) == 1 or len(planned) > 1 or (planned and parts[planned[0]].endswith("?")):
             return apart
@@ -87,7 +104,8 @@ class Planner:
         return self._best(clause)
 
     def _best(self, clause: str) -> list[Step]:
-        return self._by_phrase(clause) or self._by_arithmetic(clause) or self._by_index(clause)
+        sure = self._by_phrase(clause) or self._by_arithmetic(clause)
+        return sure or [replace(step, guessed=True) for step in self._by_index(clause)]
 
     # By example phrase
 
@@ -106,17 +124,21 @@ class Planner:
 
     def _from_slots(self, offer: Offer, alignment: Alignment) -> dict[str, JSON] | None:
         arguments: dict[str, JSON] = {}
-        for name, raw in alignment.values.items():
-            parameter = offer.parameter(name)
-            if parameter is None:
-                continue
-            if alignment.template.contents == 0 and parameter.kind in {Kind.TEXT, Kind.PLACE, Kind.LIST}:
+        for names, raw in alignment.values.items():
+            wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
+            if alignment.template.contents == 0 and any(one.kind in _TAKES_ANYTHING for one in wanted):
                 return None
-            value = convert(raw, parameter, self._reader)
-            if value is None:
+            values = self._values(raw, wanted)
+            if values is None:
                 return None
-            arguments[name] = value
+            arguments |= values
         return arguments
+
+    def _values(self, raw: str, wanted: list[Parameter]) -> dict[str, JSON] | None:
+        if len(wanted) != 1:
+            return convert_several(raw, wanted, self._reader)
+        value = convert(raw, wanted[0], self._reader)
+        return None if value is None else {wanted[0].name: value}
 
     def _one_for_each_place(self, offer: Offer, step: Step) -> list[Step]:
         for name, value in step.arguments.items():
@@ -130,7 +152,8 @@ class Planner:
     # By arithmetic
 
     def _by_arithmetic(self, clause: str) -> list[Step]:
-        if not is_calculation(clause.strip(" ¿?=!.,")):
+        asked = without_question(clause.strip(" ¿?=!.,"))
+        if not is_calculation(asked):
             return []
         wanting = [
             (offer, parameter)
@@ -141,22 +164,22 @@ class Planner:
         if len(wanting) != 1:
             return []
         offer, parameter = wanting[0]
-        value = convert(clause.strip(" ¿?=!.,"), parameter, self._reader)
+        value = convert(asked, parameter, self._reader)
         return [] if value is None else [self._completed(offer, {parameter.name: value}, "")]
 
     # By the index
 
     def _by_index(self, clause: str) -> list[Step]:
         text = clause[:_LONGEST_CLAUSE]
-        if not says_something(text):
+        if not says_something(text) or _DEFINITION.match(fold(text)):
             return []
         hits = self._index.rank(text, among=self._offers.keys(), limit=2)
         if not hits or (len(hits) > 1 and hits[0].score < _CLEARLY_AHEAD * hits[1].score):
             return []
         offer = self._offers[hits[0].id]
         arguments, rest = self._found(offer, text)
-        own = self._own_words(offer)
-        if not any(stem(word) in own for word in rest):
+        known = {stem(word) for word in rest} & self._own_words(offer)
+        if not known or (len(known) < 2 and not known & set(terms(offer.name))):
             return []
         if self._index.coverage(offer.name, " ".join(rest)) >= _ENOUGH_COVERED:
             return [self._completed(offer, arguments, "")]
@@ -181,7 +204,7 @@ class Planner:
 
     def _with_the_rest(self, offer: Offer, arguments: Mapping[str, JSON], text: str) -> list[Step]:
         """A command that starts with the tool's own verb: what follows it is the text it wants."""
-        wanting = [one for one in offer.required if one.name not in arguments and one.kind is Kind.TEXT]
+        wanting = [one for one in offer.required if one.name not in arguments and one.kind in TAKES_THE_REST]
         verbs = {stem(phrase[0]) for phrase in map(words, self._phrases[offer.name]) if phrase}
         verbs |= set(terms(offer.name)[:1])
         found = [
@@ -209,7 +232,7 @@ class Planner:
 
 
 def _sure(steps: Sequence[Step]) -> bool:
-    return bool(steps) and all(step.missing is None for step in steps)
+    return bool(steps) and all(step.missing is None and not step.guessed for step in steps)
 
 
 def _distinct(steps: Sequence[Step]) -> Sequence[Step]:

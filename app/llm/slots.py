@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from zoneinfo import ZoneInfo
 
-from app.llm.arithmetic import is_arithmetic, is_calculation, with_signs
+from app.llm.arithmetic import is_arithmetic, is_calculation, with_signs, without_question
+from app.llm.moments import find_moment, read_moment
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words
@@ -26,8 +26,13 @@ class Kind(StrEnum):
     FILE = "file"
     URL = "url"
     EMAIL = "email"
+    WORDS = "words"
     TEXT = "text"
     OTHER = "other"
+
+
+TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})
+"""Kinds that any words can be: they take what the others leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,10 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value and the folded words of the text it was made of."""
+    """A value, the text it was made of where that is one piece, and the text's folded words."""
 
     value: JSON
+    raw: str
     words: frozenset[str]
 
 
@@ -100,8 +106,9 @@ _BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
     (Kind.EXPRESSION, spaced("expression formula calculation arithmetic expresion operation sum")),
     (
         Kind.TEXT,
-        spaced("text content body note message title query name subject keyword keywords words term terms"),
+        spaced("text content body note message title name subject"),
     ),
+    (Kind.WORDS, spaced("query keyword keywords words term terms search")),
     (Kind.URL, spaced("url link uri address")),
     (Kind.EMAIL, spaced("email mail")),
     (Kind.FILE, spaced("path file filename folder directory")),
@@ -207,11 +214,14 @@ def _as_list(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 def _as_expression(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    bare = text.rstrip("?!.;, ") if not re.search(r"\d!$", text) else text
+    bare = without_question(text if re.search(r"\d!$", text) else text.rstrip("?!.;, "))
     if not is_arithmetic(bare):
         return None
     # A tool that says it reads words knows more of them than we do.
-    return bare if "words" in words(parameter.description) else with_signs(bare)
+    return bare if _READS_WORDS & set(words(parameter.description)) else with_signs(bare)
+
+
+_READS_WORDS = spaced("words wrote written spoken")
 
 
 def _as_when(text: str, parameter: Parameter, reader: Reader) -> JSON:
@@ -220,7 +230,7 @@ def _as_when(text: str, parameter: Parameter, reader: Reader) -> JSON:
     described = re.split(r"[;(]|such as|like", parameter.description.lower(), maxsplit=1)[0]
     if wanted not in {"date", "date-time", "time"} and "iso" not in words(described):
         return bare
-    moment = read_moment(bare, reader)
+    moment = read_moment(bare, reader.person, reader.now())
     if moment is None:
         return None if wanted else bare
     if wanted == "date":
@@ -230,6 +240,17 @@ def _as_when(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 def _as_bare(text: str, parameter: Parameter, reader: Reader) -> JSON:
     return text.strip(" \t\n?!.;:,¿¡\"'“”«»") or None
+
+
+_TIME_AFTER_PLACE = re.compile(
+    r"[\s,]+(?:right now|now|today|tonight|tomorrow|hoy|ahora|ahorita|mañana|hoje|agora|amanhã|please"
+    r"|por favor)\b.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _as_place(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    return _as_bare(_TIME_AFTER_PLACE.sub("", text), parameter, reader)
 
 
 def _as_text(text: str, parameter: Parameter, reader: Reader) -> JSON:
@@ -258,10 +279,11 @@ _CONVERTERS: Mapping[Kind, Callable[[str, Parameter, Reader], JSON]] = {
     Kind.LIST: _as_list,
     Kind.EXPRESSION: _as_expression,
     Kind.WHEN: _as_when,
-    Kind.PLACE: _as_bare,
+    Kind.PLACE: _as_place,
     Kind.FILE: _as_bare,
     Kind.URL: _matching(_URL),
     Kind.EMAIL: _matching(_EMAIL),
+    Kind.WORDS: _as_bare,
     Kind.TEXT: _as_text,
     Kind.OTHER: _as_nothing,
 }
@@ -286,11 +308,11 @@ def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
     raw = finder(text, reader) if finder else None
     if parameter.kind is Kind.ENUM:
         value = _as_enum(text, parameter, reader)
-        return None if value is None else Found(value, _matching_words(text, str(value)))
+        return None if value is None else Found(value, "", _matching_words(text, str(value)))
     if not raw:
         return None
     value = convert(raw, parameter, reader)
-    return None if value is None else Found(value, frozenset(words(raw)))
+    return None if value is None else Found(value, raw, frozenset(words(raw)))
 
 
 def _matching_words(text: str, choice: str) -> frozenset[str]:
@@ -322,16 +344,12 @@ def _find_expression(text: str, reader: Reader) -> str | None:
 
 
 def _find_place(text: str, reader: Reader) -> str | None:
-    """What stands after in/en/em/at …, up to the next mark or word of time; else a capitalised name."""
+    """What stands after in/en/em/at …, up to the next mark; else a capitalised name."""
     match = re.search(r"\b(?:in|en|em|at|for|no|na|para|near|cerca de|perto de)\s+([^?!.,;\n]+)", text)
     if match is None:
-        named = re.search(r"(?<!^)(?<![.?!¿¡]\s)\b[A-ZÁÉÍÓÚÂÊÔÃÕÑ][\w'-]+(?:\s+[A-ZÁÉÍÓÚ][\w'-]+)*", text)
+        named = re.search(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑ][\w'-]+(?:\s+[A-ZÁÉÍÓÚ][\w'-]+)*", text)
         return named.group() if named else None
-    kept = re.split(
-        r"\s+(?:right now|now|today|tomorrow|hoy|ahora|mañana|hoje|agora|amanhã|please|por favor)\b",
-        match.group(1),
-    )
-    return kept[0].strip() or None
+    return match.group(1).strip() or None
 
 
 def _find_text(text: str, reader: Reader) -> str | None:
@@ -344,11 +362,7 @@ def _find_text(text: str, reader: Reader) -> str | None:
 
 
 def _find_when(text: str, reader: Reader) -> str | None:
-    from dateparser.search import search_dates
-
-    found = search_dates(text[:500], languages=[reader.person.language], settings=_date_settings(reader))
-    dated = [part for part, _ in found or () if re.search(r"\d", part) or len(part) > 3]
-    return max(dated, key=len) if dated else None
+    return find_moment(text, reader.person, reader.now())
 
 
 _FINDERS: Mapping[Kind, Callable[[str, Reader], str | None]] = {
@@ -359,6 +373,7 @@ _FINDERS: Mapping[Kind, Callable[[str, Reader], str | None]] = {
     Kind.FILE: _first_match(_FILE),
     Kind.URL: _first_match(_URL),
     Kind.EMAIL: _first_match(_EMAIL),
+    Kind.WORDS: _find_text,
     Kind.TEXT: _find_text,
     Kind.LIST: _find_text,
 }
@@ -372,22 +387,20 @@ def after_lead(text: str, lead: int) -> str:
     return text[found[lead].start :].strip() if lead < len(found) else ""
 
 
-def read_moment(text: str, reader: Reader) -> datetime | None:
-    """The moment that words such as "mañana a las 9" name, in the person's zone."""
-    import dateparser
+def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> dict[str, JSON] | None:
+    """One run of words that fills several parameters side by side; None where one of them finds nothing.
 
-    moment: datetime | None = dateparser.parse(
-        text[:200], languages=[reader.person.language], settings=_date_settings(reader)
-    )
-    return moment
-
-
-def _date_settings(reader: Reader) -> dict[str, JSON]:
-    zone = ZoneInfo(reader.person.timezone)
-    return {
-        "TIMEZONE": reader.person.timezone,
-        "RETURN_AS_TIMEZONE_AWARE": True,
-        "PREFER_DATES_FROM": "future",
-        "DATE_ORDER": "MDY" if reader.person.country == "US" else "DMY",
-        "RELATIVE_BASE": reader.now().astimezone(zone).replace(tzinfo=None),
-    }
+    What is easiest to tell (a number, a moment) is taken out first; a text takes what is left.
+    """
+    values: dict[str, JSON] = {}
+    left = raw
+    for parameter in sorted(parameters, key=lambda one: one.kind in TAKES_THE_REST):
+        if parameter.kind in TAKES_THE_REST:
+            values[parameter.name] = convert(left.strip(" ,.;:"), parameter, reader)
+            continue
+        found = find(left, parameter, reader)
+        if found is None:
+            return None
+        values[parameter.name] = found.value
+        left = " ".join(left.replace(found.raw, " ", 1).split()) if found.raw else left
+    return values if all(value is not None for value in values.values()) else None

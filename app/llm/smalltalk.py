@@ -40,23 +40,35 @@ _GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya 
 _WITH_GOODBYES = spaced("luego manana amanha logo mais pronto la you later tomorrow soon proxima a o night")
 _NODS = spaced(
     """
-    ok okay vale dale perfecto perfeito perfect genial listo bueno bien bem great cool nice jaja
-    jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure fine entendido entendi
-    entiendo wow vaya excelente excellent
+    ok okay vale dale perfecto perfeito perfect genial listo bueno bien bem great cool nice no si
+    sim nao yes yep nope jaja jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure
+    fine entendido entendi entiendo wow vaya excelente excellent
     """
 )
 _WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks")
 _ABOUT = (
-    "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos", "que eres",
-    "como funcionas", "como te llamas", "ayuda", "ayudame", "necesito ayuda", "para que sirves",
-    "que mas puedes hacer",
-    "what can you do", "who are you", "what are you", "help", "help me", "i need help", "what do you do",
-    "how do you work", "what is your name", "what s your name", "are you a bot",
-    "are you an ai",
-    "eres un bot",
-    "o que voce faz", "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
+    "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos",
+    "que eres", "como funcionas", "como te llamas", "ayuda", "ayudame", "necesito ayuda",
+    "para que sirves", "que mas puedes hacer", "what can you do", "who are you", "what are you", "help",
+    "help me", "i need help", "what do you do", "how do you work", "what is your name",
+    "what s your name", "are you a bot", "are you an ai", "eres un bot", "o que voce faz",
+    "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
     "preciso de ajuda", "qual e o seu nome", "o que vc faz", "quem es tu", "como voce funciona",
 )  # fmt: skip
+_HOW_ARE_YOU = (
+    "que tal", "como estas", "como esta", "como va", "como vas", "como andas", "como te va", "how are you",
+    "how is it going", "how s it going", "what s up", "whats up", "tudo bem", "como vai", "como voce esta",
+    "que onda",
+)  # fmt: skip
+_HEADS = (
+    (Talk.THANKS, _THANKS),
+    (Talk.GREETING, _GREETINGS),
+    (Talk.GOODBYE, _GOODBYES),
+    (Talk.NOD, _NODS),
+)
+_SMALL_WORDS = frozenset[str]().union(
+    _WITH_GREETINGS, _WITH_THANKS, _WITH_GOODBYES, _WITH_NODS, *(heads for _, heads in _HEADS)
+)
 _LONGEST = 10
 _GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
 
@@ -69,14 +81,9 @@ def small_talk(said: str) -> Talk | None:
     asked = " ".join(word for word in found if word not in _GREETED_WITH)
     if asked in _ABOUT:
         return Talk.ABOUT
-    for talk, heads, others in (
-        (Talk.THANKS, _THANKS, _WITH_THANKS | _GREETINGS),
-        (Talk.GREETING, _GREETINGS, _WITH_GREETINGS),
-        (Talk.GOODBYE, _GOODBYES, _WITH_GOODBYES),
-        (Talk.NOD, _NODS, _WITH_NODS),
-    ):
-        if any(word in heads for word in found) and all(word in heads | others for word in found):
-            return talk
-    if all(word in _WITH_GREETINGS for word in found) and len(found) > 1:
+    if not all(word in _SMALL_WORDS for word in found):
+        return None
+    joined = f" {' '.join(found)} "
+    if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
         return Talk.GREETING
-    return None
+    return next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)

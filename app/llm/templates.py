@@ -8,12 +8,13 @@ from functools import lru_cache
 
 from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
-GOOD_ENOUGH = 0.62
+GOOD_ENOUGH = 0.7
 MOST_WORDS = 120
 """Only so many words of a message are aligned; a slot at the end still takes all the rest."""
 
 COURTESIES = spaced(
     """
+    decir decirme dizer diz dizes podrias favorcito
     hola oye che hey hi hello oi ola please pls plz porfa porfavor favor por can could would you me
     puedes puede podes podrias podria pode poderia dime decime deci diga tell quiero quisiera
     necesito quero preciso gostaria want need like know saber sabes sabe to i the a el la o um una
@@ -22,8 +23,20 @@ COURTESIES = spaced(
     tambem entonces so ok vale pues y e and
     """
 )
+_SAME = tuple(
+    spaced(group)
+    for group in (
+        "in en em at no na nos nas",
+        "of de do da del",
+        "para pra for to a al ao",
+        "aqui aca here ca",
+    )
+)
+_SHORT_FORMS: Mapping[str, str] = {"q": "que", "k": "que", "ke": "que", "vc": "voce", "d": "de", "u": "you"}
 _STOP_WEIGHT = 0.35
 _SKIPPED = {"courtesy": 0.02, "stop": 0.1, "content": 0.8}
+_ARTICLES = spaced("the a an my el la los las un una mi tu o os as um uma minha meu esa ese this that")
+_LEFT_OUT = 0.1
 _SLOT_WORD = 0.01
 _EMPTY_SLOT = 0.5
 _IMPOSSIBLE = -1e9
@@ -32,6 +45,7 @@ _PART = re.compile(r"\{(\w+)\}|([^{}]+)")
 _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
 _OPENING = " \t\n:;,–—"
 _CLOSING = " \t\n:;,.?!¿¡"
+_PLEASE = re.compile(r"[\s,.]+(?:por ?favor|porfa|please|pls|plz|pfv?)[\s.!?]*$", re.IGNORECASE)
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'", "‘": "’", "”": "”"}
 
 
@@ -47,7 +61,7 @@ class _Literal:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    name: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +84,28 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How well a template fits, and the text each slot took (as written, not yet typed)."""
+    """How well a template fits, and the text each slot took (as written, not yet typed).
+
+    Slots side by side share one text.
+    """
 
     template: Template
     score: float
     strength: float
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=65536)
 def read_template(tool: str, phrase: str) -> Template:
-    """Takes a phrase apart; two slots side by side are one."""
+    """Takes a phrase apart; slots side by side are one, of several names."""
     parts: list[_Literal | _Slot] = []
     for name, text in _PART.findall(phrase):
         if not name:
             parts += [_Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
-        elif not parts or isinstance(parts[-1], _Literal):
-            parts.append(_Slot(name))
+        elif parts and isinstance(parts[-1], _Slot):
+            parts[-1] = _Slot((*parts[-1].names, name))
+        else:
+            parts.append(_Slot((name,)))
     literals = [part for part in parts if isinstance(part, _Literal)]
     # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
     needs_colon = len(literals) == 1 and bool(re.search(r":\s*\{", phrase))
@@ -122,9 +141,17 @@ def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | 
     path = _Path(words, template)
     strength = path.best(0, 0)
     score = strength / template.weight
-    if score < (GOOD_ENOUGH if template.contents else 0.95):
+    if score < GOOD_ENOUGH:
+        return None
+    if len(template.parts) == 2 and template.contents == 1 and _is_named(words, path):
         return None
     return Alignment(template, score, strength, _values(said, words, template, path))
+
+
+def _is_named(words: Sequence[Word], path: "_Path") -> bool:
+    """Whether an article makes the one literal a thing spoken of: "the note was lost" is no "note {text}"."""
+    first = next((first for _, first, _ in path.filled()), 0)
+    return first >= 2 and words[first - 2].text in _ARTICLES
 
 
 class _Path:
@@ -140,8 +167,8 @@ class _Path:
     def best(self, part: int, word: int) -> float:
         return self._step(part, word)[0]
 
-    def filled(self) -> list[tuple[str, int, int]]:
-        """(slot, first word, word after the last) along the best way."""
+    def filled(self) -> list[tuple[tuple[str, ...], int, int]]:
+        """(slot names, first word, word after the last) along the best way."""
         part = word = 0
         slots = []
         while part < len(self._parts):
@@ -151,7 +178,7 @@ class _Path:
                 word += 1
                 continue
             if isinstance(current, _Slot):
-                slots.append((current.name, word, after))
+                slots.append((current.names, word, after))
             part, word = part + 1, after
         return slots
 
@@ -187,8 +214,8 @@ class _Path:
 
     def _literal_options(self, literal: _Literal, part: int, word: int) -> list[tuple[float, int]]:
         options = []
-        if not literal.content and not self._only_small_words:
-            options.append((self.best(part + 1, word), word))
+        if not literal.content and not self._only_small_words and not self._leads_to_slot(part):
+            options.append((self.best(part + 1, word) - _LEFT_OUT, word))
         elif literal.content and self._may_lose_one:
             options.append((self.best(part + 1, word) - literal.weight / 2, word))
         if word < len(self._words):
@@ -198,25 +225,29 @@ class _Path:
             options.append((self.best(part, word + 1) - self._skipping(word), -1))
         return options
 
+    def _leads_to_slot(self, part: int) -> bool:
+        """Whether a slot follows: without its "in", "weather in {place}" would take anything."""
+        return part + 1 < len(self._parts) and isinstance(self._parts[part + 1], _Slot)
+
     def _skipping(self, word: int) -> float:
         text = self._words[word].text
         kind = "courtesy" if text in COURTESIES else "stop" if text in ALL_STOP_WORDS else "content"
         return _SKIPPED[kind]
 
 
-def _values(said: str, words: Sequence[Word], template: Template, path: _Path) -> dict[str, str]:
+def _values(said: str, words: Sequence[Word], template: Template, path: _Path) -> dict[tuple[str, ...], str]:
     values = {}
-    for name, first, after in path.filled():
+    for names, first, after in path.filled():
         start = words[first - 1].end if first else 0
         at_end = after >= len(words)
         end = len(said) if at_end else words[after].start
-        values[name] = trimmed(said[start:end])
+        values[names] = trimmed(said[start:end])
     return values
 
 
 def trimmed(raw: str) -> str:
     """A slot's text without the punctuation around it and without quotes that hold all of it."""
-    text = raw.strip().lstrip(_OPENING).rstrip()
+    text = _PLEASE.sub("", raw.strip().lstrip(_OPENING)).rstrip()
     if len(text) > 2 and text[0] in _QUOTES and text.rstrip(_CLOSING).endswith(_QUOTES[text[0]]):
         return text.rstrip(_CLOSING)[1:-1].strip()
     return text
@@ -226,7 +257,12 @@ def trimmed(raw: str) -> str:
 def _quality(said: str, wanted: str) -> float:
     if said == wanted:
         return 1.0
-    if stem(wanted) in _forms(said):
+    if said.endswith("s") and not wanted.endswith("s") and stem(said) == stem(wanted):
+        # "notes are great" is no "note {text}"; a longer phrase survives the doubt.
+        return 0.6
+    if any(said in group and wanted in group for group in _SAME):
+        return 0.8
+    if _SHORT_FORMS.get(said) == wanted or stem(wanted) in _forms(said):
         return 0.95
     return 0.85 if _near(said, wanted) else 0.0
 

@@ -8,6 +8,11 @@ from typing import Any
 
 import structlog
 
+_NOISY = (
+    *("httpx2", "httpcore2", "httpx", "httpcore", "openai", "aiosqlite", "asyncio"),
+    *("markdown_it", "tzlocal", "uvicorn.access", "uvicorn.error"),
+)
+"""At DEBUG these would write whole messages and requests."""
 _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 

@@ -1,5 +1,6 @@
 """What the assistant can do right now: skills, their tools and the index over them, in one view."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
@@ -11,6 +12,7 @@ from app.skills import SkillLoader
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
 
+_SLOT = re.compile(r"\{\w+\}")
 INSTRUCTIONS_LIMIT = 40_000
 """Characters of skill instructions in one prompt."""
 
@@ -97,7 +99,7 @@ class Abilities:
         lines = []
         for skill in self._skills(person):
             example = self._example(skill, person.language)
-            lines.append(f"*{skill.name}*: {example or skill.description}")
+            lines.append(f"**{skill.name}**: {example or skill.description}")
         return lines
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
@@ -115,12 +117,14 @@ class Abilities:
         ]
 
     def _example(self, skill: Skill, language: str) -> str:
-        examples = [
-            phrases[language][0]
-            for tool in skill.tools
-            if (phrases := skill.phrases.get(tool.name)) and phrases.get(language)
-        ]
-        return "; ".join(f"“{example.replace('{', '').replace('}', '')}”" for example in examples[:3])
+        """Up to three things a person could write, those that can be sent as they are first."""
+        examples = []
+        for tool in skill.tools:
+            phrases = skill.phrases.get(tool.name, {}).get(language, ())
+            whole = next((phrase for phrase in phrases if "{" not in phrase), None)
+            if phrases:
+                examples.append(whole or _SLOT.sub("…", phrases[0]))
+        return "; ".join(f"“{example}”" for example in examples[:3])
 
 
 def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:

@@ -13,6 +13,7 @@ MOST_CATEGORIES = 6
 MOST_PHRASES = 8
 _LONGEST_PHRASE = 200
 _LONGEST_ANSWER = 20_000
+_LONGEST_PROSE = 400
 
 _CATEGORY_KEYS = ("categories", "category", "categorias", "tools", "intents", "intent")
 _PHRASE_KEYS = ("phrases", "phrase", "queries", "subtasks")
@@ -154,12 +155,19 @@ def _language(value: JSON) -> str | None:
 
 
 def _plain_names(text: str, names: dict[str, str]) -> tuple[str, ...]:
+    """Known names that stand as whole words in a short answer, or in a list that was cut or is no JSON."""
     broken = _BROKEN_LIST.search(text)
-    part = broken.group(1) if broken else text
-    words = re.split(r"[^\w-]+", _key(part))
-    singles = {word.strip("-_"): position for position, word in reversed(list(enumerate(words)))}
-    found = [(singles[key], name) for key, name in names.items() if key in singles]
-    return tuple(name for _, name in sorted(found))[:MOST_CATEGORIES]
+    if broken is None and len(text) > _LONGEST_PROSE:
+        return ()
+    part = fold(broken.group(1) if broken else text)
+    found = ((_place(key, part), name) for key, name in names.items())
+    return tuple(name for place, name in sorted(found) if place >= 0)[:MOST_CATEGORIES]
+
+
+def _place(key: str, text: str) -> int:
+    pattern = re.escape(key).replace(r"\-", "[-_ ]")
+    match = re.search(rf"(?<![\w-]){pattern}(?![\w-])", text)
+    return match.start() if match else -1
 
 
 def _key(name: str) -> str:

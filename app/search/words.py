@@ -37,7 +37,7 @@ STOP_WORDS: Mapping[str, frozenset[str]] = {
         s shall she should so some such t than that the their them then there these they this those
         through to too us very was we were what when where which while who whom whose why will with
         would you your yours yourself want need like tell give hi hello hey thanks thank ok okay
-        much many kindly help dont im ive id wanna gonna lets
+        whats much many kindly help dont im ive id wanna gonna lets
         """
     ),
     "es": spaced(
@@ -49,7 +49,7 @@ STOP_WORDS: Mapping[str, frozenset[str]] = {
         queria se sea ser si sin sobre solo son soy su sus tal tambien tan te ti tiene tienes tengo
         todo todos toda todas tu tus un una uno unos unas usted ustedes va vos y ya yo hola gracias
         favor porfa porfavor puedes puede podes podrias podria necesito dime deci decime oye che
-        buenas buenos ahi aqui ahora
+        decir decirme buenas buenos ahi aqui ahora
         """
     ),
     "pt": spaced(
@@ -60,7 +60,7 @@ STOP_WORDS: Mapping[str, frozenset[str]] = {
         nossos num numa o os ou para pela pelas pelo pelos pra pro por porque pois qual quais quando
         quanto quanta quantos quantas que quem quero queria se seja sem ser seu seus so sobre sua
         suas sao sou tal tambem tao te tem tenho teu tua tudo todo todos toda todas um uma umas uns
-        vai voce voces oi ola obrigado obrigada favor pode poderia podes preciso diga aqui agora ai
+        vai voce voces oi ola obrigado obrigada favor pode poderia podes preciso dizer diz diga aqui agora ai
         ta ne
         """
     ),

@@ -73,8 +73,9 @@ class SkillLoader:
         return self._phrases
 
     def skill(self, name: str) -> Skill | None:
-        """The skill of that name, None where there is none."""
-        return next((skill for skill in self._skills if skill.name == name), None)
+        """The skill of that name, the one in use where folders share it; None where there is none."""
+        named = [skill for skill in self._skills if skill.name == name]
+        return next((skill for skill in named if skill.available), named[0] if named else None)
 
     def refresh(self) -> Changes:
         """Looks at the folders and loads what differs: a few file times when nothing does."""

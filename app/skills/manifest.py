@@ -114,7 +114,7 @@ def split_frontmatter(text: str) -> tuple[str, str]:
         raise ManifestError(
             "SKILL.md must start with a frontmatter: a line ---, then `name:` and `description:`, then ---"
         )
-    return found.group(1), text[found.end() :]
+    return found.group(1).removesuffix("\n"), text[found.end() :]
 
 
 def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:

@@ -169,7 +169,9 @@ class TurnRunner:
 
     async def _route(self, run: _Run) -> Routed:
         """Classifies the intent and chooses the tools; both are kept, so that a restart offers the same."""
-        self._check_budget(run)
+        if self._limits.daily_tokens:
+            self._prepare(run, Routed((), ()))
+            self._check_budget(run)
         started = time.monotonic()
         classified = await classify_intent(
             self._model,

@@ -11,7 +11,9 @@ from app.search import Document, ToolIndex
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
 
 
-def _tool(name: str, category: str, description: str, phrases: tuple[str, ...], **parameters: Any) -> dict[str, Any]:
+def _tool(
+    name: str, category: str, description: str, phrases: tuple[str, ...], **parameters: Any
+) -> dict[str, Any]:
     return {
         "name": name,
         "category": category,
@@ -31,9 +33,16 @@ TOOLS = [
         "clock",
         "Tells the current time in a city or country",
         (
-            "qué hora es", "qué hora es en {place}", "dime la hora en {place}", "hora en {place}",
-            "que horas são", "que horas são em {place}", "me diga a hora em {place}",
-            "what time is it", "what time is it in {place}", "current time in {place}",
+            "qué hora es",
+            "qué hora es en {place}",
+            "dime la hora en {place}",
+            "hora en {place}",
+            "que horas são",
+            "que horas são em {place}",
+            "me diga a hora em {place}",
+            "what time is it",
+            "what time is it in {place}",
+            "current time in {place}",
         ),
         place=_text("City or country; empty for here"),
     ),
@@ -42,9 +51,15 @@ TOOLS = [
         "maths",
         "Calculates an arithmetic expression exactly",
         (
-            "cuánto es {expression}", "calcula {expression}", "cuánto da {expression}",
-            "quanto é {expression}", "calcule {expression}", "quanto dá {expression}",
-            "how much is {expression}", "what is {expression}", "calculate {expression}",
+            "cuánto es {expression}",
+            "calcula {expression}",
+            "cuánto da {expression}",
+            "quanto é {expression}",
+            "calcule {expression}",
+            "quanto dá {expression}",
+            "how much is {expression}",
+            "what is {expression}",
+            "calculate {expression}",
         ),
         expression=_text("The expression as the person wrote it, in digits or words", required=True),
     ),
@@ -53,9 +68,20 @@ TOOLS = [
         "notes",
         "Saves a note for later",
         (
-            "guarda una nota: {text}", "anota {text}", "anota que {text}", "apunta que {text}", "nueva nota: {text}",
-            "salva uma nota: {text}", "anota aí: {text}", "anote que {text}", "nova nota: {text}",
-            "save a note: {text}", "note that {text}", "take a note: {text}", "write down {text}", "note: {text}",
+            "guarda una nota: {text}",
+            "anota {text}",
+            "anota que {text}",
+            "apunta que {text}",
+            "nueva nota: {text}",
+            "salva uma nota: {text}",
+            "anota aí: {text}",
+            "anote que {text}",
+            "nova nota: {text}",
+            "save a note: {text}",
+            "note that {text}",
+            "take a note: {text}",
+            "write down {text}",
+            "note: {text}",
         ),
         text=_text("What to keep", required=True),
     ),
@@ -64,9 +90,16 @@ TOOLS = [
         "notes",
         "Lists the saved notes",
         (
-            "lista mis notas", "muéstrame mis notas", "qué notas tengo", "ver notas",
-            "liste minhas notas", "mostra minhas notas", "quais são minhas notas",
-            "list my notes", "show my notes", "what notes do I have",
+            "lista mis notas",
+            "muéstrame mis notas",
+            "qué notas tengo",
+            "ver notas",
+            "liste minhas notas",
+            "mostra minhas notas",
+            "quais são minhas notas",
+            "list my notes",
+            "show my notes",
+            "what notes do I have",
         ),
     ),
     _tool(
@@ -74,8 +107,11 @@ TOOLS = [
         "notes",
         "Searches the saved notes for words",
         (
-            "busca {query} en mis notas", "busca en mis notas {query}", "procura {query} nas minhas notas",
-            "search my notes for {query}", "find {query} in my notes",
+            "busca {query} en mis notas",
+            "busca en mis notas {query}",
+            "procura {query} nas minhas notas",
+            "search my notes for {query}",
+            "find {query} in my notes",
         ),
         query=_text("Words to look for", required=True),
     ),
@@ -83,7 +119,12 @@ TOOLS = [
         "delete_note",
         "notes",
         "Deletes a saved note by its number",
-        ("borra la nota {number}", "elimina la nota {number}", "apaga a nota {number}", "delete note {number}"),
+        (
+            "borra la nota {number}",
+            "elimina la nota {number}",
+            "apaga a nota {number}",
+            "delete note {number}",
+        ),
         number={"type": "integer", "description": "Number of the note in the list", "required": True},
     ),
     _tool(
@@ -91,9 +132,13 @@ TOOLS = [
         "weather",
         "Weather forecast of a place",
         (
-            "qué clima hace en {place}", "cómo está el clima en {place}", "qué tiempo hace en {place}",
-            "como está o tempo em {place}", "previsão do tempo em {place}",
-            "what is the weather in {place}", "weather in {place}",
+            "qué clima hace en {place}",
+            "cómo está el clima en {place}",
+            "qué tiempo hace en {place}",
+            "como está o tempo em {place}",
+            "previsão do tempo em {place}",
+            "what is the weather in {place}",
+            "weather in {place}",
         ),
         place=_text("City", required=True),
         units=_text("Units", enum=["metric", "imperial"]),
@@ -103,9 +148,14 @@ TOOLS = [
         "reminders",
         "Sets a reminder for a moment",
         (
-            "recuérdame {text} {when}", "recuérdame {when} {text}", "recuérdame el {when} que {text}",
-            "me lembra de {text} às {when}", "me lembre amanhã de {text}",
-            "remind me to {text} at {when}", "remind me at {when} to {text}", "remind me in {when} to {text}",
+            "recuérdame {text} {when}",
+            "recuérdame {when} {text}",
+            "recuérdame el {when} que {text}",
+            "me lembra de {text} às {when}",
+            "me lembre amanhã de {text}",
+            "remind me to {text} at {when}",
+            "remind me at {when} to {text}",
+            "remind me in {when} to {text}",
         ),
         text=_text("What to remind of", required=True),
         when=_text("ISO 8601 date and time", required=True),
@@ -114,7 +164,12 @@ TOOLS = [
         "list_reminders",
         "reminders",
         "Lists the reminders that are set",
-        ("qué recordatorios tengo", "lista mis recordatorios", "quais são meus lembretes", "list my reminders"),
+        (
+            "qué recordatorios tengo",
+            "lista mis recordatorios",
+            "quais são meus lembretes",
+            "list my reminders",
+        ),
     ),
     _tool(
         "read_file",
@@ -139,10 +194,12 @@ TOOLS = [
         source=_text("Currency to convert from", enum=["USD", "EUR", "BRL", "MXN"], required=True),
         target=_text("Currency to convert to", enum=["USD", "EUR", "BRL", "MXN"], required=True),
     ),
-]  # fmt: skip
+]
 
 PHRASES = {tool["name"]: tool["phrases"] for tool in TOOLS}
-CATEGORIES = tuple((name, f"Everything about {name}") for name in sorted({tool["category"] for tool in TOOLS}))
+CATEGORIES = tuple(
+    (name, f"Everything about {name}") for name in sorted({tool["category"] for tool in TOOLS})
+)
 
 
 def index() -> ToolIndex:

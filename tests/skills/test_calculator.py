@@ -188,6 +188,8 @@ HOSTILE = [
     ("lambda: 0", "UNKNOWN_WORD"),
     ("open('/etc/passwd')", "UNKNOWN_WORD"),
     ("2 + gato", "UNKNOWN_WORD"),
+    ("=" * 1999 + "x", "UNKNOWN_WORD"),
+    ("1." * 990, "BAD_NUMBER"),
     ("2 + 🎉", "UNKNOWN_WORD"),
     ("2 \x00 2", "UNKNOWN_WORD"),
 ]
@@ -197,7 +199,7 @@ HOSTILE = [
 def test_what_cannot_be_calculated_is_refused_quickly(expression: str, code: str) -> None:
     began = time.perf_counter()
     answer = calculate(expression, context=context())
-    assert time.perf_counter() - began < 1
+    assert time.perf_counter() - began < 0.5
     assert answer.get("ok") is False, answer
     assert answer["error"]["code"] == code
     assert answer["error"]["message"]

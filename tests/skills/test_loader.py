@@ -222,6 +222,7 @@ def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release
     loader = SkillLoader(tmp_path / "own", release)
     loader.refresh()
     assert [skill.instructions for skill in loader.skills if skill.available] == ["Mine."]
+    assert loader.skill("first").instructions == "Mine."
     assert len(loader.clashes) == 2
     assert loader.tools() == ()
 

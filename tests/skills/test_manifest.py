@@ -20,12 +20,13 @@ def test_every_real_frontmatter_is_read_as_yaml_reads_it() -> None:
         for line in (Path(samples) / "skills/frontmatters.jsonl").read_text("utf-8").splitlines()
     ]
     assert rows
+    refused = []
     for row in rows:
         text = f"---\n{row['frontmatter']}\n---\n# Body\n"
         try:
             manifest = read_manifest(text.encode(), row["dir"])
         except ManifestError as error:
-            assert str(error), row["path"]
+            refused.append((row["path"], str(error)))
             continue
         try:
             expected = yaml.safe_load(row["frontmatter"])
@@ -36,6 +37,8 @@ def test_every_real_frontmatter_is_read_as_yaml_reads_it() -> None:
         assert manifest.name
         assert manifest.description
         assert manifest.body == "# Body"
+    assert all(reason for _, reason in refused)
+    assert len(refused) < len(rows) / 50
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class Rows:
 
     def list(self, prefix: str = "", limit: int = 1000) -> dict[str, Any]:
         keys = sorted(key for key in self.rows if key.startswith(prefix))
-        return {key: self.rows[key] for key in keys[:limit]}
+        return {key: self.rows[key] for key in keys[: min(limit, 5000)]}
 
     def delete(self, key: str) -> bool:
         return self.rows.pop(key, None) is not None

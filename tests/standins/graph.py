@@ -10,6 +10,7 @@ The Graph API is at `http://127.0.0.1:P/v25.0`. FILE is JSON; `access_token`, `p
      "crowd": 40,                      # so many more people: ids p0, p1, …, each with phone and user id
      "faults": {…},                    # see app.simulator.faults.Faults
      "test_list": ["525550100001"], "transcript": "phones.jsonl",
+     "window_open": true,              # as if everybody had just written, for bodies posted past the stand-in
      "status_pause": 0, "first_pause": 0.2, "longest_pause": 5, "retry_for": 900, "keep": 200000}
 
 Control, all JSON:
@@ -26,6 +27,7 @@ Control, all JSON:
 
 import argparse
 import base64
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -58,7 +60,7 @@ def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
     people = (
         [SimulatedPerson(**person) for person in config["people"]] if "people" in config else list(PEOPLE)
     )
-    return StandInGraph(
+    graph = StandInGraph(
         config["phone_number_id"],
         config["access_token"],
         config["app_secret"],
@@ -69,6 +71,9 @@ def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
         transcript=Path(config["transcript"]) if config.get("transcript") else None,
         **{name: config[name] for name in _OPTIONS if name in config},
     )
+    if config.get("window_open"):
+        graph.history.last_inbound.update(dict.fromkeys(graph.people, time.time()))
+    return graph
 
 
 def crowd(size: int) -> list[SimulatedPerson]:

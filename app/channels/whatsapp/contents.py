@@ -190,7 +190,7 @@ def _edit(kind: str, block: JSON) -> Content | None:
 def _typed(message: dict[str, JSON]) -> dict[str, JSON]:
     """The type of an edited message; an edit of an edit does not exist."""
     named = message.get("type")
-    return {} if named in {None, "edit"} else {"type": named}
+    return {} if named is None or named == "edit" else {"type": named}
 
 
 def _revoke(kind: str, block: JSON) -> Content | None:

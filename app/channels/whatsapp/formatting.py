@@ -56,7 +56,10 @@ def render_whatsapp(markdown: str) -> str:
     from markdown_it.tree import SyntaxTreeNode
 
     lines = _blocks(SyntaxTreeNode(tokens).children)
-    return "\n".join(line.text for line in lines).strip("\n")
+    rendered = "\n".join(line.text for line in lines).strip("\n")
+    if not rendered and any(character.isalnum() for character in text):
+        return text.strip()  # only what Markdown keeps to itself, such as link definitions
+    return rendered
 
 
 @cache
@@ -85,7 +88,7 @@ def _block(node: SyntaxTreeNode) -> list[_Line]:
     if kind == "heading":
         return _prose(_marked("*", _inline(node)))
     if kind in {"fence", "code_block"}:
-        return _code(node.content)
+        return _code(node.content or node.info)
     if kind in {"bullet_list", "ordered_list"}:
         return _list(node)
     if kind == "blockquote":

@@ -22,14 +22,14 @@ _CLOSED = {sign: mark for mark, sign in CLOSE.items()}
 _KEPT = {"*": "\ufdd6", "_": "\ufdd7", "~": "\ufdd8", "`": "\ufdd9"}
 _KEEP = str.maketrans(_KEPT)
 _REVEAL = str.maketrans({sign: mark for mark, sign in _KEPT.items()})
-_NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
+_NONCHARACTERS = re.compile("[\ufdd0-\ufdef\ud800-\udfff]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+", re.IGNORECASE)
 _SIGNS = re.compile("[\ufdd0-\ufdd5]")
 _ROUNDS = 8
 
 
 def without_signs(text: str) -> str:
-    """Text from outside, free of the code points that are used here."""
+    """Text from outside, free of the code points used here and of lone surrogates, which cannot be sent."""
     return _NONCHARACTERS.sub("", text)
 
 
@@ -163,14 +163,23 @@ def _disarmed(line: str) -> str:
         shown = _shown(character)
         before = line[place - 1] if place else ""
         pieces.append(shown)
-        if character in MARKS and character in closes and _opens(before, following):
+        opens = character == "`" or _opens(_before_run(line, place), following)
+        if character in MARKS and character in closes and opens:
             pieces.append(JOINER)
-        if shown in MARKS and character not in _OPENED and not _outside(before) and not following.isalnum():
-            closes.add(shown)
-        elif character == _KEPT["`"]:
+        if character in {"`", _KEPT["`"]}:  # a backtick pairs with any other, spaces or not
             closes.add("`")
+        elif shown in MARKS and character not in _OPENED and not _outside(before) and not following.isalnum():
+            closes.add(shown)
         following = shown
     return "".join(reversed(pieces))
+
+
+def _before_run(line: str, place: int) -> str:
+    """What stands before a run of the same mark: within `2**3` neither asterisk is at a word's edge."""
+    first = place
+    while first and line[first - 1] == line[place] and place - first < 4:
+        first -= 1
+    return line[first - 1] if first else ""
 
 
 def _outside(character: str) -> bool:
@@ -178,4 +187,4 @@ def _outside(character: str) -> bool:
 
 
 def _opens(before: str, following: str) -> bool:
-    return not before.isalnum() and before != JOINER and not _outside(following)
+    return not before.isalnum() and not _outside(following)

@@ -185,7 +185,7 @@ def _read_message(item: JSON, contacts: Contacts, beside: JSON, found: Webhook) 
 def _system_change(item: dict[str, JSON], own: Identity) -> AliasChange | None:
     """A number or user id that became another one. Documented by Meta for system messages (2026-08)."""
     system = mapping(item.get("system"))
-    if item.get("type") != "system" or system.get("type") not in _CHANGE_TYPES:
+    if item.get("type") != "system" or text(system.get("type"), _KIND_LIMIT) not in _CHANGE_TYPES:
         return None
     current = Identity(
         phone=own_identity({"from": system.get("wa_id")}).phone,

@@ -15,6 +15,7 @@ _SMALLEST = 32
 """Below this many characters no mark can be reopened: a part would hold little else."""
 _CLUSTER = 64
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
+_SPACE = re.compile(r"\s*")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
 
@@ -43,7 +44,7 @@ def split_message(text: str, limit: int = 4096) -> list[str]:
         body = text[start:cut].rstrip()
         if body:
             parts.append(prefix + body + splitter.closing(cut))
-        start, prefix = splitter.resume(cut), splitter.opening(cut)
+        start, prefix = splitter.resume(cut)
     return parts
 
 
@@ -74,27 +75,27 @@ class _Splitter:
         cut = self._clear_of_marks(cut, start)
         return cut if cut > start else end
 
-    def opening(self, cut: int) -> str:
-        """What a part that begins after this cut has to reopen."""
-        if self._fence_at(cut):
-            return _OPEN_FENCE
-        return "".join(mark for _, _, mark in self._open_at(cut))
-
     def closing(self, cut: int) -> str:
         if self._fence_at(cut):
             return _CLOSE_FENCE
         return "".join(mark for _, _, mark in reversed(self._open_at(cut)))
 
-    def resume(self, cut: int) -> int:
-        """Where the next part begins: empty lines are left behind, indentation is kept."""
+    def resume(self, cut: int) -> tuple[int, str]:
+        """Where the next part begins (after empty lines; indentation stays) and what it reopens."""
+        fence = self._fence_at(cut)
+        if fence and self._after_space(cut) >= fence[1] - len(FENCE):
+            return self.resume(fence[1])  # no code is left: a reopened fence would be empty
+        opening = _OPEN_FENCE if fence else "".join(mark for _, _, mark in self._open_at(cut))
         blank = _BLANK_LINES.match(self.text, cut)
         if blank:
-            return blank.end()
-        if (cut and self.text[cut - 1] == "\n") or self._fence_at(cut):
-            return cut
-        while cut < len(self.text) and self.text[cut].isspace():
-            cut += 1
-        return cut
+            return blank.end(), opening
+        if fence or self.text[cut - 1] == "\n":
+            return cut, opening
+        return self._after_space(cut), opening
+
+    def _after_space(self, place: int) -> int:
+        found = _SPACE.match(self.text, place)
+        return found.end() if found else place
 
     def _fence_at(self, place: int) -> tuple[int, int] | None:
         """The fence whose content this place would cut."""
@@ -148,7 +149,7 @@ class _Splitter:
     def _clear_of_cluster(self, cut: int, start: int) -> int:
         """Back to where no emoji and no accented letter is torn, if that is near."""
         for place in range(cut, max(start, cut - _CLUSTER), -1):
-            if not _is_joined(self.text, place):
+            if not _is_joined(self.text, place, start):
                 return place
         return cut
 
@@ -212,8 +213,8 @@ def _inline_spans(text: str, begins: int, ends: int) -> list[tuple[int, int, str
     return sorted(spans)
 
 
-def _is_joined(text: str, place: int) -> bool:
-    """Whether the characters before and after this place are one to the reader."""
+def _is_joined(text: str, place: int, start: int) -> bool:
+    """Whether the characters before and after this place are one to the reader of text from `start`."""
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]
@@ -224,7 +225,7 @@ def _is_joined(text: str, place: int) -> bool:
     if not (_is_flag_letter(before) and _is_flag_letter(after)):
         return before == "\r" and after == "\n"
     letters = place
-    while letters > 0 and _is_flag_letter(text[letters - 1]):
+    while letters > start and _is_flag_letter(text[letters - 1]):
         letters -= 1
     return (place - letters) % 2 == 1
 

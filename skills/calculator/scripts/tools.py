@@ -126,8 +126,7 @@ QUESTION = re.compile(
     r"|por favor\b|porfa\b|please\b|hola\b|oi\b|oye\b|che\b|hi\b|hey\b)+"
 )
 CLOSING = re.compile(
-    r"(?:\s|[?=.,;]|\bpor favor|\bporfa(?:vor)?|\bpls|\bplease|\bpfv|\b(?:es |e )?igual(?: a)?|\bequals"
-    r"|\bcuanto es|\bcuanto da)+$"
+    r"\b(?:por favor|porfa(?:vor)?|pls|please|pfv|(?:es |e )?igual(?: a)?|equals|cuanto es|cuanto da)$"
 )
 MONEY = re.compile(
     r"\b(?:r|us|mx|ar)(?= *\d)|\b(?:pesos?|reais|real|dolares|dolar|euros?|soles|dollars?|bucks|guaranies"
@@ -348,7 +347,7 @@ def _plain(expression):
     text = unicodedata.normalize("NFKD", expression.translate(SIGNS).lower())
     text = "".join(char for char in text if not unicodedata.combining(char)).translate(SIGNS)
     text = QUESTION.sub("", " ".join(text.split()))
-    text = MONEY.sub(" ", CLOSING.sub("", text))
+    text = MONEY.sub(" ", _without_closing(text))
     text = _counted(PERCENT.sub("%", text))
     for pattern, sign in WORDS:
         text = re.sub(pattern, f" {sign} ", text)
@@ -356,6 +355,15 @@ def _plain(expression):
     if not text:
         raise _Unreadable("EMPTY")
     return _with_semicolons(text)
+
+
+def _without_closing(text):
+    """The text without what people put behind a calculation: "= ?", "por favor"."""
+    while True:
+        shorter = CLOSING.sub("", text.rstrip(" ?=.,;"))
+        if shorter == text:
+            return text
+        text = shorter
 
 
 @lru_cache(maxsize=1)

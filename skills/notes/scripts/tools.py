@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 MAX_NOTES = 2000
 MAX_TEXT = 10_000
-MAX_ROWS = 10_000
+MAX_ROWS = 4000
+MOST_READ = 5000
 MOST_SHOWN = 50
 SHOWN_TEXT = 200
 RETURNED_TEXT = 300
@@ -204,7 +205,7 @@ def _error(said, code, **words):
 
 
 def _rows(context):
-    return _store(context).list(PREFIX, limit=MAX_ROWS)
+    return _store(context).list(PREFIX, limit=MOST_READ)
 
 
 def _notes(context):

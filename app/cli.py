@@ -1,0 +1,269 @@
+"""The `recado` command: names, options and exit statuses; what the commands do is in `app.commands`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from app.errors import ConfigurationError, RecadoError
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+FAILED = 1
+MISUSED = 2
+
+Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
+
+
+class _Group(TyperGroup):
+    """Ends a command that cannot do its work with one clear line instead of a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConfigurationError as error:
+            raise _ended(error, MISUSED) from error
+        except RecadoError as error:
+            raise _ended(error, FAILED) from error
+
+
+def _group(**options: Any) -> typer.Typer:
+    return typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
+    )
+
+
+app = _group(cls=_Group, help="Recado: a self-hosted assistant that lives in WhatsApp.")
+people_app = _group(help="Who may talk, and who owns.")
+skills_app = _group(help="The skills: folders with a SKILL.md.")
+mcp_app = _group(help="MCP servers.")
+eval_app = _group(help="Quality on files of examples.")
+app.add_typer(people_app, name="people")
+app.add_typer(skills_app, name="skills")
+app.add_typer(mcp_app, name="mcp")
+app.add_typer(eval_app, name="eval")
+
+
+def main() -> None:
+    """The entry point of `recado` and of `python -m app`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no emoji shows the rest
+    app()
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen at, in place of HOST.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port, in place of PORT.")] = None,
+) -> None:
+    """Run the server."""
+    from app.commands.configuration import configure_logs, read_settings
+
+    settings = read_settings(host=host, port=port)
+    configure_logs(settings, settings.log_level)
+    from app.commands.serving import start
+
+    raise typer.Exit(start(settings))
+
+
+@app.command()
+def chat(
+    mode: Annotated[
+        Literal["yolo", "confirm-sensitive", "confirm-all"] | None,
+        typer.Option(help="Which tools ask first, in place of CONFIRMATION_MODE."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Describe tools instead of running them.")
+    ] = False,
+) -> None:
+    """Talk to the assistant in the terminal.
+
+    Beside a running server it talks to that one.
+    """
+    settings = _settings()
+    from app.commands import chat as talk
+
+    raise typer.Exit(talk.chat(settings, mode=mode, dry_run=dry_run))
+
+
+@app.command()
+def doctor() -> None:
+    """Check the set-up, and say the cure.
+
+    A line for each part; status 1 if something is broken. Safe while the server runs.
+    """
+    from app.doctor import OK, Finding, examine, line
+
+    try:
+        settings = _settings("ERROR")
+    except ConfigurationError as error:
+        for fault in str(error).splitlines():
+            fact, _, cure = fault.partition("; ")
+            typer.echo(line(Finding("FAIL", "configuration", fact, cure)))
+        raise typer.Exit(FAILED) from error
+    worst = OK
+    for finding in examine(settings):
+        typer.echo(line(finding))
+        worst = max(worst, finding.level, key=("OK", "WARN", "FAIL").index)
+    raise typer.Exit(FAILED if worst == "FAIL" else 0)
+
+
+@people_app.command("list")
+def people_list() -> None:
+    """Show everybody known and those turned away."""
+    settings = _settings()
+    from app.commands.people import people_table
+
+    typer.echo(people_table(settings))
+
+
+@people_app.command()
+def allow(who: Phone) -> None:
+    """Let somebody in, and confirm somebody who is frozen."""
+    _change_person("allow", who)
+
+
+@people_app.command()
+def block(who: Phone) -> None:
+    """Shut somebody out, whatever the configuration says."""
+    _change_person("block", who)
+
+
+@people_app.command()
+def owner(who: Phone) -> None:
+    """Make somebody an owner: who installs, approves and administers."""
+    _change_person("owner", who)
+
+
+@app.command()
+def token(
+    renew: Annotated[bool, typer.Option("--renew", help="Put a new token in place of the old one.")] = False,
+) -> None:
+    """Show or renew the console's token."""
+    settings = _settings()
+    from app.commands.token import admin_token
+
+    typer.echo(admin_token(settings, renew=renew))
+
+
+@app.command()
+def catalog(
+    as_json: Annotated[bool, typer.Option("--json", help="The whole catalogue with its schemas.")] = False,
+) -> None:
+    """Show the tool catalogue.
+
+    It is read without running any tool code.
+    """
+    settings = _settings()
+    from app.commands.abilities import catalog_text
+
+    typer.echo(catalog_text(settings, as_json=as_json))
+
+
+@app.command()
+def route(message: Annotated[str, typer.Argument(help="What a person might write.")]) -> None:
+    """Show the tools for a message, and why."""
+    settings = _settings()
+    from app.commands.abilities import route_text
+
+    typer.echo(route_text(settings, message))
+
+
+@app.command()
+def trace(
+    turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's id.")] = "",
+) -> None:
+    """Show the last turns, or one in full.
+
+    With TURN: its journal, and each model call with its whole prompt and cost.
+    """
+    settings = _settings()
+    from app.commands.trace import turn_text, turns_table
+
+    typer.echo(turn_text(settings, turn) if turn else turns_table(settings))
+
+
+@skills_app.command("list")
+def skills_list() -> None:
+    """Show every skill, its tools and whether it can be used."""
+    settings = _settings("ERROR")
+    from app.commands.abilities import skills_table
+
+    typer.echo(skills_table(settings))
+
+
+@skills_app.command("check")
+def skills_check(
+    path: Annotated[Path | None, typer.Argument(help="A skill's folder, or a folder of such.")] = None,
+) -> None:
+    """Check skills: tools, left out, faults.
+
+    Names the tools found, the functions left out and why, and every fault; status 1 if there is one.
+    """
+    settings = _settings("ERROR")
+    from app.commands.abilities import check_skills
+
+    report, sound = check_skills(settings, path)
+    typer.echo(report)
+    raise typer.Exit(0 if sound else FAILED)
+
+
+def _change_person(action: str, who: str) -> None:
+    settings = _settings()
+    from app.commands.people import change_person
+
+    typer.echo(change_person(settings, action, who))
+
+
+def _settings(usual_log_level: str = "WARNING") -> "Settings":
+    from app.commands.configuration import configure_logs, read_settings
+
+    settings = read_settings()
+    configure_logs(settings, usual_log_level)
+    return settings
+
+
+def _ended(error: RecadoError, status: int) -> typer.Exit:
+    for line in str(error).splitlines():
+        typer.echo(f"recado: {line}", err=True)
+    return typer.Exit(status)
+
+
+def _not_yet(group: typer.Typer, command: str, name: str, help: str) -> None:
+    """A command that a later version brings: it is named, and says so."""
+
+    @group.command(
+        name, help=help, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    )
+    def later() -> None:
+        typer.echo(f"recado: '{command}' is not available in this version yet", err=True)
+        raise typer.Exit(MISUSED)
+
+
+_not_yet(skills_app, "recado skills new", "new", "Begin a skill folder: NAME.")
+_not_yet(skills_app, "recado skills add", "add", "Add a skill: PATH_OR_URL.")
+_not_yet(skills_app, "recado skills remove", "remove", "Remove a skill: NAME.")
+_not_yet(mcp_app, "recado mcp list", "list", "Show the MCP servers.")
+_not_yet(mcp_app, "recado mcp search", "search", "Search the registry: WORDS.")
+_not_yet(
+    mcp_app,
+    "recado mcp add",
+    "add",
+    "Add a server: NAME (--registry ID | --url URL | --json FILE | -- COMMAND).",
+)
+_not_yet(mcp_app, "recado mcp remove", "remove", "Remove a server: NAME.")
+_not_yet(mcp_app, "recado mcp secret", "secret", "Set a server's secret: NAME VARIABLE.")
+_not_yet(
+    eval_app, "recado eval routing", "routing", "Routing quality on JSONL files: --catalog F --queries F."
+)
+_not_yet(app, "recado export", "export", "Give out a person's data: PERSON.")
+_not_yet(app, "recado erase", "erase", "Erase a person's data: PERSON.")

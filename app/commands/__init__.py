@@ -1,0 +1,1 @@
+"""What the `recado` commands do; `app.cli` names them and their options."""

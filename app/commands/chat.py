@@ -1,0 +1,255 @@
+"""The assistant in the terminal: in this process, or as a client of the server that runs already."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+
+from app.commands.lines import Lines
+from app.commands.records import read_records
+from app.commands.running import ANSWER_SECONDS, RunningServer, ServerGone, find_server, read_answer
+from app.commands.serving import check_database
+from app.errors import RecadoError
+from app.messages import JSON
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+
+    from app.main import Assistant
+
+T = TypeVar("T")
+
+EXTRA_SECONDS = 60.0
+LISTEN_SECONDS = 0.5
+"""Short, and never cut off: a server would hand the next reply to a listener that has gone."""
+INTERRUPTED = 130
+_LEAVE = frozenset({"exit", "quit", "/exit", "/quit", "salir", "sair"})
+
+
+class Talk(Protocol):
+    """The other end of the line."""
+
+    async def say(self, text: str) -> None:
+        """Hands over what was typed. Raises RecadoError where it was not taken."""
+
+    async def replies(self, seconds: float) -> list[str]:
+        """What was said since the last call; waits so long for the first."""
+
+
+def chat(settings: Settings, *, mode: str | None, dry_run: bool) -> int:
+    """Reads lines and prints replies until the input ends; gives the exit status.
+
+    Raises RecadoError for options that only an assistant of its own can follow.
+    """
+    server = find_server(settings.data_dir)
+    if server is not None and (mode is not None or dry_run):
+        raise RecadoError(
+            f"a server runs at {server.url}, and its own CONFIRMATION_MODE and DRY_RUN count: "
+            "leave out --mode and --dry-run, or stop it first"
+        )
+    if mode is not None or dry_run:
+        chosen = {"confirmation_mode": mode or settings.confirmation_mode}
+        settings = settings.model_copy(update={**chosen, "dry_run": dry_run or settings.dry_run})
+    lines = Lines(sys.stdin.fileno() if sys.stdin else None)
+    talk = _with_server(server) if server is not None else _in_process(settings, lines)
+    try:
+        return asyncio.run(_converse(settings, talk, lines))
+    except KeyboardInterrupt:
+        print()  # noqa: T201
+        return 0 if _is_terminal(sys.stdin) else INTERRUPTED
+
+
+class Conversation:
+    """One line, its answer, the next line."""
+
+    def __init__(
+        self, talk: Talk, lines: Lines, waiting: Callable[[], int], *, patience: float, interactive: bool
+    ) -> None:
+        self._talk = talk
+        self._lines = lines
+        self._waiting = waiting
+        self._patience = patience
+        self._interactive = interactive
+        self._heard = asyncio.Event()
+        self._at_prompt = False
+        self._leaving = False
+        self._listening: asyncio.Task[None] | None = None
+
+    async def run(self) -> int:
+        """Until the input ends; 1 where a line stayed without an answer."""
+        self._listening = asyncio.create_task(self._listen(), name="listen")
+        status = 0
+        try:
+            if await asyncio.to_thread(self._waiting):  # what an earlier session left open
+                await self._answered()
+            while (line := await self._next_line()) is not None:
+                self._heard.clear()
+                await self._talk.say(line)
+                if not await self._answered():
+                    status = 1
+        finally:
+            self._leaving = True
+            await asyncio.gather(self._listening, return_exceptions=True)
+        return status
+
+    async def _next_line(self) -> str | None:
+        """The next line that says something; None at the end, or when it says to leave."""
+        while True:
+            self._prompt()
+            line = await self._beside_listening(self._lines.next())
+            self._at_prompt = False
+            if line is None and self._interactive:
+                print()  # noqa: T201
+            if line is None or line.strip().lower() in _LEAVE:
+                return None
+            if line.strip():
+                return line
+
+    async def _answered(self) -> bool:
+        """Waits until nothing that was typed is open any more, but not for ever."""
+        try:
+            async with asyncio.timeout(self._patience):
+                while True:
+                    await self._beside_listening(self._heard.wait())
+                    self._heard.clear()
+                    if not await asyncio.to_thread(self._waiting):
+                        return True
+        except TimeoutError:
+            _note(f"No answer within {self._patience:g} s; it will be shown when it comes.")
+            return False
+
+    async def _listen(self) -> None:
+        while not self._leaving:
+            for reply in await self._talk.replies(LISTEN_SECONDS):
+                print(f"\n{reply}" if self._at_prompt else reply, flush=True)  # noqa: T201
+                self._heard.set()
+                if self._at_prompt:
+                    self._prompt()
+
+    async def _beside_listening(self, work: Coroutine[Any, Any, T]) -> T:
+        """Waits for `work`; what ends the listening (a server that went away) ends the waiting too."""
+        assert self._listening is not None
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task, self._listening}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await self._listening
+            return await task
+        finally:
+            task.cancel()
+
+    def _prompt(self) -> None:
+        if self._interactive:
+            self._at_prompt = True
+            print("> ", end="", flush=True)  # noqa: T201
+
+
+async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk], lines: Lines) -> int:
+    interactive = _is_terminal(sys.stdin)
+    async with talk as other_end:
+        if interactive:
+            _note("Write a message; exit or Ctrl-D leaves.")
+        conversation = Conversation(
+            other_end,
+            lines,
+            lambda: read_records(settings.database_path, open_lines),
+            patience=settings.llm_timeout + EXTRA_SECONDS,
+            interactive=interactive,
+        )
+        return await conversation.run()
+
+
+@asynccontextmanager
+async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
+    """The assistant itself; where there is a terminal it asks there before a tool that needs a yes."""
+    from app.main import Assistant
+    from app.tools.confirmation import ConfirmationPolicy, TurnAborted
+
+    terminal = ConfirmationPolicy(settings.confirmation_mode)
+    one_at_a_time = asyncio.Lock()
+
+    async def ask(name: str, args: dict[str, JSON]) -> bool:
+        async with one_at_a_time:
+            try:
+                with lines.lent():
+                    return await terminal.request_confirmation(name, args)
+            except TurnAborted:
+                await assistant.type_in("/stop")
+                raise
+
+    await check_database(settings.database_path)
+    assistant = Assistant(
+        settings.model_copy(update={"burst_quiet_seconds": 0.0}),
+        policy=ConfirmationPolicy(settings.confirmation_mode, ask),
+    )
+    try:
+        await assistant.start()
+        await assistant.listening()
+        yield _Inside(assistant)
+    finally:
+        await assistant.stop()
+
+
+@asynccontextmanager
+async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
+    """The assistant of the running server."""
+    import httpx2
+
+    _note(f"Talking to the server at {server.url}.")
+    async with httpx2.AsyncClient(headers=server.headers, trust_env=False) as http:
+        yield _Outside(server, http)
+
+
+class _Inside:
+    """Fulfils `Talk` with an assistant of this process."""
+
+    def __init__(self, assistant: "Assistant") -> None:
+        self.say = assistant.type_in
+        self.replies = assistant.terminal.replies
+
+
+class _Outside:
+    """Fulfils `Talk` with a running server."""
+
+    def __init__(self, server: RunningServer, http: "AsyncClient") -> None:
+        self._server = server
+        self._http = http
+
+    async def say(self, text: str) -> None:
+        await self._ask("terminal/type", {"text": text}, ANSWER_SECONDS)
+
+    async def replies(self, seconds: float) -> list[str]:
+        answer = await self._ask("terminal/replies", {"seconds": seconds}, seconds + ANSWER_SECONDS)
+        return [str(reply) for reply in answer["replies"]]
+
+    async def _ask(self, action: str, body: dict[str, JSON], limit: float) -> JSON:
+        import httpx2
+
+        try:
+            response = await self._http.post(self._server.address(action), json=body, timeout=limit)
+        except httpx2.TransportError as error:
+            raise ServerGone(f"the server at {self._server.url} went away; start it and try again") from error
+        return read_answer(response.status_code, response.content)
+
+
+def open_lines(conn: Connection) -> int:
+    """How many lines typed in the terminal are not answered yet."""
+    row = conn.execute(
+        "SELECT count(*) FROM inbox i JOIN conversations c ON c.id = i.conversation_id"
+        " WHERE c.channel = 'terminal' AND i.done_at IS NULL"
+    ).fetchone()
+    return int(row[0])
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it was closed
+        return False
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201

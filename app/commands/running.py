@@ -1,0 +1,86 @@
+"""The server that runs on this data folder, as a command sees it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import RecadoError
+from app.messages import JSON
+
+if TYPE_CHECKING:
+    from app.server import Running
+
+ANSWER_SECONDS = 15.0
+FIND_SECONDS = 5.0
+
+
+class ServerGone(RecadoError):
+    """Nothing of ours listens at the address any more."""
+
+
+class RunningServer:
+    """Asks a running server, by the token in its server.json."""
+
+    def __init__(self, running: "Running") -> None:
+        self.pid = running.pid
+        self.url = running.url
+        self.headers = {"Authorization": f"Bearer {running.token}"}
+
+    def ask(
+        self, action: str, body: dict[str, JSON] | None = None, *, seconds: float = ANSWER_SECONDS
+    ) -> JSON:
+        """What the server gives for an action.
+
+        Raises ServerGone where nobody of ours listens, RecadoError with the server's words or where it
+        does not answer in time.
+        """
+        import httpx2
+
+        try:
+            # No environment: a proxy of the operator's must not see what goes to this machine.
+            with httpx2.Client(headers=self.headers, timeout=seconds, trust_env=False) as http:
+                response = http.post(self.address(action), json=body or {})
+        except httpx2.TimeoutException as error:
+            raise RecadoError(
+                f"the server (process {self.pid}) gave no answer within {seconds:g} s; restart it"
+            ) from error
+        except httpx2.TransportError as error:
+            raise ServerGone(f"the server at {self.url} is gone: {error}") from error
+        return read_answer(response.status_code, response.content)
+
+    def address(self, action: str) -> str:
+        return f"{self.url}/admin/{action}"
+
+
+def find_server(data_dir: Path) -> RunningServer | None:
+    """The server that runs on this data folder, None where none does.
+
+    Raises RecadoError where one runs that does not answer.
+    """
+    if not (data_dir / "server.json").exists():  # the module that reads it brings the whole web server
+        return None
+    from app.server import read_running
+
+    running = read_running(data_dir)
+    if running is None:
+        return None
+    server = RunningServer(running)
+    try:
+        server.ask("health", seconds=FIND_SECONDS)
+    except ServerGone:
+        return None  # its process id went to another program
+    return server
+
+
+def read_answer(status: int, content: bytes) -> JSON:
+    """The result in an answer. Raises ServerGone for a stranger's, RecadoError with the server's words."""
+    import orjson
+
+    try:
+        answer = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        answer = None
+    if status == 401 or not isinstance(answer, dict):
+        raise ServerGone(f"another program listens there now (it answered {status})")
+    if "error" in answer:
+        raise RecadoError(str(answer["error"]))
+    return answer.get("result")

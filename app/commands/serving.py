@@ -1,0 +1,45 @@
+"""Starting the server, once it is known that it can start."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+from app.commands.records import open_database
+from app.errors import RecadoError
+from app.settings import Settings
+
+
+def start(settings: Settings) -> int:
+    """Serves until it is told to stop; gives the exit status.
+
+    Raises RecadoError where the port or the database cannot be had: the web server would say so
+    with a traceback.
+    """
+    from app.server import serve
+
+    check_address(settings.host, settings.port)
+    asyncio.run(check_database(settings.database_path))
+    return serve(settings)
+
+
+def check_address(host: str, port: int) -> None:
+    """Raises RecadoError where the address cannot be listened at."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise RecadoError(f"HOST={host!r} is no address of this machine: {error.strerror}") from error
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(address)
+            except OSError as error:
+                raise RecadoError(
+                    f"cannot listen at {host} port {port}: {error.strerror}; "
+                    "stop what listens there, or choose another with --port or PORT"
+                ) from error
+
+
+async def check_database(path: Path) -> None:
+    """Opens the database and lets go of it again. Raises StoreError as `open_database` does."""
+    await (await open_database(path)).close()

@@ -1,0 +1,19 @@
+"""Plain aligned tables."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The rows under their heads, each column as wide as its widest cell."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def moment(at: float) -> str:
+    """A time as this machine's clock shows it."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,101 @@
+"""What turns saw and what they cost."""
+
+import asyncio
+import json
+from dataclasses import asdict
+
+from app.commands.records import Records
+from app.commands.running import find_server
+from app.commands.tables import moment, table
+from app.errors import RecadoError
+from app.messages import JSON
+from app.settings import Settings
+from app.store import traces
+from app.tools.confirmation import visible
+
+
+def turns_table(settings: Settings) -> str:
+    """The newest turns, their outcomes and tokens."""
+    server = find_server(settings.data_dir)
+    if server is None and not settings.database_path.is_file():
+        return "There were no turns yet."
+    found = server.ask("turns") if server is not None else asyncio.run(_turns(settings))
+    if not found:
+        return "There were no turns yet."
+    head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
+    rows = [
+        (
+            one["id"],
+            moment(one["created_at"]),
+            visible(one["person"]),
+            one["outcome"],
+            str(one["attempts"]),
+            str(one["prompt_tokens"]),
+            str(one["cached_tokens"]),
+            str(one["completion_tokens"]),
+            f"{one['seconds']:.1f}",
+        )
+        for one in found
+    ]
+    return table(head, rows)
+
+
+def turn_text(settings: Settings, turn: str) -> str:
+    """A turn's journal, and each model call with its whole prompt. Raises RecadoError for an unknown turn."""
+    server = find_server(settings.data_dir)
+    found = (
+        server.ask("turns/show", {"turn": turn}) if server is not None else asyncio.run(_turn(settings, turn))
+    )
+    if not found["journal"] and not found["calls"]:
+        raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
+    lines = [f"Journal of {turn}"]
+    for row in found["journal"]:
+        lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(row['payload'])}")
+    for call in found["calls"]:
+        lines += ["", _cost(call)]
+        for part in call["prompt"]:
+            lines.append(_part(part))
+    return "\n".join(lines)
+
+
+def _cost(call: JSON) -> str:
+    return (
+        f"Model call {call['key']}: {call['model']}, {call['seconds']:.1f} s, {call['prompt_tokens']} tokens"
+        f" in ({call['cached_tokens']} cached), {call['completion_tokens']} out"
+    )
+
+
+def _part(part: JSON) -> str:
+    """One message of a prompt, line for line; what is no message (the tool list) as JSON."""
+    if not isinstance(part, dict) or not isinstance(part.get("role"), str):
+        return f"  {_compact(part)}"
+    text = part.get("content")
+    body = text if isinstance(text, str) else _compact(text)
+    rest = {key: value for key, value in part.items() if key not in ("role", "content")}
+    lines = [f"  [{part['role']}]", *(f"    {visible(line)}" for line in body.splitlines())]
+    return "\n".join([*lines, f"    {_compact(rest)}"] if rest else lines)
+
+
+def _compact(value: JSON) -> str:
+    return visible(json.dumps(value, ensure_ascii=False))
+
+
+async def _turns(settings: Settings) -> list[JSON]:
+    records = Records(settings.database_path)
+    await records.open()
+    try:
+        return [asdict(line) for line in await traces.recent_turns(records)]
+    finally:
+        await records.close()
+
+
+async def _turn(settings: Settings, turn: str) -> JSON:
+    records = Records(settings.database_path)
+    await records.open()
+    try:
+        return {
+            "journal": await traces.journal_of(records, turn),
+            "calls": [asdict(call) for call in await traces.calls_of(records, turn)],
+        }
+    finally:
+        await records.close()

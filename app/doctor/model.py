@@ -1,0 +1,199 @@
+"""The model: one real tool call, and what its failure asks for."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.llm.model import ModelAnswer, ModelError, ModelRequest
+from app.messages import JSON
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.llm.client import ChatModel
+
+SMALL_WINDOW = 8192
+WINDOW_SECONDS = 3.0
+
+_CONNECT = "connect one with OPENAI_BASE_URL (or OPENAI_API_KEY) and LLM_MODEL: docs/models.md"
+_TOOL: JSON = {
+    "type": "function",
+    "function": {
+        "name": "add_numbers",
+        "description": "Adds two whole numbers and gives their sum.",
+        "parameters": {
+            "type": "object",
+            "properties": {"first": {"type": "integer"}, "second": {"type": "integer"}},
+            "required": ["first", "second"],
+        },
+    },
+}
+_MESSAGES: list[dict[str, JSON]] = [
+    {
+        "role": "system",
+        "content": "You never calculate yourself: for every sum you call the tool add_numbers.",
+    },
+    {"role": "user", "content": "How much is 20 plus 22?"},
+]
+
+
+def check_model(settings: Settings) -> Iterator[Finding]:
+    """Which model answers; a real one is given one sum and one tool to do it with."""
+    if not settings.has_model:
+        yield from _offline(settings)
+        return
+    wrong = _wrong_address(settings.openai_base_url)
+    if wrong:
+        yield Finding(FAIL, "model", wrong, "write it like http://127.0.0.1:11434/v1")
+        return
+    yield from asyncio.run(_try(settings))
+
+
+def _offline(settings: Settings) -> Iterator[Finding]:
+    key = bool(settings.openai_api_key.get_secret_value())
+    if settings.openai_base_url or key:
+        given = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
+        fact = f"{given} is set but LLM_MODEL is not: the built-in offline model answers"
+        yield Finding(WARN, "model", fact, "set LLM_MODEL to the name of a model there")
+    elif settings.llm_model:
+        fact = "LLM_MODEL is set, but no address or key: the built-in offline model answers"
+        yield Finding(WARN, "model", fact, "set OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own")
+    else:
+        yield Finding(OK, "model", "the built-in offline model answers", _CONNECT)
+
+
+async def _try(settings: Settings) -> list[Finding]:
+    from app.llm.client import ChatModel
+
+    model = ChatModel(settings)
+    try:
+        findings = [await _tool_call(model, settings)]
+        if findings[0].level != FAIL:
+            findings += [*await _window(settings), *await _classifier(model, settings)]
+    finally:
+        await model.close()
+    return findings
+
+
+async def _tool_call(model: "ChatModel", settings: Settings) -> Finding:
+    started = time.monotonic()
+    try:
+        answer = await model.complete(ModelRequest("answer", _MESSAGES, [_TOOL]))
+    except ModelError as error:
+        fault = _connection_fault(error)
+        fact = f"{settings.llm_model} cannot be reached: {fault}" if fault else str(error)
+        return Finding(FAIL, "model", fact, cure_of(error, settings))
+    seconds = time.monotonic() - started
+    return _judged(answer, settings.llm_model, seconds, refused=model.tools_refused)
+
+
+def _judged(answer: ModelAnswer, name: str, seconds: float, *, refused: bool) -> Finding:
+    from app.llm.reading import calls_in_text
+
+    better = "choose a model that is made for tool calls"
+    written = calls_in_text(answer.text, ["add_numbers"], [])
+    if refused:
+        how = (
+            "its calls are read from its text"
+            if written
+            else "and it did not write the call it was asked for"
+        )
+        fact = f"{name} answers, but the server refuses tools: {how}"
+        return Finding(WARN, "model", fact, better)
+    if any(call.name == "add_numbers" for call in answer.calls):
+        return Finding(OK, "model", f"{name} answers and calls tools ({seconds:.1f} s)")
+    if written:
+        return Finding(WARN, "model", f"{name} writes its tool calls as text; they are read", better)
+    said = answer.text.strip()[:80] or "nothing"
+    return Finding(
+        WARN, "model", f"{name} answers, but did not call the tool it needed (it said: {said})", better
+    )
+
+
+async def _classifier(model: "ChatModel", settings: Settings) -> list[Finding]:
+    """CLASSIFIER_MODEL, where it is another; without it the word index decides alone."""
+    name = settings.classifier_model
+    if name == settings.llm_model:
+        return []
+    messages: list[dict[str, JSON]] = [{"role": "user", "content": "Answer with the word none."}]
+    try:
+        await model.complete(ModelRequest("classify", messages))
+    except ModelError as error:
+        cure = cure_of(error, settings.model_copy(update={"llm_model": name}), "CLASSIFIER")
+        return [Finding(WARN, "classifier", f"{error}; the word index decides alone", cure)]
+    return [Finding(OK, "classifier", f"{name} answers")]
+
+
+async def _window(settings: Settings) -> list[Finding]:
+    """Ollama cuts a prompt that exceeds its context window without a word; it tells the window's size."""
+    import httpx2
+
+    root = settings.openai_base_url.rstrip("/").removesuffix("/v1")
+    if not root:
+        return []
+    try:
+        async with httpx2.AsyncClient(timeout=WINDOW_SECONDS, trust_env=False) as http:
+            running = (await http.get(f"{root}/api/ps")).json()["models"]
+        windows = [int(one["context_length"]) for one in running if _is_same(one["name"], settings.llm_model)]
+    except (httpx2.HTTPError, ValueError, KeyError, TypeError):  # it is no Ollama, or one that does not tell
+        return []
+    if not windows or windows[0] >= SMALL_WINDOW:
+        return []
+    fact = f"the context window has {windows[0]} tokens: longer prompts are cut without a word"
+    return [Finding(WARN, "model", fact, "start Ollama with OLLAMA_CONTEXT_LENGTH=16384")]
+
+
+def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
+    """What the operator can do about a model that does not answer."""
+    said, base = str(error).lower(), settings.openai_base_url.rstrip("/")
+    if error.status in (401, 403):
+        return "set OPENAI_API_KEY to a key that is valid there"
+    if error.status == 404 and "model" in said.partition("404")[2]:
+        named = f"set {prefix}_MODEL to a model that is there"
+        return f"with Ollama: ollama pull {settings.llm_model}; else {named}" if base else named
+    if error.status in (404, 405) or "not json" in said or "without choices" in said:
+        wanted = base if base.endswith("/v1") else f"{base}/v1"
+        return f"see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}"
+    if error.status == 429:
+        return "the key's quota is used up, or it is asked too often: see the provider's page"
+    if error.status >= 500:
+        return "the server has a fault of its own: see its log"
+    if "cannot be reached" in said or _connection_fault(error):
+        return _unreachable(base)
+    if "no answer within" in said:
+        return (
+            f"raise {prefix}_TIMEOUT (the first answer may have to load the model), or choose a smaller one"
+        )
+    return "see what the model's server says in its log"
+
+
+def _unreachable(base: str) -> str:
+    cure = "start the model's server, and see that OPENAI_BASE_URL has its address"
+    if Path("/.dockerenv").exists() and urlsplit(base).hostname in ("127.0.0.1", "localhost"):
+        return f"{cure}; in a container the host is not localhost: try host.docker.internal"
+    return cure
+
+
+def _connection_fault(error: BaseException) -> OSError | None:
+    """The refused or missing connection behind an error: the client's transport calls it a time-out."""
+    found: OSError | None = None
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and not isinstance(cause, TimeoutError):
+            found = cause
+        cause = cause.__cause__ or cause.__context__
+    return found
+
+
+def _wrong_address(base: str) -> str:
+    parts = urlsplit(base)
+    if not base or (parts.scheme in ("http", "https") and parts.hostname):
+        return ""
+    return f"OPENAI_BASE_URL={base!r} is no address"
+
+
+def _is_same(name: str, wanted: str) -> bool:
+    return name.removesuffix(":latest") == wanted.removesuffix(":latest")

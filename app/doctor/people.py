@@ -1,0 +1,100 @@
+"""Who may talk, and who was turned away lately."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from app.commands.people import listed_people, realm_of
+from app.commands.tables import moment
+from app.doctor.finding import OK, WARN, Finding
+from app.errors import StoreError
+from app.phones import canonical
+from app.settings import Settings
+from app.store.people import PersonLine
+
+LATELY_SECONDS = 7 * 24 * 3600.0
+MOST_SHOWN = 10
+
+
+def check_people(settings: Settings) -> Iterator[Finding]:
+    """Whether anybody may talk and owns this, who is frozen, whom to let in with which command."""
+    try:
+        lines = listed_people(settings)
+    except StoreError:  # the database has a line of its own
+        return
+    known = [line for line in lines if line.access != "turned away"]
+    yield _allowed([line for line in known if line.realm == "whatsapp"], settings)
+    for line in known:
+        if line.frozen:
+            who = _name(line)
+            cure = f"if it is the same person: recado people allow {line.names[0] if line.names else line.id}"
+            yield Finding(WARN, "people", f"{who} is frozen: {line.frozen}", cure)
+    yield from _turned_away(lines, settings)
+
+
+def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
+    if settings.uses_simulator:
+        return Finding(OK, "people", "everybody in the simulator may talk; its first person is the owner")
+    owners = [line for line in lines if _owns(line, settings)]
+    talking = [line for line in lines if _may_talk(line, settings)]
+    if not owners:
+        return Finding(
+            WARN,
+            "people",
+            "nobody owns this assistant yet" if talking else "nobody may talk to it, and nobody owns it yet",
+            "send the code that recado serve prints at its start from your WhatsApp, "
+            "or set OWNER_PHONE_NUMBERS, or: recado people owner PHONE",
+        )
+    others = len(talking) - len(owners)
+    if others <= 0:
+        return Finding(
+            OK,
+            "people",
+            f"only owners may talk ({len(owners)})",
+            "let others in with ALLOWED_PHONE_NUMBERS or: recado people allow PHONE",
+        )
+    return Finding(OK, "people", f"{len(owners)} owners and {others} others may talk")
+
+
+def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:
+    """Those who may want in; not those whom somebody shut out, nor those who have a line already."""
+    settled = {
+        name for line in lines if line.access == "blocked" or line.frozen for name in map(_plain, line.names)
+    }
+    since = time.time() - LATELY_SECONDS
+    found = [
+        line
+        for line in lines
+        if line.access == "turned away"
+        and line.realm == realm_of(settings)
+        and line.last_at >= since
+        and _plain(line.names[0]) not in settled
+    ]
+    for line in found[:MOST_SHOWN]:
+        times = "once" if line.messages == 1 else f"{line.messages} times"
+        fact = f"{_name(line)} was turned away {times}, last {moment(line.last_at)}"
+        yield Finding(WARN, "people", fact, f"to let them in: recado people allow {line.names[0]}")
+    if len(found) > MOST_SHOWN:
+        fact = f"{len(found) - MOST_SHOWN} more were turned away"
+        yield Finding(WARN, "people", fact, "see them all with: recado people list")
+
+
+def _owns(line: PersonLine, settings: Settings) -> bool:
+    configured = not settings.owner_phone_numbers.isdisjoint(line.names)
+    return _may_talk(line, settings) and (line.role == "owner" or configured)
+
+
+def _may_talk(line: PersonLine, settings: Settings) -> bool:
+    if line.frozen or line.access not in ("allowed", "listed"):
+        return False
+    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
+    return line.access == "allowed" or not configured.isdisjoint(line.names)
+
+
+def _name(line: PersonLine) -> str:
+    number = ", ".join(line.names) or line.id
+    return f"{number} ({line.name})" if line.name else number
+
+
+def _plain(name: str) -> str:
+    """Outsiders are kept as they came, people in canonical digits."""
+    return canonical(name) if name.isdigit() else name

@@ -1,0 +1,91 @@
+"""The database, read without its lock: is it whole, is it ours, and what it wants the operator to know."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+from app.commands.records import BUSY_SECONDS, read_only, read_records
+from app.commands.tables import moment
+from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.errors import StoreError
+from app.settings import Settings
+from app.store import alerts
+from app.store.database import migrations
+
+SCAN_SECONDS = 5.0
+_STEPS_BETWEEN_LOOKS = 100_000
+
+
+def check_database(settings: Settings) -> Iterator[Finding]:
+    """Whether the file can be read, has a schema that we know, is sound, and keeps a write-ahead log."""
+    path = settings.database_path
+    if not path.exists():
+        yield Finding(OK, "database", f"{path} will be made at the first start")
+        return
+    try:
+        with closing(sqlite3.connect(read_only(path), uri=True, timeout=BUSY_SECONDS)) as connection:
+            yield _state(connection, str(path))
+    except sqlite3.Error as error:
+        cure = "see that the file and its folder can be read, or move it away and restore a copy"
+        yield Finding(FAIL, "database", f"{path}: {error}", cure)
+
+
+def check_alerts(settings: Settings) -> Iterator[Finding]:
+    """The alerts that are open."""
+    try:
+        found = read_records(settings.database_path, alerts.open_alerts)
+    except StoreError:  # the database has a line of its own
+        return
+    for alert in found:
+        often = "" if alert.times == 1 else f" ({alert.times} times, last {moment(alert.last_at)})"
+        yield Finding(WARN, "alert", f"{alert.text}{often}")
+    if not found:
+        yield Finding(OK, "alerts", "none is open")
+
+
+def _state(connection: sqlite3.Connection, path: str) -> Finding:
+    known = len(migrations())
+    schema = _schema(connection)
+    if schema > known:
+        fact = f"{path} has schema {schema}, this version of Recado knows {known}"
+        return Finding(FAIL, "database", fact, "start the newer version that wrote it")
+    if schema == 0:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if tables:
+            fact = f"{path} holds another program's tables"
+            return Finding(FAIL, "database", fact, "name a file of Recado's own in DATABASE_URL")
+    damage = _damage(connection)
+    if damage:
+        fact = f"{path} is damaged: {damage}"
+        return Finding(FAIL, "database", fact, "stop the server, keep the file aside and restore a copy")
+    if damage is None:
+        return Finding(WARN, "database", f"{path}: looking through it was ended after {SCAN_SECONDS:g} s")
+    mode = str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+    if mode != "wal":
+        return Finding(WARN, "database", f"{path} keeps no write-ahead log ({mode})", "start the server once")
+    brought = "" if schema == known else f", brought to {known} at the next start"
+    return Finding(OK, "database", f"{path} is sound, schema {schema}{brought}, write-ahead log on")
+
+
+def _schema(connection: sqlite3.Connection) -> int:
+    """The version of the tables, 0 where there are none of ours."""
+    row = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone()
+    if row is None:
+        return 0
+    return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0])
+
+
+def _damage(connection: sqlite3.Connection) -> str | None:
+    """The first damage found, "" for none, None where there was no time to look everywhere."""
+    until = time.monotonic() + SCAN_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+    try:
+        result = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.OperationalError as error:
+        if "interrupted" not in str(error):
+            raise
+        return None
+    finally:
+        connection.set_progress_handler(None, 0)
+    return "" if result == "ok" else result

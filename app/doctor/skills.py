@@ -1,0 +1,45 @@
+"""The skills on disk, and MCP servers that are configured."""
+
+from collections.abc import Iterator
+
+from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.settings import Settings
+from app.skills import RELEASE_SKILLS, SkillLoader
+from app.skills.skill import bundled_names
+
+
+def check_skills(settings: Settings) -> Iterator[Finding]:
+    """Each fault of a skill, what cannot be used here and why, and whether the shipped ones are all there."""
+    loader = SkillLoader(settings.skills_dir)
+    loader.refresh()
+    yield _shipped(loader)
+    own = [skill for skill in loader.skills if not skill.bundled]
+    if own:
+        yield Finding(OK, "skills", f"{len(own)} more in {settings.skills_dir}")
+    for skill in loader.skills:
+        where = f"{skill.name} ({skill.folder})"
+        for fault in skill.faults:
+            yield Finding(FAIL, "skills", f"{where}: {fault}", "mend it and try: recado skills check")
+        if skill.reason and not skill.faults:
+            yield Finding(WARN, "skills", f"{where}: {skill.reason}")
+    for clash in loader.clashes:
+        yield Finding(WARN, "skills", clash, "rename one of the two")
+
+
+def check_mcp(settings: Settings) -> Iterator[Finding]:
+    """MCP servers, as soon as somebody configured some."""
+    path = settings.mcp_config_path
+    if path.exists():
+        yield Finding(WARN, "MCP servers", f"{path} is there, but they are not available in this version")
+
+
+def _shipped(loader: SkillLoader) -> Finding:
+    wanted = bundled_names(RELEASE_SKILLS)
+    there = {skill.folder.name for skill in loader.skills if skill.bundled and skill.available}
+    if not wanted:
+        fact = f"the skills of the release are not in {RELEASE_SKILLS}"
+        return Finding(WARN, "skills", fact, "install Recado from its folder: make run")
+    if wanted - there:
+        fact = f"of the release's skills these do not work: {', '.join(sorted(wanted - there))}"
+        return Finding(FAIL, "skills", fact, "bring back their folders from the release")
+    return Finding(OK, "skills", f"the release's {len(wanted)} work: {', '.join(sorted(wanted))}")

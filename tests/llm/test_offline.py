@@ -1,0 +1,271 @@
+"""The built-in model against a catalogue of its own: what it calls, asks, answers, and leaves alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.llm.model import ModelRequest
+from tests.llm.catalogue import CATEGORIES, asked, offline, person
+
+Call = tuple[str, dict[str, Any]]
+
+
+def time_in(*places: str) -> list[Call]:
+    return [("time_in_place", {"place": place}) for place in places]
+
+
+def sum_of(*expressions: str) -> list[Call]:
+    return [("calculate", {"expression": expression}) for expression in expressions]
+
+
+def note(text: str) -> list[Call]:
+    return [("save_note", {"text": text})]
+
+
+def reminder(text: str, when: str) -> list[Call]:
+    return [("set_reminder", {"text": text, "when": when})]
+
+
+CALLS: list[tuple[str, str, list[Call]]] = [
+    ("es", "¿Qué hora es en Tokio?", time_in("Tokio")),
+    ("es", "que hora es", [("time_in_place", {})]),
+    ("es", "hola, me podrías decir qué hora es en buenos aires por favor?", time_in("buenos aires")),
+    ("es", "decime la hora en Montevideo", time_in("Montevideo")),
+    ("es", "q hora es en lima", time_in("lima")),
+    ("es", "¿qué hora es ahora mismo en Tokio y en Lima?", time_in("Tokio", "Lima")),
+    ("es", "hora en Trinidad y Tobago", time_in("Trinidad y Tobago")),
+    ("es", "cuanto es 12*7", sum_of("12*7")),
+    ("es", "¿Cuánto es el 15% de 2300?", sum_of("15% de 2300")),
+    ("es", "2+2", sum_of("2+2")),
+    ("es", "calculame 3 por 4", sum_of("3 por 4")),
+    ("es", "calculá la raíz cuadrada de 144", sum_of("la raíz cuadrada de 144")),
+    ("es", "cuanto es dos más dos", sum_of("dos más dos")),
+    ("es", "guarda una nota: comprar leche y pan", note("comprar leche y pan")),
+    ("es", "Guardá una nota: llamar a Juan. Mañana sin falta.", note("llamar a Juan. Mañana sin falta.")),
+    ("es", "anotame que mañana viene Ana", note("mañana viene Ana")),
+    ("es", "anota: «la clave es 1234»", note("la clave es 1234")),
+    ("es", "guarda una nota: súper\n- leche\n- pan", note("súper\n- leche\n- pan")),
+    ("es", "guarda una nota:\ncomprar pan", note("comprar pan")),
+    ("es", "lista mis notas", [("list_notes", {})]),
+    ("es", "mostrame mis notas porfa", [("list_notes", {})]),
+    ("es", "busca leche en mis notas", [("search_notes", {"query": "leche"})]),
+    ("es", "bórrame la nota 2 por favor", [("delete_note", {"number": 2})]),
+    ("es", "como esta el clima en bogota", [("get_weather", {"place": "bogota"})]),
+    ("es", "recuérdame comprar leche mañana a las 9", reminder("comprar leche", "2026-11-22T09:00:00-06:00")),
+    ("es", "recuérdame mañana a las 9 comprar leche", reminder("comprar leche", "2026-11-22T09:00:00-06:00")),
+    ("es", "lee el archivo notas.txt", [("read_file", {"path": "notas.txt"})]),
+    (
+        "es",
+        "convierte 100 de USD a MXN",
+        [("convert_currency", {"amount": 100, "source": "USD", "target": "MXN"})],
+    ),
+    ("es", "¿Qué hora es en Tokio y cuánto es 12*7?", time_in("Tokio") + sum_of("12*7")),
+    ("es", "qué hora es en Lima\ncuánto es 5+5", time_in("Lima") + sum_of("5+5")),
+    ("es", "Hola! Qué hora es en Lima? Y cuánto es 5 por 5?", time_in("Lima") + sum_of("5 por 5")),
+    ("pt", "que horas são em Lisboa?", time_in("Lisboa")),
+    ("pt", "me diz que horas são no Rio de Janeiro", time_in("Rio de Janeiro")),
+    ("pt", "quanto é 12 vezes 7", sum_of("12 vezes 7")),
+    ("pt", "anota aí: comprar pão", note("comprar pão")),
+    ("pt", "salva uma nota: ligar pra mãe", note("ligar pra mãe")),
+    ("pt", "mostra minhas notas", [("list_notes", {})]),
+    ("pt", "procura pão nas minhas notas", [("search_notes", {"query": "pão"})]),
+    ("pt", "apaga a nota 2", [("delete_note", {"number": 2})]),
+    ("pt", "como está o tempo em São Paulo?", [("get_weather", {"place": "São Paulo"})]),
+    ("pt", "me lembra de pagar a conta às 18h", reminder("pagar a conta", "2026-11-21T18:00:00-03:00")),
+    ("pt", "que horas são em Tóquio e quanto é 3*3?", time_in("Tóquio") + sum_of("3*3")),
+    ("en", "What time is it in Tokyo?", time_in("Tokyo")),
+    ("en", "what's the time in New York right now", time_in("New York")),
+    ("en", "could you please tell me what time it is in Paris", time_in("Paris")),
+    ("en", "what time is it in Tokyo and how much is 12*7", time_in("Tokyo") + sum_of("12*7")),
+    ("en", "how much is 3.5 + 4?", sum_of("3.5 + 4")),
+    ("en", "what is 2^10", sum_of("2^10")),
+    ("en", "save a note: buy milk and eggs", note("buy milk and eggs")),
+    ("en", "note that the plumber comes on Friday", note("the plumber comes on Friday")),
+    ("en", "please write down the wifi password is hunter2", note("the wifi password is hunter2")),
+    ("en", "show me my notes", [("list_notes", {})]),
+    ("en", "find milk in my notes", [("search_notes", {"query": "milk"})]),
+    ("en", "delet the note 4", [("delete_note", {"number": 4})]),
+    ("en", "what's the weather like in Rome today?", [("get_weather", {"place": "Rome"})]),
+    ("en", "remind me to call mom at 5pm", reminder("call mom", "2026-11-21T17:00:00+00:00")),
+    ("en", "remind me in 20 minutes to stretch", reminder("stretch", "2026-11-21T15:20:00+00:00")),
+    ("en", "read the file report.md", [("read_file", {"path": "report.md"})]),
+    ("en", "convert 20 EUR to USD", [("convert_currency", {"amount": 20, "source": "EUR", "target": "USD"})]),
+    ("en", "list the people who are owners", [("list_people", {"role": "owner"})]),
+    ("en", "list people", [("list_people", {})]),
+]
+
+
+@pytest.mark.parametrize(("language", "said", "calls"), CALLS, ids=[said for _, said, _ in CALLS])
+async def test_calls_the_right_tool_with_the_right_arguments(
+    language: str, said: str, calls: list[Call]
+) -> None:
+    answer = await offline().complete(asked(said, language))
+    assert [(call.name, call.arguments) for call in answer.calls] == calls
+    assert len({call.id for call in answer.calls}) == len(answer.calls)
+    assert not answer.text
+
+
+CHIT_CHAT = [
+    ("es", "hola, ¿cómo estás?"),
+    ("es", "gracias"),
+    ("es", "muchas gracias!!"),
+    ("es", "me gusta la pizza"),
+    ("es", "¿qué es una nota?"),
+    ("es", "me gustan las notas musicales"),
+    ("es", "qué puedes hacer?"),
+    ("es", "ok"),
+    ("es", "jajaja"),
+    ("es", "no"),
+    ("es", "quién ganó el mundial?"),
+    ("es", "cuéntame un chiste"),
+    ("es", "¿cuánto es un kilo de tomates?"),
+    ("es", "la nota de matemáticas fue mala"),
+    ("es", "¿Cómo te fue hoy?"),
+    ("pt", "oi, tudo bem?"),
+    ("pt", "obrigado!"),
+    ("pt", "eu gosto de futebol"),
+    ("pt", "valeu, até mais"),
+    ("pt", "que dia lindo"),
+    ("en", "hello"),
+    ("en", "thanks a lot"),
+    ("en", "I love pizza"),
+    ("en", "time flies"),
+    ("en", "what is love"),
+    ("en", "the weather is nice"),
+    ("en", "how much is the iPhone?"),
+    ("en", "I calculate that we will win"),
+    ("en", "notes are great"),
+    ("en", "call me at +52 55 1234 5678"),
+    ("en", "2026-11-21"),
+    ("en", "🙂"),
+    ("en", ""),
+    ("en", "مرحبا كيف حالك"),
+    ("en", "今日はいい天気ですね"),
+]
+
+
+@pytest.mark.parametrize(("language", "said"), CHIT_CHAT)
+async def test_small_talk_calls_nothing_and_gets_an_answer(language: str, said: str) -> None:
+    answer = await offline().complete(asked(said, language))
+    assert answer.calls == ()
+    assert answer.text.strip()
+
+
+async def test_same_input_gives_the_same_answer() -> None:
+    request = asked("what time is it in Tokyo and how much is 12*7")
+    assert await offline().complete(request) == await offline().complete(request)
+
+
+def _round(said: str, *results: dict[str, Any]) -> ModelRequest:
+    calls = [{"id": f"call_{n}", "type": "function"} for n in range(1, len(results) + 1)]
+    messages = [
+        {"role": "user", "content": said},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        *(
+            {"role": "tool", "tool_call_id": f"call_{n}", "content": json.dumps(r)}
+            for n, r in enumerate(results, 1)
+        ),
+    ]
+    return ModelRequest("answer", messages, asked(said).tools, said, person())
+
+
+async def test_answers_with_the_summaries_of_its_calls() -> None:
+    said = "what time is it in Tokyo and how much is 12*7"
+    results = [{"ok": True, "data": {"summary": "It is 9 am in Tokyo."}}, {"ok": True, "data": "12 × 7 = 84"}]
+    answer = await offline().complete(_round(said, *results))
+    assert answer.calls == ()
+    assert answer.text == "It is 9 am in Tokyo.\n\n12 × 7 = 84"
+
+
+async def test_a_failed_call_is_told_with_its_hint() -> None:
+    failure = {"ok": False, "error": {"code": "X", "message": "No such place.", "hint": "Try a city."}}
+    answer = await offline().complete(_round("what time is it in Nowhere", failure))
+    assert "No such place." in answer.text
+    assert "Try a city." in answer.text
+
+
+async def test_lists_and_objects_become_markdown() -> None:
+    data = {"count": 2, "rows": [{"title": "Milk", "id": 1}, {"title": "Bread", "id": 2}]}
+    answer = await offline().complete(_round("list people", {"ok": True, "data": data}))
+    assert "- **count**: 2" in answer.text
+    assert "Milk (id: 1)" in answer.text
+
+
+async def test_more_than_four_calls_go_in_two_rounds() -> None:
+    said = "\n".join(f"{n}+{n}" for n in range(1, 7))
+    first = await offline().complete(asked(said))
+    assert len(first.calls) == 4
+    second = await offline().complete(_round(said, *[{"ok": True, "data": "x"}] * 4))
+    assert [call.arguments for call in second.calls] == [{"expression": "5+5"}, {"expression": "6+6"}]
+    assert not {call.id for call in first.calls} & {call.id for call in second.calls}
+
+
+async def test_without_tools_it_answers_from_what_it_has() -> None:
+    request = _round("how much is 2+2", {"ok": True, "data": "4"})
+    answer = await offline().complete(ModelRequest("answer", request.messages, [], request.said, person()))
+    assert answer.text == "4"
+
+
+async def test_asks_for_what_is_missing_and_uses_the_answer() -> None:
+    question = await offline().complete(asked("qué clima hace", "es"))
+    assert question.calls == ()
+    earlier = ({"role": "user", "content": "qué clima hace"}, {"role": "assistant", "content": question.text})
+    answer = await offline().complete(asked("Madrid", "es", *earlier))
+    assert [(call.name, call.arguments) for call in answer.calls] == [("get_weather", {"place": "Madrid"})]
+
+
+async def test_says_how_to_connect_a_real_model() -> None:
+    answer = await offline().complete(asked("write me a poem about the sea"))
+    assert "OPENAI_BASE_URL" in answer.text
+    assert "LLM_MODEL" in answer.text
+
+
+async def test_ability_examples_are_in_the_persons_language() -> None:
+    answer = await offline().complete(asked("o que você pode fazer?", "pt"))
+    assert "que horas são em …" in answer.text
+    assert "qué hora es" not in answer.text
+
+
+async def test_estimates_its_usage() -> None:
+    answer = await offline().complete(asked("hello"))
+    assert answer.usage.prompt > 100
+    assert answer.usage.completion > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "categories"),
+    [
+        ("qué hora es en Tokio", ["clock"]),
+        ("anota comprar pan", ["notes"]),
+        ("what time is it in Tokyo and how much is 12*7", ["clock", "maths"]),
+        ("2+2", ["maths"]),
+        ("hola, ¿cómo estás?", []),
+        ("I love pizza", []),
+        ("", []),
+    ],
+)
+async def test_classifies_by_phrases_and_index(said: str, categories: list[str]) -> None:
+    request = ModelRequest("classify", [], said=said, person=person("es"), categories=CATEGORIES)
+    reading = json.loads((await offline().complete(request)).text)
+    assert reading["categories"] == categories
+    assert reading["language"] in {"es", "en"}
+
+
+@pytest.mark.parametrize(
+    "said", ["a" * 100_000, "2+" * 5_000 + "2", "y " * 20_000, "¿" * 9_000, "note: " + "x y " * 9_000]
+)
+async def test_long_messages_take_no_long_time(said: str) -> None:
+    answer = await offline().complete(asked(said))
+    assert answer.text or answer.calls
+
+
+async def test_odd_tools_and_messages_are_survived() -> None:
+    tools = [
+        {},
+        {"function": {"name": "odd"}},
+        {"function": {"name": "worse", "parameters": {"properties": []}}},
+    ]
+    messages = [{"role": "tool", "content": "not json"}, {"role": "user", "content": [{"type": "image_url"}]}]
+    answer = await offline().complete(ModelRequest("answer", messages, tools, "odd worse", person()))
+    assert answer.text or answer.calls

@@ -1,0 +1,110 @@
+"""The classifier call: its prompt, and what becomes of every kind of answer."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from app.llm.model import ModelAnswer, ModelError, ModelRequest, Usage
+from app.people import Person
+from app.routing import Intent, IntentRequest, classify_intent
+from app.search import Document, ToolIndex
+
+REQUEST = IntentRequest(
+    said="anota comprar pan",
+    person=Person("p", "simulator", language="es"),
+    categories=(("weather", "Forecasts"), ("notes", "Keeps\nnotes")),
+    recent=("Person: hola", "Assistant: ¡hola!"),
+    timeout=5,
+)
+
+
+class Scripted:
+    """A model that answers with one text, raises, or never answers."""
+
+    def __init__(self, text: str = "", error: Exception | None = None, hangs: bool = False) -> None:
+        self.text = text
+        self.error = error
+        self.hangs = hangs
+        self.requests: list[ModelRequest] = []
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        self.requests.append(request)
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.error:
+            raise self.error
+        return ModelAnswer(self.text, usage=Usage(10, 2))
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+async def test_takes_what_the_model_chose_and_what_it_cost() -> None:
+    model = Scripted('{"categories": ["notes"], "phrases": ["save a note"], "language": "es"}')
+    classified = await classify_intent(model, REQUEST)
+    assert classified.intent == Intent(("notes",), ("save a note",), "es", "model")
+    assert classified.usage == Usage(10, 2)
+    assert classified.problem == ""
+    assert [request.purpose for request in model.requests] == ["classify"]
+    assert model.requests[0].tools == []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Scripted(""),
+        Scripted("I would rather not."),
+        Scripted(error=ModelError("503", status=503)),
+        Scripted(error=ValueError("a bug")),
+        Scripted(hangs=True),
+    ],
+    ids=["empty", "malformed", "error", "bug", "slow"],
+)
+async def test_falls_back_to_sticky_categories_then_to_the_index(model: Scripted) -> None:
+    request = replace(REQUEST, timeout=0.05)
+    classified = await classify_intent(model, request)
+    assert classified.intent == Intent(source="index")
+    assert classified.problem
+    sticky = await classify_intent(model, replace(request, sticky=("weather", "gone")))
+    assert sticky.intent == Intent(("weather",), source="sticky")
+
+
+@pytest.mark.parametrize("text", ["none", "[]", '{"categories": ["unknown"]}'])
+async def test_nothing_is_a_valid_answer(text: str) -> None:
+    assert (await classify_intent(Scripted(text), REQUEST)).intent == Intent(source="none")
+    sticky = await classify_intent(Scripted(text), replace(REQUEST, sticky=("notes",)))
+    assert sticky.intent.categories == ("notes",)
+    assert sticky.intent.source == "sticky"
+
+
+async def test_no_call_without_words_or_categories() -> None:
+    model = Scripted("notes")
+    await classify_intent(model, replace(REQUEST, said="  "))
+    await classify_intent(model, replace(REQUEST, categories=()))
+    assert model.requests == []
+
+
+async def test_the_system_message_is_stable_and_the_message_comes_last() -> None:
+    model = Scripted("none")
+    await classify_intent(model, REQUEST)
+    await classify_intent(model, replace(REQUEST, said="otra cosa", categories=REQUEST.categories[::-1]))
+    first, second = (request.messages for request in model.requests)
+    assert first[0] == second[0]
+    assert first[0]["content"].endswith("- notes: Keeps notes\n- weather: Forecasts")
+    assert first[-1]["content"].endswith("Message:\nanota comprar pan")
+    assert "Person: hola" in first[-1]["content"]
+
+
+async def test_many_categories_are_shortlisted_by_the_index() -> None:
+    categories = tuple((f"c{n:03}", f"Category {n}") for n in range(500))
+    documents = [Document(f"t{n}", f"tool{n}", "Something", f"c{n:03}") for n in range(499)]
+    index = ToolIndex([*documents, Document("bread", "buy_bread", "Buys bread at the baker's", "c499")])
+    model = Scripted("none")
+    request = replace(REQUEST, said="bread please", categories=categories, sticky=("c400",))
+    await classify_intent(model, request, index)
+    shown = [name for name, _ in model.requests[0].categories]
+    assert len(shown) == 40
+    assert {"c499", "c400"} <= set(shown)
+    assert shown == sorted(shown)
+    assert len(model.requests[0].messages[0]["content"]) < 3_000

@@ -1,0 +1,94 @@
+"""The index: what it finds, how it changes, how well and how fast it does on public sets."""
+
+import json
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.search import Document, ToolIndex
+
+WEATHER = Document("w", "getWeather", "Weather forecast of a city", "weather", {"place": "City"})
+NOTES = Document("n", "save_note", "Keeps a note", "notes", {"text": "What to keep"}, ("anota {text}",))
+CLOCK = Document("c", "current_time", "Tells the time", "clock", examples=("qué hora es en {place}",))
+
+
+def ids(index: ToolIndex, query: str, **more: Any) -> list[str]:
+    return [hit.id for hit in index.rank(query, **more)]
+
+
+def test_finds_by_name_description_category_parameters_and_examples() -> None:
+    index = ToolIndex([WEATHER, NOTES, CLOCK])
+    assert ids(index, "weather")[0] == "w"
+    assert ids(index, "¿QUE HORA ES?")[0] == "c"
+    assert ids(index, "anotá comprar pan")[0] == "n"
+    assert ids(index, "wether forecst")[0] == "w"
+    assert ids(index, "zzz") == []
+
+
+def test_coverage_is_the_share_of_the_query_that_a_tool_knows() -> None:
+    index = ToolIndex([WEATHER, NOTES, CLOCK])
+    assert index.rank("weather forecast")[0].coverage == pytest.approx(1)
+    assert 0 < index.rank("weather of zanzibar")[0].coverage < 0.7
+    assert index.coverage("c", "weather") == 0
+    assert index.coverage("nobody", "weather") == 0
+    assert all(0 <= hit.score <= 1 for hit in index.rank("weather note time"))
+
+
+def test_ranks_only_among_those_named() -> None:
+    index = ToolIndex([WEATHER, NOTES, CLOCK])
+    assert ids(index, "weather note", among={"n"}) == ["n"]
+    assert ids(index, "weather note", among=()) == []
+    assert len(ids(index, "weather note time", limit=1)) == 1
+
+
+def test_documents_come_go_and_are_replaced() -> None:
+    index = ToolIndex([WEATHER, NOTES])
+    index.add([Document("w", "rain", "Millimetres of rain")])
+    index.remove(["n", "unknown"])
+    assert len(index) == 1
+    assert ids(index, "note") == []
+    assert ids(index, "rain") == ["w"]
+    assert "w" in index
+    assert "n" not in index
+
+
+def test_coming_and_going_leaves_no_trace_in_the_ranking() -> None:
+    others = [Document(f"t{n}", f"tool{n}", f"weather thing {n}") for n in range(200)]
+    used = ToolIndex([WEATHER, *others])
+    used.remove(one.id for one in others)
+    used.add([NOTES])
+    assert used.rank("weather note") == ToolIndex([WEATHER, NOTES]).rank("weather note")
+
+
+def _rows(folder: str, name: str) -> list[dict[str, Any]]:
+    samples = os.environ.get("RECADO_SAMPLES")
+    if not samples:
+        pytest.skip("RECADO_SAMPLES is not set")
+    return [json.loads(line) for line in (Path(samples) / "routing" / folder / name).open(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(("folder", "wanted", "every"), [("metatool", 62, 3), ("bfcl_pooled", 75, 4)])
+def test_complete_at_8_on_public_sets(folder: str, wanted: float, every: int) -> None:
+    started = time.perf_counter()
+    index = ToolIndex(
+        Document(row["tool_id"], row["name"], row["description"], row["server"], row["parameters"])
+        for row in _rows(folder, "catalog.jsonl")
+    )
+    built = time.perf_counter() - started
+    queries = _rows(folder, "queries.jsonl")[::every]
+    complete = 0
+    seconds = []
+    for row in queries:
+        started = time.perf_counter()
+        found = ids(index, row["query"], limit=8)
+        seconds.append(time.perf_counter() - started)
+        complete += set(row["relevant"]) <= set(found)
+    share = 100 * complete / len(queries)
+    print(
+        f"{folder}: C@8 {share:.1f} %, p50 {statistics.median(seconds) * 1000:.2f} ms, built in {built:.2f} s"
+    )
+    assert share >= wanted

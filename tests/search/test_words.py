@@ -1,0 +1,66 @@
+"""Words, stems and languages."""
+
+import pytest
+
+from app.search.words import fold, guess_language, says_something, spans, stem, terms, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("getWeatherByCity", ["get", "weather", "by", "city"]),
+        ("HTTPServer_port-2", ["http", "server", "port", "2"]),
+        ("¿Qué hora es en São Paulo?", ["que", "hora", "es", "en", "sao", "paulo"]),
+        ("東京の天気", ["東京", "京の", "の天", "天気"]),
+        ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+        ("Привет, мир", ["привет", "мир"]),
+        ("", []),
+        ("🙂 !!", []),
+    ],
+)
+def test_words_come_apart_and_lose_their_accents(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    "relatives",
+    [
+        ("nota", "notas", "note", "notes"),
+        ("calcular", "calcula", "calculator", "calculate"),
+        ("guardar", "guarda", "guardado"),
+        ("lembrete", "lembretes"),
+        ("reminder", "remind", "reminders"),
+        ("save", "saved", "saving"),
+        ("city", "cities"),
+        ("lista", "list", "listar"),
+    ],
+)
+def test_relatives_share_a_stem(relatives: tuple[str, ...]) -> None:
+    assert len({stem(word) for word in relatives}) == 1
+
+
+def test_small_words_are_left_out_unless_there_is_nothing_else() -> None:
+    assert terms("what is the weather") == terms("weather")
+    assert terms("what is it") != []
+    assert not says_something("hola, ¿me puedes decir?")
+    assert says_something("hola pizza")
+
+
+def test_folding_keeps_positions() -> None:
+    text = "Ñandú ﬁ İstanbul ẞ Éa"
+    assert len(fold(text)) == len(text)
+    assert [text[word.start : word.end] for word in spans(text)] == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("qué hora es en", "es"),
+        ("que horas são em", "pt"),
+        ("what time is it in", "en"),
+        ("quanto é", "pt"),
+        ("zzz", None),
+    ],
+)
+def test_language_is_guessed_by_small_words(text: str, language: str | None) -> None:
+    assert guess_language(text) == language

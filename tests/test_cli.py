@@ -1,0 +1,392 @@
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 60
+SECRET = "EAAG-a-secret-that-nobody-may-see"
+
+
+@dataclass
+class House:
+    """A folder with a Recado of its own, and the command run in it."""
+
+    folder: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {**kept, "PYTHONPATH": str(ROOT), "SKILLS_DIR": str(ROOT / "skills"), **self.variables}
+
+    def run(
+        self, *arguments: str, typed: str = "", status: int = 0, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "app", *arguments],
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            cwd=self.folder,
+            env={**self.environment, **variables},
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
+        return done
+
+    def start(self, port: int) -> "subprocess.Popen[str]":
+        """Starts a server and waits until it says that it runs."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app", "serve", "--port", str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=self.folder,
+            env=self.environment,
+        )
+        assert process.stdout is not None
+        assert "is running" in process.stdout.readline()
+        return process
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house whose server runs."""
+    port = free_port()
+    house = House(tmp_path_factory.mktemp("served"), {"PORT": str(port), "BURST_QUIET_SECONDS": "0"})
+    process = house.start(port)
+    yield house
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(15) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return int(trial.getsockname()[1])
+
+
+def test_the_command_is_named_without_loading_what_its_commands_need() -> None:
+    heavy = "{'fastapi', 'pydantic', 'structlog', 'uvicorn', 'openai', 'httpx2', 'app.main'}"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, app.cli; print({heavy} & set(sys.modules))"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_help_names_every_command(house: House) -> None:
+    shown = house.run("--help").stdout
+    listed = set(re.findall(r"^  (\w+) ", shown, re.MULTILINE))
+    assert {"serve", "chat", "doctor", "people", "token", "catalog", "route", "trace"} <= listed
+    assert {"skills", "mcp", "eval", "export", "erase"} <= listed
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "skills new weather",
+        "skills add https://example.org/skill",
+        "skills remove weather",
+        "mcp list",
+        "mcp search words",
+        "mcp add files -e K=${V} -- npx server --flag",
+        "mcp remove files",
+        "mcp secret files KEY",
+        "eval routing --catalog c.jsonl --queries q.jsonl --json",
+        "export 5215512345678",
+        "erase 5215512345678",
+    ],
+)
+def test_what_comes_later_says_so(arguments: str, house: House) -> None:
+    done = house.run(*arguments.split(), status=2)
+    assert "is not available in this version yet" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House) -> None:
+    done = house.run(
+        "token",
+        status=2,
+        PORT="eighty",
+        DRY_RUN="perhaps",
+        TIMEZONE="Mars/Olympus",
+        CONFIRMATION_MODE="never",
+        WHATSAPP_ACCESS_TOKEN=SECRET,
+    )
+    lines = done.stderr.splitlines()
+    assert len(lines) == 4
+    for variable in ("PORT='eighty'", "DRY_RUN='perhaps'", "TIMEZONE='Mars/Olympus'", "CONFIRMATION_MODE"):
+        assert any(variable in line and "mend it" in line for line in lines)
+    assert SECRET not in done.stderr
+    doctor = house.run("doctor", status=1, PORT="eighty")
+    fault = "FAIL configuration: PORT='eighty': expected a whole number -> mend it in the environment"
+    assert doctor.stdout == f"{fault} or in .env\n"
+
+
+def test_a_database_that_we_cannot_use_yet_is_a_fault_without_its_password(house: House) -> None:
+    done = house.run("people", "list", status=2, DATABASE_URL="postgresql://me:word@host/recado")
+    assert "DATABASE_URL" in done.stderr
+    assert "word" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["serve --port 0", "chat", "people allow 5215512345678", "people list"])
+def test_a_file_that_is_no_database_ends_with_one_clear_line(command: str, house: House) -> None:
+    (house.folder / "notes.txt").write_text("no database, only a text of some length. " * 50)
+    done = house.run(*command.split(), status=1, DATABASE_URL="sqlite:///notes.txt")
+    (line,) = done.stderr.splitlines()
+    assert "notes.txt cannot be" in line
+
+
+def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
+    connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "+34 600 111 222"}
+    house.run("people", "allow", "+52 1 55 1234 5678", **connected)
+    house.run("people", "block", "5491155550000", **connected)
+    house.run("people", "owner", "5511999990000", **connected)
+    rows = {row.split()[0]: row for row in house.run("people", "list", **connected).stdout.splitlines()}
+    assert re.search(r"whatsapp +member +yes", rows["525512345678"])
+    assert "blocked" in rows["541155550000"]
+    assert re.search(r"owner +yes", rows["5511999990000"])
+    assert re.search(r"owner +yes +in the configuration", rows["34600111222"])
+
+    wrong = house.run("people", "allow", "Ana", status=1, **connected)
+    assert "neither a phone number" in wrong.stderr
+
+
+def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
+    first = house.run("token").stdout
+    assert house.run("token").stdout == first
+    kept = house.folder / "data" / "admin_token"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    second = house.run("token", "--renew").stdout
+    assert second not in ("", first)
+    assert house.run("token").stdout == second
+    assert house.run("token", ADMIN_TOKEN="of-my-own").stdout == "of-my-own\n"
+    assert "change it there" in house.run("token", "--renew", status=1, ADMIN_TOKEN="of-my-own").stderr
+
+
+def skill(folder: Path, name: str, code: str, *, body: str = "") -> Path:
+    place = folder / name
+    (place / "scripts").mkdir(parents=True)
+    body = body or f"---\nname: {name}\ndescription: Turns lamps on and off.\n---\nLamps.\n"
+    (place / "SKILL.md").write_text(body)
+    (place / "scripts" / "tools.py").write_text(code)
+    return place
+
+
+LAMPS = '''
+open("was-run", "w").close()
+
+def switch_lamp(room: str, on: bool = True) -> str:
+    """Switches a lamp."""
+
+def undocumented(room):
+    pass
+
+def _private():
+    """Not for others."""
+'''
+
+
+def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> None:
+    mine = skill(house.folder / "mine", "lamps", LAMPS).parent
+    catalogue = json.loads(house.run("catalog", "--json", SKILLS_DIR=str(mine)).stdout)
+    names = [schema["name"] for schema in catalogue["functionSchema"]]
+    assert {"calculate", "current_time", "switch_lamp"} <= set(names)
+    assert catalogue["count"] == len(names)
+    assert "- switch_lamp: Switches a lamp" in house.run("catalog", SKILLS_DIR=str(mine)).stdout
+
+    report = house.run("skills", "check", str(mine / "lamps")).stdout
+    assert "tool: switch_lamp" in report
+    assert "left out: undocumented: it has no docstring" in report
+    assert "_private" not in report
+    assert "switch_lamp" in house.run("skills", "list", SKILLS_DIR=str(mine)).stdout
+    assert not (house.folder / "was-run").exists()
+
+
+def test_the_check_fails_for_a_faulty_skill_and_goes_on(house: House) -> None:
+    skill(house.folder / "mine", "broken", "def oops(:\n")
+    skill(house.folder / "mine", "lamps", LAMPS)
+    report = house.run("skills", "check", "mine", status=1).stdout
+    assert "FAULT: scripts/tools.py cannot be read" in report
+    assert "tool: switch_lamp" in report
+    assert "2 checked, 1 with faults" in report
+    assert "no SKILL.md" in house.run("skills", "check", "nowhere", status=1).stderr
+    house.run("skills", "check")
+
+
+def test_a_route_shows_the_tools_and_their_ranks(house: House) -> None:
+    shown = house.run("route", "calculate 15% of 2300", MAX_TOOLS_PER_CALL="3").stdout
+    assert re.search(r"^Offered: \d of \d+ tools", shown)
+    assert re.search(r"^calculate +calculator +0\.\d\d +\d+%", shown, re.MULTILINE)
+
+
+def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
+    typed = "how much is 17*23?\n\nhow much is 100-1?\nexit\nhow much is 2+2?\n"
+    answers = house.run("chat", typed=typed).stdout
+    assert re.search(r"391.*99", answers, re.DOTALL)
+    assert "> " not in answers
+    assert "= 4" not in answers
+
+    turns = house.run("trace").stdout.splitlines()
+    assert turns[0].startswith("TURN")
+    assert len(turns) == 3
+    shown = house.run("trace", turns[1].split()[0]).stdout
+    assert "llm:0" in shown
+    assert "how much is 100-1?" in shown
+    assert "no turn" in house.run("trace", "turn_unknown", status=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [(["--dry-run"], "DRY-RUN"), (["--mode", "confirm-all"], "terminal"), (["--mode", "yolo"], "391")],
+)
+def test_a_piped_chat_runs_only_what_needs_no_yes(options: list[str], expected: str, house: House) -> None:
+    answers = house.run("chat", *options, typed="how much is 17*23?").stdout
+    assert expected in answers
+    assert ("391" in answers) == (expected == "391")
+
+
+def test_at_a_terminal_y_runs_n_refuses_and_a_ends_the_turn(house: House) -> None:
+    with Terminal(house, "chat", "--mode", "confirm-all") as terminal:
+        terminal.expect("> ")
+        terminal.type("how much is 17*23?\n", "[y/n/a] ")
+        terminal.type("y\n", "391")
+        terminal.type("how much is 18*23?\n", "[y/n/a] ")
+        assert "414" not in terminal.type("n\n", "> ")
+        terminal.type("how much is 19*23?\n", "[y/n/a] ")
+        assert "437" not in terminal.type("a\n", "> ")
+        terminal.type("how much is 20*23?\n", "[y/n/a] ")
+        terminal.type("y\n", "460")
+        terminal.type("\x04")
+        assert terminal.status() == 0
+
+
+def test_ctrl_c_leaves_the_terminal_cleanly(house: House) -> None:
+    with Terminal(house, "chat") as terminal:
+        terminal.expect("> ")
+        terminal.type("\x03")
+        assert terminal.status() == 0
+        assert "Traceback" not in terminal.seen
+
+
+def test_a_second_server_on_the_same_database_ends_with_one_clear_line(served: House) -> None:
+    record = (served.folder / "data" / "server.json").read_text()
+    started = time.monotonic()
+    done = served.run("serve", "--port", str(free_port()), status=1)
+    assert time.monotonic() - started < 10
+    (line,) = done.stderr.splitlines()
+    assert f"process {json.loads(record)['pid']}" in line
+    assert "in use by another Recado server" in line
+    assert (served.folder / "data" / "server.json").read_text() == record
+
+
+def test_a_port_in_use_ends_with_one_clear_line(served: House, house: House) -> None:
+    done = house.run("serve", status=1, PORT=served.variables["PORT"])
+    (line,) = done.stderr.splitlines()
+    assert f"port {served.variables['PORT']}" in line
+    assert "--port" in line
+    assert "no address" in house.run("serve", "--host", "no.such.host.invalid", status=1).stderr
+
+
+def test_beside_a_server_commands_go_through_it(served: House) -> None:
+    first = served.run("chat", typed="how much is 17*23?\nhow much is 18*23?\n").stdout
+    assert re.search(r"391.*414", first, re.DOTALL)
+    assert "414" in served.run("chat", typed="how much is 18*23?\n").stdout
+    assert "leave out --mode" in served.run("chat", "--mode", "yolo", status=1).stderr
+
+    served.run("people", "allow", "+34 600 111 222")
+    assert "34600111222" in served.run("people", "list").stdout
+    renewed = served.run("token", "--renew").stdout.strip()
+    assert (served.folder / "data" / "admin_token").read_text().strip() == renewed
+    turn = served.run("trace").stdout.splitlines()[1].split()[0]
+    assert "llm:0" in served.run("trace", turn).stdout
+
+    report = served.run("doctor").stdout
+    assert re.search(r"^OK   server: runs at http://127\.0\.0\.1", report, re.MULTILINE)
+    assert re.search(r"^OK   database: .* is sound", report, re.MULTILINE)
+    assert renewed not in report
+
+
+def test_what_a_killed_server_leaves_behind_holds_nobody_up(house: House) -> None:
+    process = house.start(free_port())
+    process.kill()
+    process.wait()
+    assert (house.folder / "data" / "server.json").exists()
+    assert "391" in house.run("chat", typed="how much is 17*23?\n").stdout
+    house.run("people", "allow", "+34600111222")
+
+
+class Terminal:
+    """The command at a real terminal."""
+
+    def __init__(self, house: House, *arguments: str) -> None:
+        self.seen = ""
+        self._read = 0
+        self._pid, self._descriptor = pty.fork()
+        if self._pid == 0:
+            os.chdir(house.folder)
+            os.execve(sys.executable, [sys.executable, "-m", "app", *arguments], house.environment)
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._descriptor)
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+
+    def type(self, text: str, expected: str = "") -> str:
+        """Types, and gives what came up to and with what is expected."""
+        os.write(self._descriptor, text.encode())
+        return self.expect(expected)
+
+    def expect(self, text: str) -> str:
+        self._until(lambda: text in self.seen[self._read :])
+        end = self.seen.index(text, self._read) + len(text)
+        shown, self._read = self.seen[self._read : end], end
+        return shown
+
+    def status(self) -> int:
+        """The exit status, once it has ended."""
+        self._until(lambda: False)
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        until = time.monotonic() + SECONDS
+        while not done():
+            assert time.monotonic() < until, self.seen
+            if not select.select([self._descriptor], [], [], 0.2)[0]:
+                continue
+            try:
+                chunk = os.read(self._descriptor, 4096)
+            except OSError:  # Linux says so when the other end has closed
+                return
+            if not chunk:
+                return
+            self.seen += chunk.decode("utf-8", "replace")

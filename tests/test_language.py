@@ -1,0 +1,164 @@
+import re
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from babel.messages import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import app
+from app.language import LANGUAGES, detect_language, say, say_plural
+
+ROOT = Path(app.__file__).parent
+KEYWORDS = {"say": (2,), "say_plural": (2, 3)}
+
+SPANISH = """
+hola|hola, ¿cómo estás?|buenas|buen día|buenas noches|gracias|muchas gracias!!|sí|si claro|dale|ya
+¿qué hora es?|que hora es|qué hora es en Tokio?|cuánto es 2+2|cuanto es 15% de 340
+anota: comprar pan|anotá que mañana voy al médico|guardá esto|guarda esto porfa
+decime qué notas tengo|mostrame mis notas|borra la última nota|ponme un recordatorio
+recuérdame llamar a mi mamá|recordame pagar la luz el lunes|avísame a las 5|no entiendo|quién eres?
+cómo te llamas|qué puedes hacer?|qué podés hacer|tenés mis listas?|no me acuerdo|jajaja
+hace frío hoy|va a llover mañana?|el clima en Bogotá|cuántos días faltan para navidad|qué día es hoy
+necesito ayuda|ayúdame con algo|muéstrame la lista|lista de compras: leche, huevos
+agrega queso a la lista|ya compré el pan|mañana tengo reunión|te quiero|perdón|eso no|cancela todo
+olvidalo|listo, gracias|buenísimo|está bien|cuál es la capital de Perú|traduce esto al inglés
+dónde queda Quito|feliz cumpleaños|estoy cansado|quiero saber el precio del dólar|che, estás ahí?
+fijate si hay algo nuevo|hasta mañana|nos vemos|me llamo Juan|soy de Chile|vivo en Lima
+divide 10 entre 4|la raíz cuadrada de 81|y el martes?|que tengo pendiente|haceme una lista
+mandame el archivo|órale pues|cuánto cuesta|apunta que debo 200 pesos a Luis
+"""
+PORTUGUESE = """
+oi|olá, tudo bem?|bom dia|boa noite|boa tarde!|obrigado|obrigada viu|valeu|sim|não|nao|que horas são
+que horas sao|que horas são em Tóquio?|quanto é 2+2|quanto é 15% de 340|anota: comprar pão
+anota aí que amanhã vou ao médico|guarda isso|salva essa nota|quais são minhas notas
+mostra minhas anotações|apaga a última nota|me lembra amanhã|me lembra de ligar pra minha mãe
+coloca um lembrete|cria um lembrete pra segunda|me avisa às 5|não entendi|quem é você?
+qual o seu nome|o que você faz?|vc consegue me ajudar?|tem alguma lista?|não lembro|kkkkk
+tá frio hoje|vai chover amanhã?|o tempo em Lisboa|quantos dias faltam pro natal|que dia é hoje
+preciso de ajuda|me ajuda com uma coisa|ver a lista|lista de compras: leite, ovos
+adiciona queijo na lista|já comprei o pão|amanhã tenho reunião|te amo|desculpa|isso não|cancela tudo
+esquece|beleza, valeu|ótimo|tudo certo|qual é a capital do Peru|traduz isso pro inglês
+onde fica Quito|feliz aniversário|estou cansado|quero saber o preço do dólar|cadê você?
+tem algo novo?|até amanhã|a gente se fala|meu nome é João|sou do Brasil|moro em Recife
+divide 10 por 4|a raiz quadrada de 81|e na terça?|o que falta fazer|faz uma lista|me manda o arquivo
+blz|quanto custa|anota que devo 200 reais ao Luís
+"""
+ENGLISH = """
+hi|hello there|hey, how are you?|good morning|good night|thanks|thank you so much!!|yes|yeah sure
+what time is it?|what time is it in Tokyo|what's 2+2|how much is 15% of 340|note: buy bread
+write down that I see the doctor tomorrow|save this|save this please|show me my notes
+what notes do I have|delete the last note|set a reminder|remind me to call my mom
+remind me to pay the bill on Monday|tell me at 5|I don't understand|who are you?|what is your name
+what can you do?|do you have my lists?|I can't remember|lol that's funny|it's cold today
+will it rain tomorrow?|the weather in Boston|how many days until Christmas|what day is today
+I need help|help me with something|show the list|shopping list: milk, eggs|add cheese to the list
+I already bought the bread|I have a meeting tomorrow|I love you|sorry|not that|cancel everything
+forget it|done, thanks|great|that's fine|what is the capital of Peru|translate this into Spanish
+where is Quito|happy birthday|I'm tired|I want to know the price of gold|are you there?
+anything new?|see you tomorrow|bye|my name is John|I'm from Texas|I live in Denver|divide 10 by 4
+the square root of 81|and on Tuesday?|what's left to do|make a list|send me the file
+how much does it cost|note that I owe Luis 200 dollars
+"""
+UNKNOWN = ["", " ", "ok", "OK!", "👍", "😂😂😂", "2+2", "1.234,50", "5", "...", "???", "Ana", "Carlos", "no"]
+UNKNOWN += [
+    "https://example.com/the-best-way",
+    "ana@example.com",
+    "María José",
+    "Tokio",
+    "hmm…",
+    "/help",
+    "\x00",
+    "日本語",
+]
+
+
+def messages(table: str) -> list[str]:
+    return [message for line in table.strip().split("\n") for message in line.split("|")]
+
+
+@pytest.mark.parametrize(("language", "table"), [("es", SPANISH), ("pt", PORTUGUESE), ("en", ENGLISH)])
+def test_short_messages_are_told_apart(language: str, table: str) -> None:
+    said = messages(table)
+    found = {message: detect_language(message) for message in said}
+    wrong = {message: guess for message, guess in found.items() if guess != language}
+    assert len(said) >= 60
+    assert len(wrong) <= 0.05 * len(said), wrong
+    assert not [guess for guess in wrong.values() if guess is not None], wrong
+
+
+@pytest.mark.parametrize("message", UNKNOWN)
+def test_it_says_nothing_where_nothing_can_be_told(message: str) -> None:
+    assert detect_language(message) is None
+
+
+def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
+    assert detect_language("recuérdame la reunión con John Smith sobre el password") == "es"
+    assert detect_language("me lembra da reunião com a María José no shopping") == "pt"
+    assert detect_language("remind me to call José María in São Paulo") == "en"
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_text_gets_one_of_our_languages_or_none(text: str) -> None:
+    assert detect_language(text) in {*LANGUAGES, None}
+
+
+def test_our_sentences_are_said_in_the_person_s_language() -> None:
+    assert say("es", "Done.") == "Listo."
+    assert say("pt-BR", "Done.") == "Pronto."
+    assert say("en", "Hello, {name}!", name="Ana {x}") == "Hello, Ana {x}!"
+    assert say("es", "Hello, {name}!", name="Ana") == "¡Hola, Ana!"
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "", "../../etc", "es"])
+def test_what_is_not_translated_is_said_in_english(language: str) -> None:
+    assert say(language, "There is no such sentence: {value}", value=5) == "There is no such sentence: 5"
+    forms = [say_plural(language, "{n} odd thing", "{n} odd things", n) for n in (1, 2)]
+    assert forms == ["1 odd thing", "2 odd things"]
+
+
+def test_importing_it_is_cheap() -> None:
+    code = "import sys, app.language; print([m for m in ('babel', 'yaml', 'pydantic') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def sentences() -> set[str | tuple[str, ...]]:
+    return {found[2] for found in extract_from_dir(ROOT, keywords=KEYWORDS)}
+
+
+def catalogue(language: str) -> tuple[Catalog, bytes]:
+    folder = ROOT / "locale" / language / "LC_MESSAGES"
+    with (folder / "recado.po").open("rb") as file:
+        return read_po(file, locale=language), (folder / "recado.mo").read_bytes()
+
+
+@pytest.mark.parametrize("language", ["es", "pt"])
+def test_catalogues_are_complete_and_compiled(language: str) -> None:
+    """Every sentence of ours is translated, with the same values; `make translations` mends the rest."""
+    read, compiled = catalogue(language)
+    wanted = sentences()
+    known = {message.id for message in read if message.id}
+    assert not wanted - known, "sentences that are in no catalogue: run `make translations`"
+    for message in read:
+        if message.id in wanted:
+            _check(message.id, message.string, message.fuzzy)
+    buffer = BytesIO()
+    write_mo(buffer, read)
+    assert buffer.getvalue() == compiled, "a .po file is newer than its .mo: run `make translations`"
+
+
+def _check(sentence: object, translation: object, fuzzy: bool) -> None:
+    originals = sentence if isinstance(sentence, tuple | list) else [sentence]
+    forms = translation if isinstance(translation, tuple | list) else [translation]
+    assert all(forms), f"not translated: {sentence!r}"
+    assert not fuzzy, f"to be looked over, then without its `fuzzy` mark: {sentence!r}"
+    values = set(re.findall(r"{\w+}", str(originals[-1])))
+    assert all(set(re.findall(r"{\w+}", str(form))) == values for form in forms), f"other values: {forms!r}"
