@@ -31,6 +31,14 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Ready:
+    """A turn to run now; `attempts` counts those that were cut off before they came any further."""
+
+    id: str
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One journal row."""
 
@@ -97,20 +105,21 @@ class Spent:
 
 def claim(
     conn: Connection, conversation: str, turn: str, now: float, quiet: float, longest: float
-) -> str | Pause | None:
+) -> Ready | Pause | None:
     """The turn to run next in a conversation: an open one, or a new one over a burst that is complete.
 
-    Gives its id, or a Pause until the burst has been quiet for `quiet` seconds (at most `longest`
-    after its first message), or None where there is nothing to do.
+    Gives a Pause until the burst has been quiet for `quiet` seconds (at most `longest` after its first
+    message), None where there is nothing to do.
     """
     open_turn = conn.execute(
-        "SELECT id, due_at FROM turns WHERE conversation_id = ? AND state IN ('queued', 'running')"
+        "SELECT id, created_at, due_at, attempts FROM turns WHERE conversation_id = ? AND state IN ('queued', 'running')"
         " ORDER BY created_at, rowid LIMIT 1",
         (conversation,),
     ).fetchone()
     if open_turn is not None:
-        wait = (open_turn["due_at"] or 0) > now
-        return Pause(open_turn["due_at"]) if wait else str(open_turn["id"])
+        if (open_turn["due_at"] or 0) > now >= open_turn["created_at"]:
+            return Pause(open_turn["due_at"])
+        return Ready(open_turn["id"], open_turn["attempts"])
     rows = conn.execute(
         "SELECT seq, kind, message_id, person_id, received_at, due_at FROM inbox"
         " WHERE conversation_id = ? AND turn_id IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?",
@@ -127,7 +136,7 @@ def claim(
         if first <= now < complete:
             return Pause(complete)
     _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
-    return turn
+    return Ready(turn)
 
 
 def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
@@ -163,7 +172,7 @@ def _open_turn(
     )
 
 
-def stop(conn: Connection, conversation: str, turn: str, now: float) -> str | None:
+def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | None:
     """Ends what runs in a conversation and what waits before a /stop; gives the stop's own turn.
 
     None where no /stop waits. `turn` is the id that the stop's turn gets.
@@ -188,7 +197,7 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> str | No
         )
     ]
     _open_turn(conn, conversation, turn, seqs, row["person_id"], now)
-    return turn
+    return Ready(turn)
 
 
 def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
@@ -247,7 +256,8 @@ def record(
 ) -> int:
     """Adds a journal row while the turn runs. Raises TurnGone where it has ended or has that row.
 
-    With `spent` it counts the tokens too and gives how many the person has used on that day.
+    With `spent` it counts the tokens too and gives how many the person has used on that day. What was
+    finished shows that the turn comes further: earlier attempts no longer speak against it.
     """
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
@@ -257,6 +267,8 @@ def record(
     ).rowcount
     if not added:
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
+    if kind != "intent":
+        conn.execute("UPDATE turns SET attempts = 1 WHERE id = ? AND attempts > 1", (turn,))
     return 0 if spent is None else _record_cost(conn, turn, key, spent, now, day)
 
 

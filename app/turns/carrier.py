@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from sqlite3 import Connection
 
@@ -11,7 +12,7 @@ from app.errors import StoreError
 from app.store import turns
 from app.store.database import Database
 from app.store.ids import new_id
-from app.store.turns import Pause, TurnGone
+from app.store.turns import Pause, Ready, TurnGone
 from app.turns.turn import TurnRunner
 
 log = structlog.get_logger(__name__)
@@ -42,6 +43,7 @@ class LocalCarrier:
         self._quiet = quiet
         self._longest = longest
         self._places = asyncio.Semaphore(at_once)  # wakes its waiters first come, first served
+        self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
         self._closing = False
 
@@ -94,20 +96,22 @@ class LocalCarrier:
                 break
         self._lanes.pop(conversation, None)
 
-    async def _next(self, conversation: str) -> str | Pause | None:
+    async def _next(self, conversation: str) -> Ready | Pause | None:
         now, turn = time.time(), new_id("turn")
 
-        def choose(conn: Connection) -> str | Pause | None:
+        def choose(conn: Connection) -> Ready | Pause | None:
             return turns.stop(conn, conversation, turn, now) or turns.claim(
                 conn, conversation, turn, now, self._quiet, self._longest
             )
 
         return await self._store.tx(choose)
 
-    async def _run(self, conversation: str, lane: _Lane, turn: str) -> None:
-        async with self._places:
-            lane.turn = turn
-            task = asyncio.create_task(self._attempt(turn), name=f"turn {turn}")
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
+        """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells
+        the turn that brings the server down from those that only ran beside it."""
+        async with self._places, self._alone if turn.attempts >= 2 else nullcontext():
+            lane.turn = turn.id
+            task = asyncio.create_task(self._attempt(turn.id), name=f"turn {turn.id}")
             try:
                 await self._until_done(conversation, lane, task)
             finally:
