@@ -23,7 +23,7 @@ from app.channels.whatsapp.webhook import Received, WhatsAppWebhook, log_receive
 from app.console.admin import Admin, admin_routes
 from app.console.pages import console_routes
 from app.health import Health
-from app.language import say
+from app.language import detect_language, say
 from app.llm.model import Model
 from app.messages import Channel, Outgoing
 from app.observe.metrics import Metrics
@@ -49,6 +49,7 @@ log = structlog.get_logger(__name__)
 
 LANES_SECONDS = 5.0
 SENDER_SECONDS = 1.5
+WARM_SECONDS = 10.0
 
 
 class Assistant:
@@ -107,6 +108,7 @@ class Assistant:
             quiet=settings.burst_quiet_seconds,
             longest=settings.burst_max_seconds,
             at_once=settings.concurrent_turns,
+            ready=self._model_ready,
         )
         self.sweep = Sweep(
             self.store,
@@ -118,7 +120,7 @@ class Assistant:
             self.store,
             self.metrics,
             missing_credentials=settings.missing_credentials,
-            model_failure=lambda: getattr(self.model, "failure", ""),
+            model_failure=lambda: self.model.failure,
             running_turns=lambda: self.carrier.running,
         )
         self._wakes = wakes
@@ -130,15 +132,14 @@ class Assistant:
         await self.store.open()
         self._hash_key = await self.store.tx(_hash_key)
         self.abilities.refresh()
-        await self._offer_ownership()
         await self.sender.recover()
         self.sweep.start()
-        if self.settings.has_model:
-            self._warming = asyncio.create_task(self._warm(), name="warm model")
+        self._warming = asyncio.create_task(self.model.warm(), name="warm model")
 
     async def listening(self) -> None:
         """The port listens: the time in which statuses of a crashed run can come in begins now."""
         await self.sender.listening()
+        await self._offer_ownership()
 
     async def stop(self) -> None:
         """Lanes, sender, model, then the writer; intake has stopped before."""
@@ -182,7 +183,7 @@ class Assistant:
 
     async def type_in(self, text: str) -> None:
         """Takes in a line from the terminal."""
-        arrival = Arrival(typed(text), read_command(text) or "message")
+        arrival = Arrival(typed(text), read_command(text) or "message", detect_language(text) or "")
         entrance, now = self.entrance("terminal"), time.time()
         await self.store.tx(
             lambda conn: inbox.take_in(conn, entrance, [arrival], [], [], [], now), then=self.hint
@@ -224,10 +225,10 @@ class Assistant:
                 flush=True,
             )
 
-    async def _warm(self) -> None:
-        warm = getattr(self.model, "warm", None)
-        if warm is not None:
-            await warm()
+    async def _model_ready(self) -> None:
+        """Returns once the model's client is loaded; what went wrong with it shows at the first call."""
+        if self._warming is not None:
+            await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
 
 def create_app(settings: Settings, *, wakes: bool = True) -> FastAPI:

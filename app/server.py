@@ -87,8 +87,15 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
             await server.serve()
         finally:
             announcement.cancel()
-            (settings.data_dir / "server.json").unlink(missing_ok=True)
+            _forget(settings.data_dir)
     return 0 if server.started else 1
+
+
+def _forget(data_dir: Path) -> None:
+    """Removes server.json where it is ours."""
+    running = read_running(data_dir)
+    if running is not None and running.pid == os.getpid():
+        (data_dir / "server.json").unlink(missing_ok=True)
 
 
 class _Server(uvicorn.Server):

@@ -25,7 +25,16 @@ def quiet_world(make_world, model):
 def test_bodies_that_are_no_webhook_are_kept_aside_and_answered_200(quiet_world):
     server, graph = quiet_world
     deep = b"[" * 50_000 + b"]" * 50_000
-    bodies = [b"", b"{", b"[]", b"null", b"7", b'"x"', b'{"entry":null}', b'{"entry":[null,7,{"changes":{}}]}']
+    bodies = [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"7",
+        b'"x"',
+        b'{"entry":null}',
+        b'{"entry":[null,7,{"changes":{}}]}',
+    ]
     bodies += [deep, b'{"entry":' * 500 + b"1" + b"}" * 500, b"\xff\xfe\x00", b'{"a":1e999}']
     assert [server.post(body).status_code for body in bodies] == [200] * len(bodies)
     assert server.rows("SELECT count(*) AS n FROM dead_letters")[0]["n"] >= 5
@@ -181,7 +190,10 @@ def test_a_model_that_never_answers_is_given_up_within_its_limit(make_world, mod
 
 
 def test_an_overloaded_model_is_tried_again_within_the_turns_patience(make_world, model):
-    refused = [Response("busy", status_code=503), Response("slow", status_code=429, headers={"Retry-After": "1"})]
+    refused = [
+        Response("busy", status_code=503),
+        Response("slow", status_code=429, headers={"Retry-After": "1"}),
+    ]
 
     def play(body):
         if is_classifier(body):
@@ -296,7 +308,9 @@ def test_a_full_disk_acknowledges_nothing_and_recovers(make_world, model):
     assert server.post(refused).status_code == 503
     assert server.http.get("/health").status_code == 503
     resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
-    assert wait_for(lambda: server.post(text_body("wamid.ok", "after", PHONE)).status_code == 200, "room again")
+    assert wait_for(
+        lambda: server.post(text_body("wamid.ok", "after", PHONE)).status_code == 200, "room again"
+    )
     assert graph.reply("p1", 2) == "you said: after"
     assert server.http.get("/health").status_code == 200
     assert server.rows("SELECT 1 FROM messages WHERE wamid = 'wamid.full'") == []
@@ -306,7 +320,10 @@ def test_a_full_disk_acknowledges_nothing_and_recovers(make_world, model):
 
 def test_no_secret_and_no_message_text_stands_in_the_logs(make_world, model):
     server, graph = make_world(
-        model=model(echo), LOG_LEVEL="DEBUG", OPENAI_API_KEY="sk-very-secret-key", ADMIN_TOKEN="adm-secret-token"
+        model=model(echo),
+        LOG_LEVEL="DEBUG",
+        OPENAI_API_KEY="sk-very-secret-key",
+        ADMIN_TOKEN="adm-secret-token",
     )
     graph.say("p1", "the secret of the pyramid")
     graph.reply("p1")

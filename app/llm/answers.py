@@ -43,11 +43,18 @@ def _result_text(result: str, language: str) -> str:
     return _data_text(value.get("data"), language) if value["ok"] else _failure_text(value, language)
 
 
+_FOR_MODELS = frozenset(
+    ("BAD_REQUEST", "DENIED", "INTERNAL", "NOT_OFFERED", "NO_TTY", "OUTCOME_UNKNOWN", "TIMEOUT")
+    + ("UNAVAILABLE", "UNKNOWN_TOOL", "OUTPUT_TOO_LARGE")
+)
+"""Codes of the engine: what they hint at is meant for a model."""
+
+
 def _failure_text(value: dict[str, JSON], language: str) -> str:
     error = value.get("error")
     error = error if isinstance(error, dict) else {}
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
-    hint = str(error.get("hint") or "").strip()
+    hint = "" if error.get("code") in _FOR_MODELS else str(error.get("hint") or "").strip()
     told = say(language, "That did not work: {message}", message=message)
     return f"{told}\n{hint}" if hint and hint not in message else told
 

@@ -89,11 +89,10 @@ class ChatModel:
                     cast_to=_response_class(),
                     options={"headers": {"Content-Type": "application/json"}, "timeout": limit},
                 )
-        except (TimeoutError, openai.APITimeoutError) as error:
+        except TimeoutError as error:
             raise ModelError(f"{model} gave no answer within {limit:g} s") from error
         except openai.APIConnectionError as error:
-            reason = str(error.__cause__ or error)
-            raise ModelError(f"{model} cannot be reached: {reason}", retryable=True) from error
+            raise _connection_error(model, limit, error) from error
         except openai.APIStatusError as error:
             raise _status_error(model, error) from error
         except openai.OpenAIError as error:
@@ -179,6 +178,17 @@ def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
         max(completion, 0) if isinstance(completion, int) else 0,
         cached if isinstance(cached, int) else 0,
     )
+
+
+def _connection_error(model: str, limit: float, error: Any) -> ModelError:
+    """openai calls a refused connection a time-out: its aiohttp transport says ConnectTimeout of it."""
+    import httpx2
+    import openai
+
+    cause = error.__cause__
+    if isinstance(error, openai.APITimeoutError) and not isinstance(cause, httpx2.ConnectTimeout):
+        return ModelError(f"{model} gave no answer within {limit:g} s")
+    return ModelError(f"{model} cannot be reached: {cause or error}", retryable=True)
 
 
 def _status_error(model: str, error: Any) -> ModelError:

@@ -74,6 +74,12 @@ class ModelAnswer:
 class Model(Protocol):
     """A model, real or built in."""
 
+    failure: str
+    """Why the last call failed, "" once one succeeded."""
+
+    async def warm(self) -> None:
+        """Loads what the first call needs."""
+
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Answers, or raises ModelError."""
 

@@ -61,11 +61,15 @@ class OfflineModel:
         self._index = index
         self._phrases = phrases
         self._now = now
+        self.failure = ""
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Answers in a thread: reading dates takes long enough to hold up the loop."""
         answer = self._classify if request.purpose == "classify" else self._answer
         return await asyncio.to_thread(answer, request)
+
+    async def warm(self) -> None:
+        """Needs nothing beforehand."""
 
     async def close(self) -> None:
         """Holds nothing open."""

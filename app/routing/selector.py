@@ -38,10 +38,10 @@ def select_tools(
     needed = _first([*fixed, *chosen, *_interleaved([_needed(ranking) for ranking in rankings])], limit)
     kept = _kept([name for name in sticky if name in tools], needed, limit)
     added = [name for name in needed if name not in kept]
-    if kept:
-        return tuple(kept + added)
+    if kept and not added:
+        return tuple(kept)
     filling = _interleaved([[name for name, _, _ in ranking] for ranking in rankings])
-    return tuple(_first([*added, *filling], limit))
+    return tuple(_first([*kept, *added, *filling], limit))
 
 
 _Ranking = list[tuple[str, float, float]]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import aiosqlite
 
@@ -61,14 +62,14 @@ class Database:
 
         Raises StoreLockedError where another server holds it, StoreError for a newer schema.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock_file = _lock(self.path)
         try:
             with closing(_connect(self.path)) as connection:
                 migrate(connection)
             self._loop = asyncio.get_running_loop()
             self._reader = await aiosqlite.connect(
-                f"file:{self.path}?mode=ro", uri=True, isolation_level=None
+                f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None
             )
             self._reader.row_factory = sqlite3.Row
             await self._reader.execute("PRAGMA query_only=ON")

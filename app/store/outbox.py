@@ -18,6 +18,7 @@ SEND_SECONDS = 60.0
 """Longer than any one send may take."""
 WINDOW_SECONDS = 24 * 3600
 HOLD_SECONDS = 300.0
+_PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
 _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
 
@@ -240,8 +241,9 @@ def apply_status(conn: Connection, status: Status, now: float) -> Applied | None
         "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",
         (row["person_id"], row["id"], status.id, status.status),
     )
-    if status.status != "failed":
+    if status.status in _PROOFS:
         sent(conn, row["id"], status.id, now)
+    if status.status != "failed":
         return Applied(row["person_id"])
     code, error = _first_error(errors)
     fail(conn, row["id"], code, error, now, after_sent=True)

@@ -112,8 +112,8 @@ def claim(
     message), None where there is nothing to do.
     """
     open_turn = conn.execute(
-        "SELECT id, created_at, due_at, attempts FROM turns WHERE conversation_id = ? AND state IN ('queued', 'running')"
-        " ORDER BY created_at, rowid LIMIT 1",
+        "SELECT id, created_at, due_at, attempts FROM turns WHERE conversation_id = ?"
+        " AND state IN ('queued', 'running') ORDER BY created_at, rowid LIMIT 1",
         (conversation,),
     ).fetchone()
     if open_turn is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from sqlite3 import Connection
@@ -36,12 +37,20 @@ class LocalCarrier:
     """
 
     def __init__(
-        self, store: Database, runner: TurnRunner, *, quiet: float, longest: float, at_once: int = 100
+        self,
+        store: Database,
+        runner: TurnRunner,
+        *,
+        quiet: float,
+        longest: float,
+        at_once: int = 100,
+        ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._runner = runner
         self._quiet = quiet
         self._longest = longest
+        self._ready = ready
         self._places = asyncio.Semaphore(at_once)  # wakes its waiters first come, first served
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
@@ -108,7 +117,9 @@ class LocalCarrier:
 
     async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
         """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells
-        the turn that brings the server down from those that only ran beside it."""
+        the turn that brings the server down from those that only ran beside it. None begins before the
+        model can be asked: a crash while starting speaks against no turn."""
+        await self._ready()
         async with self._places, self._alone if turn.attempts >= 2 else nullcontext():
             lane.turn = turn.id
             task = asyncio.create_task(self._attempt(turn.id), name=f"turn {turn.id}")

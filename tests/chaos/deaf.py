@@ -1,6 +1,6 @@
 """`recado serve` with every wake dropped: only the sweep finds work.
 
-    python -m tests.chaos.deaf
+python -m tests.chaos.deaf
 """
 
 import app.server

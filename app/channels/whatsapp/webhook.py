@@ -1,22 +1,21 @@
 """The webhook: nothing without a signature, 200 only after the commit."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-import orjson
 import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from app.channels.whatsapp.payloads import Webhook, read_webhook
 from app.channels.whatsapp.signature import verify_handshake, verify_signature
+from app.channels.whatsapp.values import decode
 from app.errors import StoreError
 from app.language import detect_language
-from app.messages import JSON, Inbound, Unreadable
+from app.messages import Inbound, Unreadable
 from app.phones import mask
 from app.store import alerts, inbox, outbox
 from app.store.database import Database
@@ -92,8 +91,8 @@ class WhatsAppWebhook:
 
     def _read(self, body: bytes) -> Webhook:
         try:
-            return read_webhook(load_json(body))
-        except (ValueError, RecursionError) as error:
+            return read_webhook(decode(body))
+        except ValueError as error:
             kept = body[: 64 * 1024].decode("utf-8", "replace").replace("\x00", "�")
             return Webhook(unreadable=[Unreadable(f"not JSON: {error}", kept)])
 
@@ -145,17 +144,6 @@ def log_received(received: Received) -> None:
     for result in received.applied:
         if result.error:
             log.error("delivery failed", code=result.code, reason=result.error)
-
-
-def load_json(body: bytes) -> JSON:
-    """The JSON of a body. Raises ValueError or RecursionError.
-
-    orjson refuses lone surrogates, which phones do send; the standard library reads them.
-    """
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return json.loads(body)
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -152,7 +152,7 @@ function inline(text, depth = 0) {
   };
   while (index < text.length) {
     const character = text[index];
-    if (character === "`") {
+    if (character === "`" && text[index - 1] !== "\u2060") {
       const end = text.indexOf("`", index + 1);
       const code = text.slice(index + 1, end);
       if (end > index + 1 && !code.includes("\n")) { put(make("code", {}, code), end + 1); continue; }
@@ -171,7 +171,7 @@ function inline(text, depth = 0) {
   return nodes;
 }
 
-const isWord = (character) => character !== undefined && /[\p{L}\p{N}]/u.test(character);
+const isWord = (character) => character !== undefined && /[\p{L}\p{N}\u2060]/u.test(character);
 const isSpace = (character) => character === undefined || /\s/.test(character);
 
 function opens(text, index) {
