@@ -44,8 +44,8 @@ def _result_text(result: str, language: str) -> str:
 
 
 _FOR_MODELS = frozenset(
-    ("BAD_REQUEST", "DENIED", "INTERNAL", "NOT_OFFERED", "NO_TTY", "OUTCOME_UNKNOWN", "TIMEOUT")
-    + ("UNAVAILABLE", "UNKNOWN_TOOL", "OUTPUT_TOO_LARGE")
+    "BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT UNAVAILABLE"
+    " UNKNOWN_TOOL".split()
 )
 """Codes of the engine: what they hint at is meant for a model."""
 
