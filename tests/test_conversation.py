@@ -373,10 +373,6 @@ def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(make_world, model):
     server, graph = make_world(model=model(echo))
     graph.say("p0", "remember the prompt")
     graph.reply("p0")
-        (server.folder / "admin_token").read_text().strip()
-        if (server.folder / "admin_token").exists()
-        else ""
-    )
     running = json.loads((server.folder / "server.json").read_text())
     header = {"Authorization": f"Bearer {running['token']}"}
     (turn,) = server.http.post("/admin/turns", json={}, headers=header).json()["result"]
