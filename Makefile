@@ -12,10 +12,10 @@ run: $(VENV)/installed
 	@exec $(BIN)/recado serve
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/installed-check
 	$(BIN)/ruff check

@@ -214,7 +214,8 @@ def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answ
     for n in range(8):
         graph.say("p0", f"m{n}")
         graph.say("p0", f"m{n}")  # another message with the same words
-    wait_for(lambda: not open_work(server), "every message", 30)
+    wait_for(lambda: len(server.rows("SELECT 1 FROM inbox")) == 16, "every message to come in")
+    wait_for(lambda: not open_work(server), "every message to be answered", 30)
     notices = [text for text in graph.texts("p0") if not text.startswith("you said")]
     assert len(notices) == 1
     assert server.rows("SELECT count(*) AS n FROM inbox WHERE done_at IS NULL")[0]["n"] == 0

@@ -8,7 +8,7 @@ from app.language import say
 from app.llm.slots import Kind, Parameter
 from app.llm.smalltalk import Talk
 from app.messages import JSON
-from app.search.words import words
+from app.search.words import spaced, words
 
 _MOST_ITEMS = 20
 _LONGEST_VALUE = 400
@@ -43,9 +43,11 @@ def _result_text(result: str, language: str) -> str:
     return _data_text(value.get("data"), language) if value["ok"] else _failure_text(value, language)
 
 
-_FOR_MODELS = frozenset(
-    "BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT UNAVAILABLE"
-    " UNKNOWN_TOOL".split()
+_FOR_MODELS = spaced(
+    """
+    BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT UNAVAILABLE
+    UNKNOWN_TOOL
+    """
 )
 """Codes of the engine: what they hint at is meant for a model."""
 

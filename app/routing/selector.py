@@ -35,7 +35,8 @@ def select_tools(
     fixed = [name for name in always if name in tools]
     best = [_best_of(category, rankings, tools) for category in intent.categories]
     chosen = [name for name in best if name is not None]
-    needed = _first([*fixed, *chosen, *_interleaved([_needed(ranking) for ranking in rankings])], limit)
+    heads = _interleaved([_needed(ranking) for ranking in rankings])
+    needed = _first([*fixed, *chosen, *heads, *_siblings(intent, rankings, tools)], limit)
     kept = _kept([name for name in sticky if name in tools], needed, limit)
     added = [name for name in needed if name not in kept]
     if kept and not added:
@@ -68,6 +69,15 @@ def _best_of(category: str, rankings: Iterable[_Ranking], tools: Mapping[str, st
     return (
         min(found)[1] if found else min((name for name, of in tools.items() if of == category), default=None)
     )
+
+
+def _siblings(intent: Intent, rankings: Sequence[_Ranking], tools: Mapping[str, str]) -> Iterator[str]:
+    """The other tools of the chosen categories, the best first: they come before what is merely sticky."""
+    categories = frozenset(intent.categories) if intent.source == "model" else frozenset[str]()
+    yield from _interleaved(
+        [[name for name, _, _ in ranking if tools[name] in categories] for ranking in rankings]
+    )
+    yield from sorted(name for name, category in tools.items() if category in categories)
 
 
 def _needed(ranking: _Ranking) -> list[str]:
