@@ -33,15 +33,17 @@ from app.settings import Settings
 from app.simulator import Credentials, Simulator, load_credentials
 from app.simulator.people import PEOPLE
 from app.skills import SkillLoader
-from app.store import inbox, people
+from app.store import inbox
 from app.store.database import Database
 from app.store.inbox import Arrival, Entrance, Pace, Taken
 from app.store.outbox import Draft
-from app.store.people import Doors
+from app.store.ownership import Doors, offer_ownership
 from app.sweep import Sweep
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
+from app.turns.calls import ToolCalls
 from app.turns.carrier import LocalCarrier
 from app.turns.commands import read_command
+from app.turns.endings import Endings
 from app.turns.profile import Profiles, local_timezone
 from app.turns.turn import Limits, TurnRunner
 
@@ -90,7 +92,8 @@ class Assistant:
             self.store,
             self.model,
             self.abilities,
-            engine,
+            ToolCalls(self.store, engine, self.abilities),
+            Endings(self.store, self.sender.wake if wakes else _no_hint),
             self.channels,
             Profiles(self.store, self.doors, settings.timezone or local_timezone()),
             Limits(
@@ -99,7 +102,6 @@ class Assistant:
                 settings.daily_token_budget,
                 settings.classifier_timeout,
             ),
-            on_reply=self.sender.wake if wakes else _no_hint,
             offline=not settings.has_model,
         )
         self.carrier = LocalCarrier(
@@ -217,7 +219,7 @@ class Assistant:
         if self.realm != "whatsapp":
             return
         now = time.time()
-        code = await self.store.tx(lambda conn: people.offer_ownership(conn, doors, now))
+        code = await self.store.tx(lambda conn: offer_ownership(conn, doors, now))
         if code is not None:
             print(  # noqa: T201
                 f"\nNobody owns this assistant yet. Within an hour, send it this code from your WhatsApp:\n"

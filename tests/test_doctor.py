@@ -14,7 +14,7 @@ from app.messages import Sender
 from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database
-from app.store.people import Doors
+from app.store.ownership import Doors
 
 SECRET = "EAAG-secret-token-of-the-operator"
 CREDENTIALS = {

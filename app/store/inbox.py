@@ -11,7 +11,8 @@ from app.messages import AliasChange, Inbound, Sender, Unreadable
 from app.people import Conversation, Person
 from app.store import dead_letters, people
 from app.store.outbox import Draft, put_notice
-from app.store.people import Admitted, Doors, TurnedAway
+from app.store.ownership import Doors
+from app.store.people import Admitted, TurnedAway
 
 SEEN_DAYS = 30
 SILENT_KINDS = frozenset({"system", "reaction", "revoke"})

@@ -1,11 +1,8 @@
 """People and their aliases: who somebody is, whether they may talk, and what becomes of a changed number."""
 
-import hmac
 import re
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -14,24 +11,9 @@ from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm
 from app.phones import canonical
 from app.store.ids import new_id
+from app.store.ownership import Doors, takes_ownership
 
-CODE_SECONDS = 3600
-CODE_TRIES = 5
 OUTSIDERS_KEPT = 1000
-_WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}[- ]?[A-Za-z2-7]{4}[- ]?[A-Za-z2-7]{4}")
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """Who may come in, as the configuration says; phones in canonical digits."""
-
-    realm: Realm
-    allowed: frozenset[str] = frozenset()
-    owners: frozenset[str] = frozenset()
-    open: bool = False
-    """Everybody of this realm may come in (the simulator, the terminal)."""
-    code_key: bytes = b""
-    """Key of the hash under which a one-time ownership code is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +62,7 @@ def admit(
     """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
     aliases = aliases_of(sender)
     row = _find(conn, doors.realm, aliases)
-    became_owner = bool(doors.code_key) and _takes_ownership(conn, doors, text, now)
+    became_owner = bool(doors.code_key) and takes_ownership(conn, doors, text, now)
     if row is None:
         if not (became_owner or _is_listed(doors, aliases)):
             return _turn_away(conn, doors.realm, sender, "outsider", now)
@@ -214,25 +196,6 @@ def listing(conn: Connection) -> list[PersonLine]:
     ]
 
 
-def has_owner(conn: Connection, doors: Doors) -> bool:
-    return bool(doors.owners) or (
-        conn.execute("SELECT 1 FROM people WHERE realm = ? AND role = 'owner'", (doors.realm,)).fetchone()
-        is not None
-    )
-
-
-def offer_ownership(conn: Connection, doors: Doors, now: float) -> str | None:
-    """A fresh one-time code for whoever is to own this, None while an owner exists."""
-    if has_owner(conn, doors):
-        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
-        return None
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-    code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
-    value = f"{_code_hash(doors, code)} {now + CODE_SECONDS} {CODE_TRIES}"
-    conn.execute("INSERT OR REPLACE INTO meta VALUES ('owner_code', ?)", (value,))
-    return f"{code[:4]}-{code[4:8]}-{code[8:]}"
-
-
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
     """The person's conversation on a channel, made where there is none."""
     conn.execute(
@@ -326,32 +289,6 @@ def sender_named(who: str) -> Sender:
             "nor a WhatsApp user id (MX.…)"
         )
     return Sender(phone=re.sub(r"\D", "", who))
-
-
-def _takes_ownership(conn: Connection, doors: Doors, text: str, now: float) -> bool:
-    """Whether the text is the one-time code; each wrong text of a code's form uses up a try."""
-    written = text.strip()
-    if not _WRITTEN_CODE.fullmatch(written):
-        return False
-    row = conn.execute("SELECT value FROM meta WHERE key = 'owner_code'").fetchone()
-    if row is None or has_owner(conn, doors):
-        return False
-    expected, until, tries = row["value"].split()
-    code = re.sub(r"[- ]", "", written).upper()
-    right = hmac.compare_digest(expected, _code_hash(doors, code))
-    if now > float(until) or int(tries) <= 0:
-        return False
-    if right:
-        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
-        return True
-    conn.execute(
-        "UPDATE meta SET value = ? WHERE key = 'owner_code'", (f"{expected} {until} {int(tries) - 1}",)
-    )
-    return False
-
-
-def _code_hash(doors: Doors, code: str) -> str:
-    return hmac.new(doors.code_key, code.encode(), sha256).hexdigest()
 
 
 def _turn_away(

@@ -41,6 +41,9 @@ class Transcript:
     routed: Routed | None = None
     rounds: tuple[Round, ...] = ()
 
+    def with_route(self, routed: Routed) -> "Transcript":
+        return replace(self, routed=routed)
+
     def with_round(self, new: Round) -> "Transcript":
         return replace(self, rounds=(*self.rounds, new))
 

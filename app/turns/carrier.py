@@ -13,7 +13,8 @@ from app.errors import StoreError
 from app.store import turns
 from app.store.database import Database
 from app.store.ids import new_id
-from app.store.turns import Pause, Ready, TurnGone
+from app.store.journal import TurnGone
+from app.store.turns import Pause, Ready
 from app.turns.turn import TurnRunner
 
 log = structlog.get_logger(__name__)

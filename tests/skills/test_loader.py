@@ -263,19 +263,11 @@ def test_the_summary_keeps_every_name_when_space_is_short(tmp_path: Path) -> Non
     assert skills_summary([]) == ""
 
 
-def test_a_thousand_skills_load_in_a_second_and_are_compared_in_20_ms(tmp_path: Path) -> None:
+def test_a_thousand_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:
     for n in range(1000):
         folder = tmp_path / "own" / f"skill-{n}"
         folder.mkdir(parents=True)
         (folder / "SKILL.md").write_text(f"---\nname: skill-{n}\ndescription: Number {n}.\n---\n", "utf-8")
     loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    began = time.perf_counter()
     assert len(loader.refresh().added) == 1000
-    assert time.perf_counter() - began < 1.5
-    assert min(_timed(loader) for _ in range(5)) < 0.02
-
-
-def _timed(loader: SkillLoader) -> float:
-    began = time.perf_counter()
-    loader.refresh()
-    return time.perf_counter() - began
+    assert not loader.refresh()

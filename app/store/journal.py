@@ -1,0 +1,97 @@
+"""What a turn has done, a row a step, and what its model calls cost."""
+
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+
+from app.errors import RecadoError
+
+
+class TurnGone(RecadoError):
+    """The turn was ended by somebody else (a /stop, an erase); what ran for it is of no use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A model call as it is kept: what it cost, and the prompt by the hashes of its parts."""
+
+    model: str
+    parts: tuple[tuple[str, str], ...]
+    """(hash, body) of each part of the prompt, in order; body "" where it was kept before."""
+    prompt: int
+    completion: int
+    cached: int
+    seconds: float
+
+
+def record(
+    conn: Connection,
+    turn: str,
+    key: str,
+    kind: str,
+    payload: str,
+    now: float,
+    *,
+    spent: Spent | None = None,
+    day: str = "",
+) -> int:
+    """Adds a journal row while the turn runs. Raises TurnGone where it has ended or has that row.
+
+    With `spent` it counts the tokens too and gives how many the person has used on that day. What was
+    finished shows that the turn comes further: earlier attempts no longer speak against it.
+    """
+    added = conn.execute(
+        "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
+        " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
+        " ON CONFLICT DO NOTHING",
+        (key, kind, payload, now, turn),
+    ).rowcount
+    if not added:
+        raise TurnGone(f"turn {turn} has ended, or has {key} already")
+    if kind != "intent":
+        conn.execute("UPDATE turns SET attempts = 1 WHERE id = ? AND attempts > 1", (turn,))
+    return 0 if spent is None else _record_cost(conn, turn, key, spent, now, day)
+
+
+def tokens_used(conn: Connection, person: str, day: str) -> int:
+    """Tokens a person used on a day (YYYY-MM-DD)."""
+    row = conn.execute(
+        "SELECT tokens FROM token_use WHERE person_id = ? AND day = ?", (person, day)
+    ).fetchone()
+    return 0 if row is None else int(row["tokens"])
+
+
+def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float, day: str) -> int:
+    person = conn.execute(
+        "UPDATE turns SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
+        " cached_tokens = cached_tokens + ? WHERE id = ? RETURNING person_id",
+        (spent.prompt, spent.completion, spent.cached, turn),
+    ).fetchone()["person_id"]
+    used: int = conn.execute(
+        "INSERT INTO token_use (person_id, day, tokens) VALUES (?, ?, ?)"
+        " ON CONFLICT (person_id, day) DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
+        (person, day, spent.prompt + spent.completion),
+    ).fetchone()["tokens"]
+    conn.executemany(
+        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (person_id, hash) DO NOTHING",
+        [(person, part, body, now) for part, body in spent.parts if body],
+    )
+    conn.execute(
+        "INSERT INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens,"
+        " cached_tokens, seconds, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            turn,
+            key,
+            person,
+            spent.model,
+            orjson.dumps([part for part, _ in spent.parts]).decode(),
+            spent.prompt,
+            spent.completion,
+            spent.cached,
+            spent.seconds,
+            now,
+        ),
+    )
+    return used

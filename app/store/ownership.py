@@ -1,0 +1,72 @@
+"""Who may come in as the configuration says, and the one-time code that makes the first owner."""
+
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+from sqlite3 import Connection
+
+from app.people import Realm
+
+CODE_SECONDS = 3600
+CODE_TRIES = 5
+_WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}[- ]?[A-Za-z2-7]{4}[- ]?[A-Za-z2-7]{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Who may come in, as the configuration says; phones in canonical digits."""
+
+    realm: Realm
+    allowed: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+    open: bool = False
+    """Everybody of this realm may come in (the simulator, the terminal)."""
+    code_key: bytes = b""
+    """Key of the hash under which a one-time ownership code is kept."""
+
+
+def has_owner(conn: Connection, doors: Doors) -> bool:
+    return bool(doors.owners) or (
+        conn.execute("SELECT 1 FROM people WHERE realm = ? AND role = 'owner'", (doors.realm,)).fetchone()
+        is not None
+    )
+
+
+def offer_ownership(conn: Connection, doors: Doors, now: float) -> str | None:
+    """A fresh one-time code for whoever is to own this, None while an owner exists."""
+    if has_owner(conn, doors):
+        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+        return None
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+    code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
+    value = f"{_code_hash(doors, code)} {now + CODE_SECONDS} {CODE_TRIES}"
+    conn.execute("INSERT OR REPLACE INTO meta VALUES ('owner_code', ?)", (value,))
+    return f"{code[:4]}-{code[4:8]}-{code[8:]}"
+
+
+def takes_ownership(conn: Connection, doors: Doors, text: str, now: float) -> bool:
+    """Whether the text is the one-time code; each wrong text of a code's form uses up a try."""
+    written = text.strip()
+    if not _WRITTEN_CODE.fullmatch(written):
+        return False
+    row = conn.execute("SELECT value FROM meta WHERE key = 'owner_code'").fetchone()
+    if row is None or has_owner(conn, doors):
+        return False
+    expected, until, tries = row["value"].split()
+    code = re.sub(r"[- ]", "", written).upper()
+    right = hmac.compare_digest(expected, _code_hash(doors, code))
+    if now > float(until) or int(tries) <= 0:
+        return False
+    if right:
+        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+        return True
+    conn.execute(
+        "UPDATE meta SET value = ? WHERE key = 'owner_code'", (f"{expected} {until} {int(tries) - 1}",)
+    )
+    return False
+
+
+def _code_hash(doors: Doors, code: str) -> str:
+    return hmac.new(doors.code_key, code.encode(), sha256).hexdigest()

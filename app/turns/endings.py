@@ -1,0 +1,100 @@
+"""How turns end: the reply's rows, the members closed and what the operator is told, in one transaction."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from sqlite3 import Connection
+
+import structlog
+
+from app.language import say
+from app.llm.model import ModelError
+from app.store import alerts, dead_letters, turns
+from app.store.database import Database
+from app.store.outbox import Draft
+from app.store.turns import Outcome
+from app.turns.run import Run
+
+log = structlog.get_logger(__name__)
+
+
+class Endings:
+    """Each way a turn ends. `on_reply(person)` is told after the commit that there is something to send."""
+
+    def __init__(self, store: Database, on_reply: Callable[[str], None]) -> None:
+        self._store = store
+        self._on_reply = on_reply
+
+    async def answered(self, run: Run, text: str) -> None:
+        """The model's answer; a plain sentence where it found none."""
+        nothing = "I found nothing to say to that. Could you put it another way?"
+        routed = run.routed
+        await self._end(
+            run,
+            "answered",
+            text or say(run.person.language, nothing),
+            sticky=(routed.tools, routed.categories),
+        )
+
+    async def obeyed(self, run: Run, text: str, *, fresh: bool) -> None:
+        """A command's answer; `fresh` starts the conversation anew."""
+        await self._end(run, "command", text, fresh=fresh)
+
+    async def model_failed(self, run: Run, error: ModelError) -> None:
+        """The person is told honestly and shortly, the operator everything."""
+        log.error("model failed", turn=run.opened.id, error=str(error))
+        text = say(
+            run.person.language,
+            "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
+        )
+        await self._end(run, "failed", text, error=str(error), alert=("model", str(error)))
+
+    async def over_budget(self, run: Run) -> None:
+        """Said once an hour: the day's tokens are used up."""
+        text = say(
+            run.person.language,
+            "You have used up today's allowance of the assistant. I can answer again tomorrow.",
+        )
+        hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
+        await self._end(run, "refused", text, source=f"budget:{run.person.id}:{hour}")
+
+    async def given_up(self, run: Run, reason: str) -> None:
+        """A turn that cannot be finished: an honest reply, a dead letter, an alert."""
+        log.error("turn given up", turn=run.opened.id, attempts=run.opened.attempts, reason=reason)
+        text = say(
+            run.person.language,
+            "Something went wrong on my side and I could not finish this. The person who runs me was told.",
+        )
+        await self._end(run, "failed", text, error=reason, alert=("turn", f"a turn was given up: {reason}"))
+
+    async def _end(
+        self,
+        run: Run,
+        outcome: Outcome,
+        text: str,
+        *,
+        error: str = "",
+        alert: tuple[str, str] | None = None,
+        sticky: tuple[Sequence[str], Sequence[str]] | None = None,
+        fresh: bool = False,
+        source: str = "",
+    ) -> None:
+        now, opened = time.time(), run.opened
+        draft = Draft(text, tuple(run.channel.render(text)))
+
+        def write(conn: Connection) -> None:
+            conversation = opened.conversation
+            turns.end(
+                conn, opened.id, conversation, outcome, draft, now, error=error, sticky=sticky, source=source
+            )
+            if fresh:
+                turns.new_conversation(conn, conversation.id, now)
+            if alert is not None:
+                alerts.raise_alert(conn, *alert, now)
+            if outcome == "failed":
+                letter = {"turn": opened.id, "attempts": opened.attempts}
+                dead_letters.put(conn, "turn", error, letter, now, person=run.person.id)
+            elif outcome == "answered":
+                alerts.mend(conn, "model", now)
+
+        await self._store.tx(write, then=lambda _: self._on_reply(run.person.id))

@@ -1,0 +1,84 @@
+"""A turn in progress: what its rows say, and the prompt as far as it has come."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import orjson
+
+from app.llm.model import ModelAnswer
+from app.llm.patience import Patience
+from app.messages import JSON, Channel
+from app.people import Person
+from app.routing.abilities import Instructions
+from app.store.journal import Spent
+from app.store.turns import Opened
+from app.turns.actions import Routed, Transcript
+from app.turns.context import history_messages, newest_message, round_messages, system_message
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything one turn knows while it runs; after a crash it is made again from the rows."""
+
+    opened: Opened
+    person: Person
+    channel: Channel
+    said: str
+    transcript: Transcript
+    tokens_today: int
+    messages: list[dict[str, JSON]] = field(default_factory=list)
+    patience: Patience = field(default_factory=Patience)
+    uncertain: set[bytes] = field(default_factory=set)
+    """Calls with an unknown outcome: the same again needs the person's word first."""
+    _hashed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def routed(self) -> Routed:
+        """What was chosen for the turn. Raises where nothing is chosen yet."""
+        if self.transcript.routed is None:
+            raise ValueError("the turn is not routed yet")
+        return self.transcript.routed
+
+    def build_prompt(self, instructions: Sequence[Instructions]) -> None:
+        """The prompt up to where the transcript stands."""
+        opened = self.opened
+        self.messages = [
+            system_message(self.person, instructions),
+            *history_messages(opened.exchanges),
+            newest_message(
+                self.person,
+                opened.members,
+                opened.quoted,
+                opened.created_at,
+                first_contact=opened.first_contact,
+            ),
+        ]
+        self._hashed = []
+        for one in self.transcript.rounds:
+            self.messages += round_messages(one)
+
+    def heard(self) -> list[str]:
+        """Every text the model was given but for our own instructions."""
+        return [str(message.get("content") or "") for message in self.messages[1:]]
+
+    def prompt_tokens(self) -> int:
+        """A rough size of the prompt."""
+        return sum(len(message.get("content") or "") for message in self.messages) // 4
+
+    def spent(self, tools: Sequence[JSON], answer: ModelAnswer, seconds: float) -> Spent:
+        """What a call with the prompt as it stands cost, the prompt by the hashes of its parts."""
+        self._hashed += hashed(self.messages[len(self._hashed) :])
+        return cost(answer, (*hashed([{"tools": tools}] if tools else []), *self._hashed), seconds)
+
+
+def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
+    """(hash, JSON text) of parts of a prompt."""
+    bodies = [orjson.dumps(part) for part in parts]
+    return tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
+
+
+def cost(answer: ModelAnswer, parts: tuple[tuple[str, str], ...], seconds: float) -> Spent:
+    """A model call as it is kept."""
+    usage = answer.usage
+    return Spent(answer.model, parts, usage.prompt, usage.completion, usage.cached, seconds)
