@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
-.PHONY: run test test-all check format translations clean
+.PHONY: run test test-all check bench format translations clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed
@@ -26,6 +26,10 @@ check: $(VENV)/installed-check
 format: $(VENV)/installed-check
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+# Figures beside their baselines, all in one run.
+bench: $(VENV)/installed
+	$(BIN)/python -m bench.skills
 
 # Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
 translations: $(VENV)/installed

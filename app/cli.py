@@ -1,5 +1,6 @@
 """The `recado` command: names, options and exit statuses; what the commands do is in `app.commands`."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -54,6 +55,7 @@ app.add_typer(eval_app, name="eval")
 
 def main() -> None:
     """The entry point of `recado` and of `python -m app`."""
+    os.umask(0o077)  # whatever we write holds people's messages: for the operator's account alone
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no emoji shows the rest

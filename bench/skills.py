@@ -62,9 +62,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 def row(what: str, measured: list[float], baseline_name: str, baseline: list[float]) -> None:
     ours, theirs = statistics.median(measured), statistics.median(baseline)
-    print(
-        f"{what:26} {ours * 1000:8.1f} ms   {baseline_name:14} {theirs * 1000:8.1f} ms   {ours / theirs:5.1f}×"
-    )
+    beside = f"{baseline_name:14} {theirs * 1000:8.1f} ms   {ours / theirs:5.1f}×"
+    print(f"{what:26} {ours * 1000:8.1f} ms   {beside}")
 
 
 if __name__ == "__main__":
