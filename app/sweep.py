@@ -7,7 +7,6 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.errors import StoreError
 from app.store import inbox, outbox
 from app.store.database import Database
 
@@ -43,8 +42,8 @@ class Sweep:
         while True:
             try:
                 await self._look()
-            except StoreError as error:
-                log.error("sweep failed", error=str(error))
+            except Exception as error:  # what the sweep does nobody else would
+                log.error("sweep failed", error=f"{type(error).__name__}: {error}")
             await asyncio.sleep(self._seconds)
 
     async def _look(self) -> None:

@@ -81,8 +81,8 @@ class Sender:
                 if given.parcel is not None:
                     await self._deliver(given.parcel)
                     continue
-            except StoreError as error:
-                log.error("the outbox cannot be read", error=str(error))
+            except Exception as error:  # a lane that died would wedge its person
+                log.error("the outbox cannot be worked", error=f"{type(error).__name__}: {error}")
                 given = Given(at=time.time() + STORE_RETRY_SECONDS)
             if given.at is not None:
                 await _wait(event, given.at - time.time())

@@ -9,7 +9,6 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.errors import StoreError
 from app.store import turns
 from app.store.database import Database
 from app.store.ids import new_id
@@ -95,8 +94,8 @@ class LocalCarrier:
             lane.dirty.clear()
             try:
                 found = await self._next(conversation)
-            except StoreError as error:
-                log.error("the store gave no turn", error=str(error))
+            except Exception as error:  # a lane that died would wedge its conversation
+                log.error("the store gave no turn", error=f"{type(error).__name__}: {error}")
                 found = Pause(time.time() + RETRY_SECONDS)
             if isinstance(found, Pause):
                 await _wait(lane.dirty, found.at - time.time())
@@ -167,8 +166,8 @@ class LocalCarrier:
         due = time.time() + RETRY_SECONDS
         try:
             await self._store.tx(lambda conn: turns.postpone(conn, turn, due, error))
-        except StoreError as fault:
-            log.error("turn not postponed", turn=turn, error=str(fault))
+        except Exception as fault:
+            log.error("turn not postponed", turn=turn, error=f"{type(fault).__name__}: {fault}")
             await asyncio.sleep(RETRY_SECONDS)  # the disk is in trouble: the lane tries again
 
 
