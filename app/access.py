@@ -3,12 +3,13 @@
 import hmac
 import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 
 from starlette.requests import Request
 
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+_FORWARDED = re.compile(r"forwarded|x-forwarded.*|via|x-real-ip|(x-|true-|x-cluster-)?client-ip|cf-.*|fly-.*")
 
 
 def is_local(request: Request, *, published: bool = False) -> bool:
@@ -17,7 +18,7 @@ def is_local(request: Request, *, published: bool = False) -> bool:
     The peer is loopback (`published`: or came through a published container port), Host is a loopback
     name, and no proxy or tunnel forwarded it.
     """
-    if any(header in request.headers for header in _FORWARDED):
+    if any(_FORWARDED.fullmatch(header) for header in request.headers):
         return False
     if not _is_loopback_name(request.headers.get("host", "")):
         return False

@@ -25,6 +25,14 @@ class State:
         return {"status": self.status} | ({"reason": "; ".join(self.reasons)} if self.reasons else {})
 
 
+def _reason(code: str) -> str:
+    """An alert in words that anybody may read: the details are for `recado doctor`."""
+    if code == "model":
+        return "the language model does not answer"
+    kind, _, number = code.partition(":")
+    return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
+
+
 class Health:
     """Looks at the store, the open alerts and the configuration."""
 
@@ -48,16 +56,15 @@ class Health:
         if self._store.last_failure:
             return State("down", (f"the database takes no writes: {self._store.last_failure}",))
         try:
-            rows = await self._store.all("SELECT text FROM alerts WHERE mended_at IS NULL AND code <> 'turn'")
+            rows = await self._store.all("SELECT code FROM alerts WHERE mended_at IS NULL AND code <> 'turn'")
         except StoreError as error:
             return State("down", (str(error),))
-        reasons = [row["text"] for row in rows]
+        reasons = [_reason(row["code"]) for row in rows]
         if self._missing:
             reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
-        failure = self._model_failure()
-        if failure and failure not in reasons:
-            reasons.append(failure)
-        return State("degraded" if reasons else "ok", tuple(reasons))
+        if self._model_failure():
+            reasons.append(_reason("model"))
+        return State("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
     async def measure(self) -> None:
         """Brings the gauges up to date."""

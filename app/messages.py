@@ -8,6 +8,15 @@ JSON = Any
 """Any JSON value; the one place where `Any` is allowed to travel."""
 
 
+def seconds_in(header: str | None) -> float | None:
+    """The seconds that a Retry-After header asks for, None where it says none."""
+    try:
+        seconds = float(header) if header else -1.0
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
 @dataclass(frozen=True, slots=True)
 class Sender:
     """Who a webhook says sent something. At least one of `phone` (digits) and `user_id` is set."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -26,6 +27,7 @@ log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 3
 EXIT_SECONDS = 8.0
+CONNECTIONS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_a
 
 
 async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
+    _allow_files(CONNECTIONS + 256)
     app = make_app(settings)
     config = uvicorn.Config(
         app,
@@ -76,6 +79,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
+        limit_concurrency=CONNECTIONS,
     )
     server = _Server(config, app.state.close_streams)
     loop = asyncio.get_running_loop()
@@ -89,6 +93,14 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
             announcement.cancel()
             _forget(settings.data_dir)
     return 0 if server.started else 1
+
+
+def _allow_files(wanted: int) -> None:
+    """Raises the limit of open files as far as it may be: connections are files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        top = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, top), hard))
 
 
 def _forget(data_dir: Path) -> None:
@@ -143,9 +155,12 @@ async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     token = secrets.token_urlsafe(32)
     app.state.admin.server_token = token
-    record = {"pid": os.getpid(), "url": url, "token": token}
-    write_private(settings.data_dir / "server.json", orjson.dumps(record).decode())
     await app.state.assistant.listening()
+    record = {"pid": os.getpid(), "url": url, "token": token}
+    try:
+        write_private(settings.data_dir / "server.json", orjson.dumps(record).decode())
+    except OSError as error:
+        log.error("server.json cannot be written: commands will not find this server", error=str(error))
     print(_welcome(settings, url), flush=True)  # noqa: T201
     for missing in settings.missing_credentials:
         log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)

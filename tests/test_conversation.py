@@ -269,7 +269,7 @@ def test_national_forms_of_a_number_are_one_person(make_world, model, listed, ar
 def test_the_one_time_code_makes_its_sender_the_owner(make_world, model):
     server, graph = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS="", OWNER_PHONE_NUMBERS="")
     code = server.log.split("from your WhatsApp:")[1].split()[0]
-    graph.say("p1", "WRONG234ABCD")
+    graph.say("p1", "WRON-G234-ABCD")
     graph.say("p2", f" {code.lower()} ")
     assert graph.reply("p2")
     (owner,) = server.rows("SELECT p.role, a.value FROM people p JOIN aliases a ON a.person_id = p.id")[:1]

@@ -7,7 +7,6 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.errors import StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, outbox, people
 from app.store.database import Database
@@ -17,6 +16,7 @@ log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
+LONGEST_ASKED = 3600.0
 PAIR_RATE = 131056
 PAIR_RATE_BASE = 4.0
 TRIED_TWICE = frozenset({131052, 131053})
@@ -74,21 +74,25 @@ class Sender:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _serve(self, person: str, event: asyncio.Event) -> None:
-        while not self._closing:
-            event.clear()
-            try:
-                given = await self._take(person)
+        try:
+            while not self._closing:
+                event.clear()
+                given = await self._next(person)
                 if given.parcel is not None:
                     await self._deliver(given.parcel)
-                    continue
-            except Exception as error:  # a lane that died would wedge its person
-                log.error("the outbox cannot be worked", error=f"{type(error).__name__}: {error}")
-                given = Given(at=time.time() + STORE_RETRY_SECONDS)
-            if given.at is not None:
-                await _wait(event, given.at - time.time())
-            elif not event.is_set():  # no await between this check and leaving
-                break
-        self._lanes.pop(person, None)
+                elif given.at is not None:
+                    await _wait(event, given.at - time.time())
+                elif not event.is_set():  # no await between this check and leaving
+                    break
+        finally:
+            self._lanes.pop(person, None)
+
+    async def _next(self, person: str) -> Given:
+        try:
+            return await self._take(person)
+        except Exception as error:  # a lane that died would leave its person without answers
+            log.error("the outbox cannot be read", error=f"{type(error).__name__}: {error}")
+            return Given(at=time.time() + STORE_RETRY_SECONDS)
 
     async def _take(self, person: str) -> Given:
         now = time.time()
@@ -109,14 +113,15 @@ class Sender:
         async with self._places:
             try:
                 result = await self._channels[parcel.channel].send(parcel.to, parcel.message, parcel.id)
-            except KeyError:
-                result = Refused("give_up", detail=f"there is no channel {parcel.channel!r}")
+            except Exception as error:  # it may have been sent: only the channel could have told
+                log.exception("sending failed in an unexpected way", outbox=parcel.id)
+                result = Unknown(f"{type(error).__name__} while sending")
         now = time.time()
         while True:  # what became of a send is never forgotten for want of a disk
             try:
                 await self._store.tx(lambda conn: self._settle(conn, parcel, result, now))
                 return
-            except StoreError as error:
+            except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=parcel.id, error=str(error))
                 await asyncio.sleep(STORE_RETRY_SECONDS)
 
@@ -155,7 +160,7 @@ def backoff(result: Refused, attempts: int) -> float:
     For its rate per pair of numbers Meta documents waits of 4^X seconds (error 131056).
     """
     if result.retry_after is not None:
-        return result.retry_after
+        return min(result.retry_after, LONGEST_ASKED)
     base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
     return min(FIRST_BACKOFF * base ** (attempts - 1 if base == 2.0 else attempts), LONGEST_BACKOFF)
 

@@ -13,7 +13,7 @@ import orjson
 
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
 from app.llm.reading import without_thoughts
-from app.messages import JSON
+from app.messages import JSON, seconds_in
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class ChatModel:
         except openai.APIConnectionError as error:
             raise _connection_error(model, limit, error) from error
         except openai.APIStatusError as error:
-            raise _status_error(model, error) from error
+            raise _status_error(model, error, self._settings.openai_api_key.get_secret_value()) from None
         except openai.OpenAIError as error:
             raise ModelError(f"{model}: {error}") from error
         return read_completion(raw.content, request, model)
@@ -191,16 +191,18 @@ def _connection_error(model: str, limit: float, error: Any) -> ModelError:
     return ModelError(f"{model} cannot be reached: {cause or error}", retryable=True)
 
 
-def _status_error(model: str, error: Any) -> ModelError:
+def _status_error(model: str, error: Any, key: str) -> ModelError:
+    """What the server answered; servers have been seen to repeat the key."""
     status = int(error.status_code)
-    after = error.response.headers.get("retry-after", "")
+    after = error.response.headers.get("retry-after")
     retryable = status == 429 or status >= 500
-    text = f"{model} answered {status}: {str(error.message)[:300]}"
+    reason = str(error.message).replace(key, "***") if key else str(error.message)
+    text = f"{model} answered {status}: {reason[:300]}"
     return ModelError(
         text,
         status=status,
         retryable=retryable,
-        retry_after=float(after) if after.replace(".", "", 1).isdigit() else None,
+        retry_after=seconds_in(after),
     )
 
 

@@ -11,10 +11,14 @@ from app.messages import JSON
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _ORPHAN_END = re.compile(r"\A.*?</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _WRAPPERS = (
-    re.compile(r"\A```(?:json|tool_call|tool_code)?\s*(.*?)\s*```\Z", re.DOTALL),
-    re.compile(r"\A<tool_call>\s*(.*?)\s*(?:</tool_call>)?\Z", re.DOTALL),
-    re.compile(r"\A<function_call>\s*(.*?)\s*</function_call>\Z", re.DOTALL),
-    re.compile(r"\A\[TOOL_CALLS\]\s*(.*)\Z", re.DOTALL),
+    ("```json", "```"),
+    ("```tool_call", "```"),
+    ("```tool_code", "```"),
+    ("```", "```"),
+    ("<tool_call>", "</tool_call>"),
+    ("<tool_call>", ""),
+    ("<function_call>", "</function_call>"),
+    ("[TOOL_CALLS]", ""),
 )
 MAX_TEXT_CALL = 20_000
 
@@ -36,10 +40,9 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
     body = text.strip()
     if not body or len(body) > MAX_TEXT_CALL or not offered:
         return ()
-    for wrapper in _WRAPPERS:
-        match = wrapper.match(body)
-        if match:
-            body = match.group(1).strip()
+    for opener, closer in _WRAPPERS:
+        if body.startswith(opener) and body.endswith(closer):
+            body = body.removeprefix(opener).removesuffix(closer).strip()
             break
     if body[:1] not in "{[":
         return ()

@@ -12,7 +12,7 @@ from app.search.words import fold
 MOST_CATEGORIES = 6
 MOST_PHRASES = 8
 _LONGEST_PHRASE = 200
-_LONGEST_ANSWER = 20_000
+_LONGEST_ANSWER = 4_000
 _LONGEST_PROSE = 400
 
 _CATEGORY_KEYS = ("categories", "category", "categorias", "tools", "intents", "intent")

@@ -16,10 +16,13 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import aiosqlite
+import structlog
 
 from app.errors import StoreError, StoreLockedError
 
 T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
 
 MAX_BATCH = 256
 CLOSE_SECONDS = 5.0
@@ -81,10 +84,10 @@ class Database:
 
     async def close(self) -> None:
         """Commits what is queued, then closes; waits at most `CLOSE_SECONDS`."""
-        if self._writer is not None:
+        writer, self._writer = self._writer, None  # from here on `tx` refuses
+        if writer is not None:
             self._jobs.put(None)
-            await asyncio.to_thread(self._writer.join, CLOSE_SECONDS)
-            self._writer = None
+            await asyncio.to_thread(writer.join, CLOSE_SECONDS)
         if self._reader is not None:
             await self._reader.close()
             self._reader = None
@@ -121,7 +124,7 @@ class Database:
         return rows[0] if rows else None
 
     def _write(self) -> None:
-        connection = _connect(self.path)
+        connection = self._reopen(None)
         running = True
         while running:
             batch, running = self._next_batch()
@@ -156,8 +159,9 @@ class Database:
                 return batch, True
         return batch, False
 
-    def _reopen(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        connection.close()
+    def _reopen(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is not None:
+            connection.close()
         while True:
             try:
                 return _connect(self.path)
@@ -186,14 +190,23 @@ def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[
 
 def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
     for job, outcome in zip(batch, outcomes, strict=True):
-        if isinstance(outcome, _Failed):
-            if not job.future.done():
-                job.future.set_exception(outcome.error)
+        if job.future.done():
             continue
-        if not job.future.done():
+        if isinstance(outcome, _Failed):
+            job.future.set_exception(outcome.error)
+        else:
             job.future.set_result(outcome)
-        if job.then is not None:
-            job.then(outcome)
+    for job, outcome in zip(batch, outcomes, strict=True):
+        if job.then is not None and not isinstance(outcome, _Failed):
+            _tell(job.then, outcome)
+
+
+def _tell(then: Callable[[Any], None], outcome: Any) -> None:
+    """Passes on a hint; one that fails keeps nobody else's from them."""
+    try:
+        then(outcome)
+    except Exception:
+        log.exception("a hint after a commit failed")
 
 
 def _retrieve(future: "asyncio.Future[Any]") -> None:

@@ -45,7 +45,6 @@ class Taken:
     accepted: int = 0
     duplicates: int = 0
     wake: set[str] = field(default_factory=set)
-    stop: set[str] = field(default_factory=set)
     notices: set[str] = field(default_factory=set)
     """People whose outbox got a notice."""
     turned_away: list[TurnedAway] = field(default_factory=list)
@@ -122,14 +121,12 @@ def _queue(
     taken: Taken,
     now: float,
 ) -> None:
-    due = _due_at(conn, entrance.pace, who.person.id, now)
-    if due > now and not _already_waiting(conn, who.person.id, now):
-        source = f"rate:{who.person.id}:{message_row}"
+    stops = arrival.kind == "stop"  # stopping is never made to wait
+    due = now if stops else _due_at(conn, entrance.pace, who.person.id, now)
+    if due > now and not conversation.group and not _already_waiting(conn, who.person.id, now):
+        source = f"rate:{who.person.id}:{int(now // entrance.pace.window)}"
         put_notice(conn, conversation, source, entrance.too_fast(who.person), now)
         taken.notices.add(who.person.id)
-    if arrival.kind == "stop":  # stopping is never made to wait
-        due = now
-        taken.stop.add(conversation.id)
     conn.execute(
         "INSERT INTO inbox (message_id, person_id, conversation_id, kind, received_at, due_at)"
         " VALUES (?, ?, ?, ?, ?, ?)",
@@ -175,8 +172,9 @@ def _due_at(conn: Connection, pace: Pace, person: str, now: float) -> float:
     if not pace.limit:
         return now
     row = conn.execute(
-        "SELECT due_at FROM inbox WHERE person_id = ? ORDER BY due_at DESC LIMIT 1 OFFSET ?",
-        (person, pace.limit - 1),
+        "SELECT due_at FROM inbox WHERE person_id = ? AND received_at <= ? ORDER BY due_at DESC"
+        " LIMIT 1 OFFSET ?",  # rows of a clock that was set back since do not count
+        (person, now, pace.limit - 1),
     ).fetchone()
     return now if row is None else max(now, row["due_at"] + pace.window)
 

@@ -178,7 +178,8 @@ def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -
 def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) -> None:
     """It waits for the operator; it is tried again now and then, and when `release_held` says so."""
     conn.execute(
-        "UPDATE outbox SET state = 'held', sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
+        "UPDATE outbox SET state = CASE state WHEN 'unknown' THEN 'unknown' ELSE 'held' END,"
+        " sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
         f" WHERE id = ? AND {_OPEN}",
         (now + HOLD_SECONDS, code, error[:500], outbox_id),
     )

@@ -90,20 +90,27 @@ class LocalCarrier:
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         """A lane's life."""
-        while not self._closing:
-            lane.dirty.clear()
-            try:
-                found = await self._next(conversation)
-            except Exception as error:  # a lane that died would wedge its conversation
-                log.error("the store gave no turn", error=f"{type(error).__name__}: {error}")
-                found = Pause(time.time() + RETRY_SECONDS)
-            if isinstance(found, Pause):
-                await _wait(lane.dirty, found.at - time.time())
-            elif found is not None:
+        try:
+            while not self._closing:
+                lane.dirty.clear()
+                found = await self._guarded(conversation, lane)
+                if isinstance(found, Pause):
+                    await _wait(lane.dirty, found.at - time.time())
+                elif found is None and not lane.dirty.is_set():  # no await between this check and leaving
+                    break
+        finally:
+            self._lanes.pop(conversation, None)
+
+    async def _guarded(self, conversation: str, lane: _Lane) -> Ready | Pause | None:
+        """Looks for a turn and runs it; whatever goes wrong, the lane goes on."""
+        try:
+            found = await self._next(conversation)
+            if isinstance(found, Ready):
                 await self._run(conversation, lane, found)
-            elif not lane.dirty.is_set():  # no await between this check and leaving
-                break
-        self._lanes.pop(conversation, None)
+        except Exception as error:
+            log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
+            return Pause(time.time() + RETRY_SECONDS)
+        return found
 
     async def _next(self, conversation: str) -> Ready | Pause | None:
         now, turn = time.time(), new_id("turn")

@@ -5,6 +5,7 @@ The system message and the tool list change only with the chosen tools; what cha
 cache keeps hitting.
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -22,6 +23,8 @@ CHARACTERS_PER_TOKEN = 4
 HISTORY_TOKENS = 6_000
 MESSAGE_CHARACTERS = 60_000
 QUOTE_CHARACTERS = 2_000
+SAID_CHARACTERS = 8_000
+"""What tools are chosen by."""
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
 _WHO = """You are Recado, a personal assistant that people talk to on WhatsApp.
@@ -36,9 +39,9 @@ If you need something only the person knows, ask one short question."""
 
 def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, JSON]:
     """Who we are, who the person is, and the instructions of the chosen skills."""
-    who = f"The person: {one_line(person.name) or 'name unknown'}" + (
-        ", the owner of this assistant." if person.is_owner else "."
-    )
+    role = "owner of this assistant" if person.is_owner else "member"
+    name = orjson.dumps(one_line(person.name)).decode() if person.name else "unknown"
+    who = f"The person's role: {role}\nThe person's name, as they wrote it themselves: {name}"
     lines = [_WHO.format(language=LANGUAGE_NAMES.get(person.language, "English")), who]
     for skill in skills:
         lines.append(f"## Skill {skill.name}\n{skill.description}\n{skill.body}".rstrip())
@@ -79,7 +82,7 @@ def newest_message(
             "you can do for them.]"
         )
     lines = [line for member in members for line in _member_lines(member, quoted)]
-    return {"role": "user", "content": "\n".join([*header, *lines])}
+    return {"role": "user", "content": "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])}
 
 
 def round_messages(one: Round) -> list[dict[str, JSON]]:
@@ -118,8 +121,9 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def said_by(members: Sequence[InboxMessage]) -> str:
-    """The person's own words in a burst, bare."""
-    return "\n".join(member.text for member in members if member.text)
+    """The person's own words in a burst, bare: what they forwarded is somebody else's."""
+    own = [member.text for member in members if member.text and not member.payload.get("forwarded")]
+    return clip("\n".join(own), SAID_CHARACTERS)
 
 
 def _member_lines(member: InboxMessage, quoted: Mapping[str, tuple[str, str]]) -> list[str]:
@@ -131,8 +135,9 @@ def _member_lines(member: InboxMessage, quoted: Mapping[str, tuple[str, str]]) -
         lines.append(f"[In reply to {whose}: {orjson.dumps(clip(text, QUOTE_CHARACTERS)).decode()}]")
     elif wamid and member.kind != "edit":
         lines.append("[In reply to a message whose text is not known here]")
-    if member.payload.get("forwarded"):
-        lines.append("[Forwarded: somebody else's words]")
+    if member.payload.get("forwarded") and member.text:
+        lines.append(f"[Forwarded, somebody else's words: {_data(member.text)}]")
+        return lines
     described = _describe(member)
     if described:
         lines.append(described)
@@ -185,4 +190,6 @@ def clip(text: str, limit: int) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())[:100]
+    """Without line breaks, control and direction characters; at most 100 characters."""
+    visible = "".join(" " if unicodedata.category(one)[0] == "C" else one for one in text[:400])
+    return " ".join(visible.split())[:100]

@@ -1,5 +1,6 @@
 """How turns end: the reply's rows, the members closed and what the operator is told, in one transaction."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -13,9 +14,13 @@ from app.store import alerts, dead_letters, turns
 from app.store.database import Database
 from app.store.outbox import Draft
 from app.store.turns import Outcome
+from app.tools.masking import mask_text
 from app.turns.run import Run
 
 log = structlog.get_logger(__name__)
+
+LONGEST_REPLY = 16_000
+"""Characters; four full WhatsApp messages."""
 
 
 class Endings:
@@ -42,12 +47,13 @@ class Endings:
 
     async def model_failed(self, run: Run, error: ModelError) -> None:
         """The person is told honestly and shortly, the operator everything."""
-        log.error("model failed", turn=run.opened.id, error=str(error))
+        cause = mask_text(str(error))
+        log.error("model failed", turn=run.opened.id, error=cause)
         text = say(
             run.person.language,
             "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
         )
-        await self._end(run, "failed", text, error=str(error), alert=("model", str(error)))
+        await self._end(run, "failed", text, error=cause, alert=("model", cause))
 
     async def over_budget(self, run: Run) -> None:
         """Said once an hour: the day's tokens are used up."""
@@ -79,8 +85,10 @@ class Endings:
         fresh: bool = False,
         source: str = "",
     ) -> None:
-        now, opened = time.time(), run.opened
-        draft = Draft(text, tuple(run.channel.render(text)))
+        opened = run.opened
+        text = _bounded(text, run.person.language)
+        draft = Draft(text, tuple(await asyncio.to_thread(run.channel.render, text)))
+        now = time.time()
 
         def write(conn: Connection) -> None:
             conversation = opened.conversation
@@ -98,3 +106,11 @@ class Endings:
                 alerts.mend(conn, "model", now)
 
         await self._store.tx(write, then=lambda _: self._on_reply(run.person.id))
+
+
+def _bounded(text: str, language: str) -> str:
+    """A reply that a person can read: a longer one is cut, and says so."""
+    if len(text) <= LONGEST_REPLY:
+        return text
+    cut = say(language, "(My answer was too long: I cut it here.)")
+    return f"{text[:LONGEST_REPLY]}…\n\n{cut}"

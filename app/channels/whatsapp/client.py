@@ -7,7 +7,7 @@ import httpx2
 import orjson
 import structlog
 
-from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown
+from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown, seconds_in
 from app.phones import digits
 
 log = structlog.get_logger(__name__)
@@ -111,7 +111,7 @@ def read_response(status: int, body: bytes, retry_after: str | None = None) -> S
         data = None
     if not isinstance(data, dict):
         data = {}
-    after = float(retry_after) if retry_after and retry_after.replace(".", "", 1).isdigit() else None
+    after = seconds_in(retry_after)
     if 200 <= status < 300:
         return _accepted(data)
     error = data.get("error")

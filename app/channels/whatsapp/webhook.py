@@ -1,6 +1,7 @@
 """The webhook: nothing without a signature, 200 only after the commit."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ BODY_LIMIT = 3 * 1024 * 1024
 COMMIT_SECONDS = 3.0
 READ_SECONDS = 20.0
 LANGUAGE_CHARACTERS = 500
+READ_AT_ONCE = 64
+"""Bodies being read at the same time: what strangers can make us hold in memory."""
+_SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 
 
 class BodyTooLarge(Exception):
@@ -63,6 +67,7 @@ class WhatsAppWebhook:
         self._command_of = command_of
         self._on_received = on_received
         self._on_answer = on_answer
+        self._reading = 0
 
     async def endpoint(self, request: Request) -> Response:
         if request.method == "GET":
@@ -78,6 +83,12 @@ class WhatsAppWebhook:
         return PlainTextResponse(challenge)
 
     async def _post(self, request: Request) -> Response:
+        header = request.headers.get("x-hub-signature-256", "")
+        if not self._secret or not _SIGNATURE.fullmatch(header):
+            return PlainTextResponse("the signature does not match", 401)
+        if self._reading >= READ_AT_ONCE:
+            return PlainTextResponse("too many bodies at once, send it again", 503)
+        self._reading += 1
         try:
             async with asyncio.timeout(READ_SECONDS):
                 body = await read_body(request, BODY_LIMIT)
@@ -85,7 +96,9 @@ class WhatsAppWebhook:
             return PlainTextResponse("a body has at most 3 MB", 413)
         except (TimeoutError, ClientDisconnect):
             return PlainTextResponse("the body did not arrive", 408)
-        if not verify_signature(body, request.headers.get("x-hub-signature-256"), self._secret):
+        finally:
+            self._reading -= 1
+        if not verify_signature(body, header, self._secret):
             return PlainTextResponse("the signature does not match", 401)
         return await self._take(self._read(body))
 
