@@ -56,7 +56,9 @@ class Health:
         if self._store.last_failure:
             return State("down", (f"the database takes no writes: {self._store.last_failure}",))
         try:
-            rows = await self._store.all("SELECT code FROM alerts WHERE mended_at IS NULL AND code <> 'turn'")
+            rows = await self._store.all(
+                "SELECT code FROM alerts WHERE mended_at IS NULL AND (code = 'model' OR code LIKE 'send:%')"
+            )
         except StoreError as error:
             return State("down", (str(error),))
         reasons = [_reason(row["code"]) for row in rows]

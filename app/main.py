@@ -49,7 +49,7 @@ from app.turns.turn import Limits, TurnRunner
 
 log = structlog.get_logger(__name__)
 
-LANES_SECONDS = 5.0
+LANES_SECONDS = 4.0
 SENDER_SECONDS = 1.5
 WARM_SECONDS = 10.0
 
@@ -115,6 +115,7 @@ class Assistant:
         self.sweep = Sweep(
             self.store,
             settings.sweep_seconds,
+            self.channels.keys(),
             wake_conversation=self.carrier.wake,
             wake_person=self.sender.wake,
         )

@@ -25,8 +25,8 @@ from app.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-DRAIN_SECONDS = 3
-EXIT_SECONDS = 8.0
+DRAIN_SECONDS = 2
+EXIT_SECONDS = 9.0
 CONNECTIONS = 2000
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from sqlite3 import Connection
 
 import structlog
 
-from app.store import inbox, outbox
+from app.store import inbox, outbox, retention
 from app.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -20,12 +20,14 @@ class Sweep:
         self,
         store: Database,
         seconds: float,
+        channels: Collection[str],
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
     ) -> None:
         self._store = store
         self._seconds = seconds
+        self._channels = channels
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
         self._task: asyncio.Task[None] | None = None
@@ -50,8 +52,8 @@ class Sweep:
         now = time.time()
 
         def look(conn: Connection) -> tuple[list[str], list[str]]:
-            inbox.sweep(conn, now)
-            return inbox.waiting(conn, now), outbox.waiting(conn, now)
+            retention.sweep(conn, now)
+            return inbox.waiting(conn, self._channels, now), outbox.waiting(conn, self._channels, now)
 
         conversations, people = await self._store.tx(look)
         for conversation in conversations:

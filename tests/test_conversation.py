@@ -46,10 +46,10 @@ def test_three_quick_messages_are_one_turn_and_one_reply_that_answers_all(make_w
         return none_needed(body) or last_user_text(body)
 
     server, graph = make_world(model=model(repeat), BURST_QUIET_SECONDS="0.4")
-    for text in ("first", "second", "third"):
-        graph.say("p0", text)
+    texts = ("first", "second", "third")
+    graph.inbound(*({"person": "p0", "type": "text", "text": text} for text in texts))
     reply = graph.reply("p0")
-    assert all(text in reply for text in ("first", "second", "third"))
+    assert all(text in reply for text in texts)
     wait_for(lambda: not open_work(server), "the turn")
     assert len(graph.sends("p0")) == 1
     assert len(server.rows("SELECT 1 FROM turns")) == 1
@@ -268,7 +268,8 @@ def test_national_forms_of_a_number_are_one_person(make_world, model, listed, ar
 
 def test_the_one_time_code_makes_its_sender_the_owner(make_world, model):
     server, graph = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS="", OWNER_PHONE_NUMBERS="")
-    code = server.log.split("from your WhatsApp:")[1].split()[0]
+    printed = wait_for(lambda: server.log.split("from your WhatsApp:")[1:], "the code on the console")
+    code = printed[0].split()[0]
     graph.say("p1", "WRON-G234-ABCD")
     graph.say("p2", f" {code.lower()} ")
     assert graph.reply("p2")
@@ -307,7 +308,7 @@ def test_a_changed_number_stays_the_same_person(make_world, model):
 
 
 def test_a_phone_with_another_user_id_is_frozen_until_confirmed(make_world, model):
-    server, graph = make_world(model=model(echo))
+    server, graph = make_world(model=model(echo), SWEEP_SECONDS="0.3")
     graph.say("p1", "hello")
     graph.reply("p1")
     body = text_body("wamid.z", "let me in", "12125550001", from_user_id="US.999999")
@@ -317,6 +318,13 @@ def test_a_phone_with_another_user_id_is_frozen_until_confirmed(make_world, mode
     graph.say("p0", "hi")
     graph.reply("p0")
     assert len(graph.sends("p1")) == 1
+    confirm(server, "12125550001")
+    assert graph.reply("p1", 2) == "you said: let me in"
+    assert (
+        server.post(text_body("wamid.z2", "again", "12125550001", from_user_id="US.999999")).status_code
+        == 200
+    )
+    assert graph.reply("p1", 3) == "you said: again"
 
 
 def test_sigterm_gives_unfinished_turns_back_and_ends_with_0(make_world, model):
@@ -357,6 +365,29 @@ def test_a_second_server_on_the_same_file_refuses(make_world, model):
     assert "in use by another Recado server" in second.stderr
     assert "Traceback" not in second.stderr
     assert server.healthy()
+
+
+def confirm(server, who: str) -> None:
+    """`recado people allow`, as the command asks it of a running server."""
+    running = json.loads((server.folder / "server.json").read_text())
+    header = {"Authorization": f"Bearer {running['token']}"}
+    body = {"action": "allow", "who": who}
+    server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
+
+
+def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(make_world, model):
+    model_server = model(echo)
+    server, graph = make_world(model=model_server)
+    graph.say("p0", "the safe is 1234")
+    graph.reply("p0")
+    wamid = next(entry for entry in graph.sends())["wamid"]
+    body = text_body("wamid.g", "what are my notes?", "12125550000", group_id="GROUP1", context={"id": wamid})
+    assert server.post(body).status_code == 200
+    wait_for(lambda: len(model_server.main_calls) == 2, "the group's turn")
+    asked = model_server.main_calls[1]
+    assert "tools" not in asked
+    assert "1234" not in json.dumps(asked)
+    assert "private chat" in last_user_text(asked)
 
 
 def open_work(server) -> bool:

@@ -19,6 +19,8 @@ LONGEST_BACKOFF = 300.0
 LONGEST_ASKED = 3600.0
 PAIR_RATE = 131056
 PAIR_RATE_BASE = 4.0
+WORTH_AN_ALERT = 4
+"""Attempts after which a passing fault no longer looks like one."""
 TRIED_TWICE = frozenset({131052, 131053})
 NOT_ON_TEST_LIST = 131030
 STORE_RETRY_SECONDS = 2.0
@@ -101,7 +103,7 @@ class Sender:
             given = outbox.take(conn, person, now)
             for lost in given.lost:
                 text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
-                alerts.raise_alert(conn, "send:unknown", text, now)
+                alerts.raise_alert(conn, "undelivered:unknown", text, now)
             return given
 
         given = await self._store.tx(take)
@@ -146,12 +148,14 @@ class Sender:
         if result.then == "retry" and not (result.code in TRIED_TWICE and parcel.attempts > 2):
             due = now + backoff(result, parcel.attempts)
             outbox.retry(conn, parcel.id, due, result.code, result.detail)
-            return
-        if result.then == "hold":
+            if parcel.attempts >= WORTH_AN_ALERT:
+                alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
+        elif result.then == "hold":
             outbox.hold(conn, parcel.id, result.code, result.detail, now)
+            alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
         else:
             outbox.fail(conn, parcel.id, result.code, result.detail, now)
-        alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
+            alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
 
 
 def backoff(result: Refused, attempts: int) -> float:
@@ -175,6 +179,8 @@ def send_alert(result: Refused) -> str:
         cure = "the person last wrote more than 24 hours ago: only approved templates reach them"
     elif result.then == "hold":
         cure = "messages wait until this is mended at Meta"
+    elif result.then == "retry":
+        cure = "it is tried again until it works"
     else:
         cure = "the message was given up"
     return f"sending failed with {result.detail}; {cure}"

@@ -6,6 +6,7 @@ stay the package's own.
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-_TOOLS_REFUSED = ("tool", "function")
+_NO_TOOLS = re.compile(
+    r"(support|unsupported|allow|enabl|unknown|unrecogni).*\b(tools?|functions?)\b"
+    r"|\b(tools?|functions?)\b.*(support|allow|enabl|unknown|unrecogni)",
+    re.IGNORECASE,
+)
 
 
 class ChatModel:
@@ -59,10 +64,12 @@ class ChatModel:
             try:
                 return await self._post(request, request.messages, request.tools)
             except ModelError as error:
-                if error.status not in (400, 404, 422) or not _says_no_tools(str(error)):
+                if error.status not in (400, 404, 422) or not _NO_TOOLS.search(str(error)):
                     raise
-                self.tools_refused = True
-        if request.tools or self.tools_refused:
+            answer = await self._post(request, _tools_as_text(request), [])
+            self.tools_refused = True
+            return answer
+        if self.tools_refused:
             return await self._post(request, _tools_as_text(request), [])
         return await self._post(request, request.messages, [])
 
@@ -204,11 +211,6 @@ def _status_error(model: str, error: Any, key: str) -> ModelError:
         retryable=retryable,
         retry_after=seconds_in(after),
     )
-
-
-def _says_no_tools(text: str) -> bool:
-    lowered = text.lower()
-    return any(word in lowered for word in _TOOLS_REFUSED)
 
 
 def _tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:

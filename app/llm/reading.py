@@ -73,5 +73,10 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
 
 
 def _was_heard(body: str, heard: Iterable[str]) -> bool:
-    needle = "".join(body.split())
-    return any(needle in "".join(text.split()) for text in heard)
+    needle = _bare(body)
+    return any(needle in _bare(text) for text in heard)
+
+
+def _bare(text: str) -> str:
+    """Without white space and backslashes: results and quotes reach the model as JSON inside JSON."""
+    return "".join(text.split()).replace("\\n", "").replace("\\", "")

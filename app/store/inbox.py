@@ -1,6 +1,6 @@
 """Taking messages in: dedupe, who it is, the message's text, and its place in the queue."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from sqlite3 import Connection
@@ -14,7 +14,8 @@ from app.store.outbox import Draft, put_notice
 from app.store.ownership import Doors
 from app.store.people import Admitted, TurnedAway
 
-SEEN_DAYS = 30
+MOST_DEAD_LETTERS = 50
+"""Of one body."""
 SILENT_KINDS = frozenset({"system", "reaction", "revoke"})
 """Kinds that are recorded and answered by nobody."""
 
@@ -76,13 +77,15 @@ def take_in(
 ) -> Taken:
     """Everything of one body, in one transaction."""
     taken = Taken()
+    told = [arrival.message.change for arrival in arrivals]
+    for change in changes:
+        if change not in told and _is_new(conn, entrance, f"change:{change}", now):
+            people.apply_change(conn, entrance.doors.realm, change, entrance.doors, now)
     for arrival in arrivals:
         _take_one(conn, entrance, arrival, taken, now)
-    for change in changes:
-        people.apply_change(conn, entrance.doors.realm, change, entrance.doors, now)
     for pair in pairs:
         people.pair(conn, entrance.doors, pair, now)
-    for part in unreadable:
+    for part in unreadable[:MOST_DEAD_LETTERS]:
         dead_letters.put(conn, entrance.channel, part.reason, part.part, now)
     return taken
 
@@ -92,7 +95,10 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
     if not _is_new(conn, entrance, message.id, now):
         taken.duplicates += 1
         return
-    who = people.admit(conn, entrance.doors, message.sender, message.text, arrival.language, now)
+    if message.change is not None:
+        people.apply_change(conn, entrance.doors.realm, message.change, entrance.doors, now)
+    sender = message.sender if message.change is None else message.change.current
+    who = people.admit(conn, entrance.doors, sender, message.text, arrival.language, now)
     if isinstance(who, TurnedAway):
         taken.turned_away.append(who)
         return
@@ -132,7 +138,10 @@ def _queue(
         " VALUES (?, ?, ?, ?, ?, ?)",
         (message_row, who.person.id, conversation.id, arrival.kind, now, due),
     )
-    taken.wake.add(conversation.id)
+    if who.frozen:
+        taken.frozen.append(arrival.message.sender.phone or arrival.message.sender.user_id)
+    else:
+        taken.wake.add(conversation.id)
 
 
 def _is_new(conn: Connection, entrance: Entrance, message_id: str, now: float) -> bool:
@@ -184,25 +193,13 @@ def _already_waiting(conn: Connection, person: str, now: float) -> bool:
     return row is not None
 
 
-def sweep(conn: Connection, now: float, limit: int = 500) -> int:
-    """Forgets, a small batch at a time, dedupe keys and closed queue places that are old enough."""
-    gone = conn.execute(
-        "DELETE FROM seen WHERE key IN (SELECT key FROM seen WHERE at < ? LIMIT ?)",
-        (now - SEEN_DAYS * 86400, limit),
-    ).rowcount
-    gone += conn.execute(
-        "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE done_at < ? LIMIT ?)",
-        (now - 86400, limit),
-    ).rowcount
-    return gone
-
-
-def waiting(conn: Connection, now: float) -> list[str]:
-    """Conversations that have something to do: due messages nobody claimed, or turns not done."""
+def waiting(conn: Connection, channels: Collection[str], now: float) -> list[str]:
+    """Conversations of these channels with something to do: due messages unclaimed, or turns not done."""
     rows = conn.execute(
+        "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
         "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL AND due_at <= ?"
         " UNION SELECT conversation_id FROM turns WHERE state IN ('queued', 'running')"
-        " AND (due_at IS NULL OR due_at <= ?)",
+        " AND (due_at IS NULL OR due_at <= ?))",
         (now, now),
     )
-    return [row["conversation_id"] for row in rows]
+    return [row["id"] for row in rows if row["channel"] in channels]

@@ -4,7 +4,7 @@ ready → sending → (unknown | held) → sent | failed. A row on the wire has 
 is not at its end has `due_at`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
@@ -269,10 +269,16 @@ def await_statuses(conn: Connection, due: float) -> None:
     )
 
 
-def waiting(conn: Connection, now: float) -> list[str]:
-    """People with a row that is due."""
-    rows = conn.execute(f"SELECT DISTINCT person_id FROM outbox WHERE {_OPEN} AND due_at <= ?", (now,))
-    return [row["person_id"] for row in rows]
+def waiting(conn: Connection, channels: Collection[str], now: float) -> list[str]:
+    """People with a row that is due on one of these channels."""
+    rows = conn.execute(
+        "SELECT DISTINCT o.person_id, c.channel FROM outbox o"
+        " JOIN conversations c ON c.id = o.conversation_id"
+        " WHERE o.state IN ('ready', 'sending', 'unknown', 'held') AND o.due_at IS NOT NULL"
+        " AND o.due_at <= ?",
+        (now,),
+    )
+    return sorted({row["person_id"] for row in rows if row["channel"] in channels})
 
 
 def _exists(conn: Connection, source: str, part: int) -> bool:

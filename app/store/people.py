@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -18,8 +18,11 @@ OUTSIDERS_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
+    """`frozen`: what they write is kept, and waits for an owner to confirm them."""
+
     person: Person
     became_owner: bool = False
+    frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class TurnedAway:
     """Somebody who may not talk to us; `value` is the number or id that `recado people allow` takes."""
 
     value: str
-    reason: Literal["outsider", "blocked", "frozen"]
+    reason: Literal["outsider", "blocked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,6 @@ class PersonLine:
     messages: int = 0
     last_at: float = 0.0
     realm: str = "whatsapp"
-    extra: dict[str, str] = field(default_factory=dict)
 
 
 def aliases_of(sender: Sender) -> list[Alias]:
@@ -61,7 +63,7 @@ def admit(
 ) -> Admitted | TurnedAway:
     """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
     aliases = aliases_of(sender)
-    row = _find(conn, doors.realm, aliases)
+    row = _find(conn, doors.realm, aliases, sender, now)
     became_owner = bool(doors.code_key) and takes_ownership(conn, doors, text, now)
     if row is None:
         if not (became_owner or _is_listed(doors, aliases)):
@@ -74,8 +76,6 @@ def admit(
     else:
         _learn(conn, doors.realm, row["id"], sender, aliases, now)
     row = conn.execute("SELECT * FROM people WHERE id = ?", (row["id"],)).fetchone()
-    if row["frozen"]:
-        return _turn_away(conn, doors.realm, sender, "frozen", now)
     names = _aliases(conn, row["id"])
     if row["access"] == "blocked":
         return _turn_away(conn, doors.realm, sender, "blocked", now)
@@ -86,7 +86,7 @@ def admit(
     if (name, language) != (row["name"], row["language"]):
         conn.execute("UPDATE people SET name = ?, language = ? WHERE id = ?", (name, language, row["id"]))
         row = conn.execute("SELECT * FROM people WHERE id = ?", (row["id"],)).fetchone()
-    return Admitted(person_of(row, doors, names), became_owner)
+    return Admitted(person_of(row, doors, names), became_owner, bool(row["frozen"]))
 
 
 def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) -> Person:
@@ -96,7 +96,7 @@ def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) 
         id=row["id"],
         realm=row["realm"],
         name=row["name"],
-        role="owner" if listed else row["role"],
+        role="member" if row["frozen"] else "owner" if listed else row["role"],
         language=row["language"] or "en",
         timezone=row["timezone"],
         country=row["country"],
@@ -114,6 +114,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
         holder = _holder(conn, realm, new)
         if holder is not None and holder != row["id"]:
             freeze(conn, [holder, row["id"]], f"two people turned out to share {new.value}")
+            _claim(conn, [holder, row["id"]], change.current, current, now)
             return True
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
@@ -130,7 +131,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
 def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
     """Learns that a phone and a user id of a signed webhook are one person, where we know one of them."""
     aliases = aliases_of(sender)
-    row = _find(conn, doors.realm, aliases)
+    row = _find(conn, doors.realm, aliases, sender, now)
     if row is not None:
         _learn(conn, doors.realm, row["id"], sender, aliases, now)
 
@@ -144,6 +145,7 @@ def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
 def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Lets somebody in (by phone or user id), confirming them where they were frozen; gives the person id."""
     person = _known_or_new(conn, realm, who, now)
+    _confirm(conn, realm, person, now)
     conn.execute(
         "UPDATE people SET access = 'allowed', frozen = '', epoch = epoch + (frozen <> '') WHERE id = ?",
         (person,),
@@ -226,7 +228,38 @@ def settle(conn: Connection, person: str, language: str, timezone: str, country:
     )
 
 
-def _find(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> Row | None:
+def _claim(
+    conn: Connection, people: Sequence[str], sender: Sender, aliases: Sequence[Alias], now: float
+) -> None:
+    """Keeps the names somebody came with, until an owner says whose they are."""
+    conn.executemany(
+        "INSERT OR REPLACE INTO claimed_aliases VALUES (?, ?, ?, ?, ?)",
+        [
+            (person, alias.kind, alias.value, _address(sender, alias), now)
+            for person in people
+            for alias in aliases
+        ],
+    )
+
+
+def _confirm(conn: Connection, realm: Realm, person: str, now: float) -> None:
+    """Gives a person the names they claimed, in place of those of the same kind, from whoever held them."""
+    claimed = conn.execute("SELECT * FROM claimed_aliases WHERE person_id = ?", (person,)).fetchall()
+    for claim in claimed:
+        conn.execute(
+            "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
+            (realm, claim["kind"], person, claim["value"]),
+        )
+        alias = Alias(claim["kind"], claim["value"])
+        _add_alias(conn, realm, person, alias, claim["address"], now)
+        conn.execute(
+            "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?", (claim["kind"], claim["value"])
+        )
+
+
+def _find(
+    conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
+) -> Row | None:
     """The person behind aliases seen together; two people behind them are frozen, and the first is given."""
     found: list[str] = []
     for alias in aliases:
@@ -235,6 +268,8 @@ def _find(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> Row | Non
             found.append(holder)
     if len(found) > 1:
         freeze(conn, found, "two people turned out to be one: " + ", ".join(a.value for a in aliases))
+        if sender is not None:
+            _claim(conn, found, sender, aliases, now)
     if not found:
         return None
     row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (found[0],)).fetchone()
@@ -251,6 +286,7 @@ def _learn(
             continue
         if any(kind == alias.kind for kind, _ in known):
             freeze(conn, [person], f"came with another {alias.kind.replace('_', ' ')} than before")
+            _claim(conn, [person], sender, aliases, now)
             return
         if _holder(conn, realm, alias) is None:
             _add_alias(conn, realm, person, alias, _address(sender, alias), now)
@@ -295,7 +331,7 @@ def _turn_away(
     conn: Connection,
     realm: Realm,
     sender: Sender,
-    reason: Literal["outsider", "blocked", "frozen"],
+    reason: Literal["outsider", "blocked"],
     now: float,
 ) -> TurnedAway:
     value = sender.phone or sender.user_id

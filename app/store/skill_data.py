@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
 from sqlite3 import Connection
 
 import orjson
@@ -13,9 +12,6 @@ from app.store.database import Database
 READ_SECONDS = 5.0
 VALUE_BYTES = 256 * 1024
 LIST_LIMIT = 5000
-
-Writes = Mapping[str, str | None]
-"""Values as JSON text by key; None deletes."""
 
 
 class SkillStore:
@@ -72,10 +68,6 @@ class SkillStore:
 
     def sync(self) -> "SyncSkillStore":
         return SyncSkillStore(self, asyncio.get_running_loop())
-
-    @property
-    def writes(self) -> Writes:
-        return self._writes
 
     def _put(self, key: str, value: JSON) -> None:
         text = orjson.dumps(value)

@@ -10,7 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Conversation
-from app.store import outbox
+from app.store import alerts, dead_letters, outbox
 from app.store.journal import TurnGone, tokens_used
 from app.store.outbox import Draft
 
@@ -95,6 +95,8 @@ def claim(
     Gives a Pause until the burst has been quiet for `quiet` seconds (at most `longest` after its first
     message), None where there is nothing to do.
     """
+    if not _may_go_on(conn, conversation, now):
+        return None
     open_turn = conn.execute(
         "SELECT id, created_at, due_at, attempts FROM turns WHERE conversation_id = ?"
         " AND state IN ('queued', 'running') ORDER BY created_at, rowid LIMIT 1",
@@ -121,6 +123,23 @@ def claim(
             return Pause(complete)
     _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
     return Ready(turn)
+
+
+def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
+    """Whether the person may still be answered: what a frozen one wrote waits, a blocked one's is closed."""
+    person = conn.execute(
+        "SELECT p.id, p.access, p.frozen FROM conversations c JOIN people p ON p.id = c.person_id"
+        " WHERE c.id = ?",
+        (conversation,),
+    ).fetchone()
+    if person["access"] != "blocked":
+        return not person["frozen"]
+    for row in conn.execute(
+        "SELECT id FROM turns WHERE person_id = ? AND state <> 'done'", (person["id"],)
+    ).fetchall():
+        _close(conn, row["id"], "stopped", "", "the person was shut out", now)
+    conn.execute("UPDATE inbox SET done_at = ? WHERE person_id = ? AND done_at IS NULL", (now, person["id"]))
+    return False
 
 
 def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
@@ -221,7 +240,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
             for entry in conn.execute("SELECT key, kind, payload FROM journal WHERE turn_id = ?", (turn,))
         ),
         exchanges=exchanges,
-        quoted=_quoted(conn, person["id"], members),
+        quoted=_quoted(conn, conversation["id"], members),
         tokens_today=tokens_used(conn, person["id"], day),
         first_contact=not exchanges and _is_first(conn, person["id"], turn),
     )
@@ -270,12 +289,23 @@ def release(conn: Connection, turn: str) -> None:
     )
 
 
-def postpone(conn: Connection, turn: str, due: float, error: str) -> None:
-    """Leaves a turn that failed to a later attempt."""
+def postpone(conn: Connection, turn: str, due: float, error: str) -> bool:
+    """Leaves a turn that failed to a later attempt; True where it was ended instead.
+
+    A turn that cannot even be given up with a reply (its rows cannot be read) ends here: with a dead
+    letter, an alert and no words, rather than never.
+    """
+    row = conn.execute("SELECT attempts, person_id FROM turns WHERE id = ?", (turn,)).fetchone()
+    if row is not None and row["attempts"] > MAX_ATTEMPTS + 1:
+        _close(conn, turn, "failed", "", error, due)
+        dead_letters.put(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
+        alerts.raise_alert(conn, "turn", f"a turn was ended without a reply: {error}", due)
+        return True
     conn.execute(
         "UPDATE turns SET state = 'queued', due_at = ?, error = ? WHERE id = ? AND state = 'running'",
         (due, error[:500], turn),
     )
+    return False
 
 
 def _close(conn: Connection, turn: str, outcome: Outcome, reply: str, error: str, now: float) -> bool:
@@ -334,11 +364,14 @@ def _said(conn: Connection, turn: str) -> str:
     return "\n".join(row["text"] or f"[{row['kind']}]" for row in rows)
 
 
-def _quoted(conn: Connection, person: str, members: Sequence[InboxMessage]) -> dict[str, tuple[str, str]]:
+def _quoted(
+    conn: Connection, conversation: str, members: Sequence[InboxMessage]
+) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
         row = conn.execute(
-            "SELECT text, direction FROM messages WHERE wamid = ? AND person_id = ?", (wamid, person)
+            "SELECT text, direction FROM messages WHERE wamid = ? AND conversation_id = ?",
+            (wamid, conversation),
         ).fetchone()
         if row is not None:
             found[wamid] = (row["text"], row["direction"])
@@ -347,6 +380,7 @@ def _quoted(conn: Connection, person: str, members: Sequence[InboxMessage]) -> d
 
 def _is_first(conn: Connection, person: str, turn: str) -> bool:
     row = conn.execute(
-        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? LIMIT 1", (person, turn)
+        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND outcome = 'answered' LIMIT 1",
+        (person, turn),
     ).fetchone()
     return row is None

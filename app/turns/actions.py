@@ -41,16 +41,26 @@ class Transcript:
     routed: Routed | None = None
     rounds: tuple[Round, ...] = ()
 
+    @property
+    def uncertain(self) -> frozenset[bytes]:
+        """Calls whose outcome is unknown: the same again needs the person's word first."""
+        return frozenset(
+            signature(call)
+            for one in self.rounds
+            for call in one.calls
+            if '"outcome":"unknown"' in one.results.get(call.id, "")
+        )
+
     def with_route(self, routed: Routed) -> "Transcript":
         return replace(self, routed=routed)
 
     def with_round(self, new: Round) -> "Transcript":
         return replace(self, rounds=(*self.rounds, new))
 
-    def with_results(self, results: Mapping[str, str]) -> "Transcript":
-        last = self.rounds[-1]
-        done = replace(last, results={**last.results, **results})
-        return replace(self, rounds=(*self.rounds[:-1], done))
+    def with_results(self, number: int, results: Mapping[str, str]) -> "Transcript":
+        rounds = list(self.rounds)
+        rounds[number] = replace(rounds[number], results={**rounds[number].results, **results})
+        return replace(self, rounds=tuple(rounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +102,10 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     rounds = transcript.rounds
     if not rounds:
         return AskModel(0, with_tools=max_rounds > 0)
+    for number, one in enumerate(rounds):
+        if one.unfinished:
+            return RunTools(number, one.unfinished, one.intents)
     last = rounds[-1]
-    if last.unfinished:
-        return RunTools(len(rounds) - 1, last.unfinished, last.intents)
     if last.calls:
         return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not _repeats(rounds))
     if last.text or _answered_nothing_twice(rounds):
@@ -153,7 +164,18 @@ def _repeats(rounds: tuple[Round, ...]) -> bool:
 
 
 def _signature(one: Round) -> list[bytes]:
-    return sorted(orjson.dumps([call.name, call.arguments]) for call in one.calls)
+    return sorted(signature(call) for call in one.calls)
+
+
+def signature(call: ToolCall) -> bytes:
+    """The call in one spelling, however the model wrote its arguments."""
+    arguments = call.arguments
+    if isinstance(arguments, str):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            arguments = {"": call.arguments}
+    return orjson.dumps([call.name, arguments], option=orjson.OPT_SORT_KEYS)
 
 
 def _answered_nothing_twice(rounds: tuple[Round, ...]) -> bool:

@@ -14,6 +14,7 @@ from app.store import journal
 from app.store.database import Database
 from app.store.skill_data import SkillStore
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
+from app.turns.actions import signature
 from app.turns.run import Run
 
 
@@ -42,16 +43,14 @@ class ToolCalls:
         key = f"{number}:{call.id}"
         store = SkillStore(self._store, run.person.id, tool.category) if tool is not None else None
         recorder = _Recorder(self._store, run.opened.id, key, begun, store)
-        same = orjson.dumps([call.name, call.arguments])
         if begun and not (tool is not None and tool.idempotent):
-            run.uncertain.add(same)
             return await recorder.without_running(_interrupted(call.name))
-        if same in run.uncertain:
+        if signature(call) in run.transcript.uncertain:
             return await recorder.without_running(_ask_first(call.name))
         context = self._context(run, tool, key, recorder, store)
         result = await self._engine.execute_tool_call(call.name, call.arguments, context)
-        if result.meta.get("outcome") == "unknown":
-            run.uncertain.add(same)
+        if recorder.error is not None:  # the engine goes on without its record; a turn must not
+            raise recorder.error
         return result
 
     def _context(
@@ -81,10 +80,12 @@ class _Recorder:
         self._key = key
         self._begun = begun
         self._skill_store = skill_store
+        self.error: Exception | None = None
+        """Why a row could not be written."""
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         if not self._begun:  # an idempotent call that a crash cut off has its row already
-            await self._add("intent", {"tool": tool.name})
+            await self._add("intent", {"tool": tool.name, "arguments": args})
 
     async def result(self, result: ToolResult) -> None:
         await self._add("tool", {"result": result.to_json()}, self._skill_store if result.ok else None)
@@ -103,7 +104,11 @@ class _Recorder:
             if skill_store is not None:
                 skill_store.apply(conn)
 
-        await self._database.tx(write)
+        try:
+            await self._database.tx(write)
+        except Exception as error:
+            self.error = error
+            raise
 
 
 def _interrupted(name: str) -> ToolResult:

@@ -172,7 +172,8 @@ class LocalCarrier:
     async def _postpone(self, turn: str, error: str) -> None:
         due = time.time() + RETRY_SECONDS
         try:
-            await self._store.tx(lambda conn: turns.postpone(conn, turn, due, error))
+            if await self._store.tx(lambda conn: turns.postpone(conn, turn, due, error)):
+                log.error("turn ended without a reply", turn=turn)
         except Exception as fault:
             log.error("turn not postponed", turn=turn, error=f"{type(fault).__name__}: {fault}")
             await asyncio.sleep(RETRY_SECONDS)  # the disk is in trouble: the lane tries again

@@ -71,6 +71,7 @@ def newest_message(
     now: float,
     *,
     first_contact: bool = False,
+    in_group: bool = False,
 ) -> dict[str, JSON]:
     """What the person sent, with everything that holds only now."""
     zone = ZoneInfo(person.timezone or "UTC")
@@ -80,6 +81,11 @@ def newest_message(
         header.append(
             "[This is the person's first message to you. Within your one answer, say in one sentence what "
             "you can do for them.]"
+        )
+    if in_group:
+        header.append(
+            "[This is a group: others read your answer. You have no tools here; for notes, reminders and "
+            "anything of their own, tell the person to write to you in their private chat.]"
         )
     lines = [line for member in members for line in _member_lines(member, quoted)]
     return {"role": "user", "content": "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])}

@@ -48,7 +48,7 @@ class Endings:
     async def model_failed(self, run: Run, error: ModelError) -> None:
         """The person is told honestly and shortly, the operator everything."""
         cause = mask_text(str(error))
-        log.error("model failed", turn=run.opened.id, error=cause)
+        log.error("model failed", turn=run.opened.id, person=run.person.id, error=cause)
         text = say(
             run.person.language,
             "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
@@ -66,7 +66,7 @@ class Endings:
 
     async def given_up(self, run: Run, reason: str) -> None:
         """A turn that cannot be finished: an honest reply, a dead letter, an alert."""
-        log.error("turn given up", turn=run.opened.id, attempts=run.opened.attempts, reason=reason)
+        log.error("turn given up", turn=run.opened.id, person=run.person.id, reason=reason)
         text = say(
             run.person.language,
             "Something went wrong on my side and I could not finish this. The person who runs me was told.",

@@ -29,9 +29,6 @@ class Run:
     tokens_today: int
     messages: list[dict[str, JSON]] = field(default_factory=list)
     patience: Patience = field(default_factory=Patience)
-    uncertain: set[bytes] = field(default_factory=set)
-    """Calls with an unknown outcome: the same again needs the person's word first."""
-    _hashed: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def routed(self) -> Routed:
@@ -39,6 +36,11 @@ class Run:
         if self.transcript.routed is None:
             raise ValueError("the turn is not routed yet")
         return self.transcript.routed
+
+    @property
+    def in_group(self) -> bool:
+        """Others read along: nothing of the person's own may be shown, and so no tool is offered."""
+        return bool(self.opened.conversation.group)
 
     def build_prompt(self, instructions: Sequence[Instructions]) -> None:
         """The prompt up to where the transcript stands."""
@@ -52,9 +54,9 @@ class Run:
                 opened.quoted,
                 opened.created_at,
                 first_contact=opened.first_contact,
+                in_group=self.in_group,
             ),
         ]
-        self._hashed = []
         for one in self.transcript.rounds:
             self.messages += round_messages(one)
 
@@ -68,8 +70,7 @@ class Run:
 
     def spent(self, tools: Sequence[JSON], answer: ModelAnswer, seconds: float) -> Spent:
         """What a call with the prompt as it stands cost, the prompt by the hashes of its parts."""
-        self._hashed += hashed(self.messages[len(self._hashed) :])
-        return cost(answer, (*hashed([{"tools": tools}] if tools else []), *self._hashed), seconds)
+        return cost(answer, (*hashed([{"tools": tools}] if tools else []), *hashed(self.messages)), seconds)
 
 
 def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:

@@ -17,6 +17,7 @@ from app.store import journal, turns
 from app.store.database import Database
 from app.store.journal import Spent
 from app.store.turns import MAX_ATTEMPTS
+from app.tools.masking import mask_text
 from app.turns import commands
 from app.turns.actions import (
     AskModel,
@@ -93,7 +94,7 @@ class TurnRunner:
             return await self._obey(run, last.command)
         with self._typing.shown(run.channel, last.wamid if last is not None else ""):
             try:
-                await self._converse(run)
+                await self.execute_tool_loop(run)
             except ModelError as error:
                 await self._end.model_failed(run, error)
             except OverBudget:
@@ -102,7 +103,8 @@ class TurnRunner:
     async def close(self) -> None:
         await self._typing.close()
 
-    async def _converse(self, run: Run) -> None:
+    async def execute_tool_loop(self, run: Run) -> None:
+        """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
         self._abilities.refresh()
         if run.transcript.routed is not None:
             self._build_prompt(run, run.routed)
@@ -125,13 +127,18 @@ class TurnRunner:
         started = time.monotonic()
         classified = await classify_intent(self._model, self._intent_request(run), self._abilities.index)
         if classified.problem:
-            log.warning("classifier failed", turn=run.opened.id, problem=classified.problem)
+            log.warning(
+                "classifier failed",
+                turn=run.opened.id,
+                person=run.person.id,
+                problem=mask_text(classified.problem),
+            )
         intent = classified.intent
         tools = select_tools(
             intent,
             run.said,
             self._abilities.index,
-            self._abilities.tool_categories(run.person),
+            {} if run.in_group else self._abilities.tool_categories(run.person),
             sticky=run.opened.sticky_tools,
             limit=self._limits.tools_per_call,
         )
@@ -175,8 +182,8 @@ class TurnRunner:
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> None:
         results = await self._tool_calls.run(run, number, calls, begun)
-        run.transcript = run.transcript.with_results(results)
-        run.messages += round_messages(run.transcript.rounds[-1])
+        run.transcript = run.transcript.with_results(number, results)
+        self._build_prompt(run, run.routed)
 
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
@@ -206,7 +213,7 @@ class TurnRunner:
         return IntentRequest(
             said=run.said,
             person=run.person,
-            categories=self._abilities.categories(run.person),
+            categories=() if run.in_group else self._abilities.categories(run.person),
             recent=tuple(exchange.said for exchange in run.opened.exchanges[-2:]),
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,

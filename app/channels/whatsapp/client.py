@@ -8,12 +8,11 @@ import orjson
 import structlog
 
 from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown, seconds_in
-from app.phones import digits
+from app.phones import digits, other_form
 
 log = structlog.get_logger(__name__)
 
 TEXT_LIMIT = 4096
-BUTTON_BODY_LIMIT = 1024
 SEND_SECONDS = 20.0
 CONNECT_SECONDS = 5.0
 
@@ -43,8 +42,6 @@ class GraphClient:
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         """Sends one message. A number that a test list knows only in its other national form is tried so."""
-        from app.phones import other_form
-
         result = await self._post(message_body(to, message, outbox_id))
         other = other_form(to.phone)
         if isinstance(result, Refused) and result.code == NOT_ON_TEST_LIST and other:

@@ -77,6 +77,8 @@ class WhatsAppWebhook:
         return response
 
     def _handshake(self, request: Request) -> Response:
+        if not self._secret:
+            return PlainTextResponse("WhatsApp's credentials are not complete", 401)
         challenge = verify_handshake(request.query_params, self._verify_token)
         if challenge is None:
             return PlainTextResponse("the verify token does not match", 403)
@@ -144,7 +146,7 @@ def receive(
     for result in applied:
         if result.error:
             text = f"WhatsApp could not deliver a message: {result.code} {result.error}"
-            alerts.raise_alert(conn, f"send:{result.code}", text, now)
+            alerts.raise_alert(conn, f"undelivered:{result.code}", text, now)
     return Received(taken, tuple(applied))
 
 
@@ -152,6 +154,8 @@ def log_received(received: Received) -> None:
     """What an operator should see of a body: who was turned away, what could not be delivered."""
     for away in received.taken.turned_away:
         log.warning("turned away", who=mask(away.value), reason=away.reason)
+    for frozen in received.taken.frozen:
+        log.warning("kept until an owner confirms them with recado people allow", who=mask(frozen))
     for owner in received.taken.new_owners:
         log.warning("an owner took over with the one-time code", who=mask(owner))
     for result in received.applied:

@@ -32,6 +32,16 @@ CREATE TABLE aliases (
 ) WITHOUT ROWID;
 CREATE INDEX aliases_person ON aliases (person_id);
 
+-- Names that came with a frozen person and wait, with the person, for an owner's word.
+CREATE TABLE claimed_aliases (
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  value TEXT NOT NULL,
+  address TEXT NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY (person_id, kind, value)
+) WITHOUT ROWID;
+
 CREATE TABLE outsiders (
   realm TEXT NOT NULL,
   value TEXT NOT NULL,
@@ -69,16 +79,18 @@ CREATE TABLE turns (
   state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'parked', 'done')),
   outcome TEXT NOT NULL DEFAULT '',
   attempts INTEGER NOT NULL DEFAULT 0,
-  language TEXT NOT NULL DEFAULT '',
   reply TEXT NOT NULL DEFAULT '',
   prompt_tokens INTEGER NOT NULL DEFAULT 0,
   completion_tokens INTEGER NOT NULL DEFAULT 0,
   cached_tokens INTEGER NOT NULL DEFAULT 0,
   error TEXT NOT NULL DEFAULT '',
+  -- whether its journal and model calls are still kept
+  traced INTEGER NOT NULL DEFAULT 1,
   created_at REAL NOT NULL,
   due_at REAL,
   done_at REAL
 );
+CREATE INDEX turns_traced ON turns (done_at) WHERE traced = 1;
 CREATE INDEX turns_open ON turns (conversation_id, created_at) WHERE state <> 'done';
 CREATE INDEX turns_due ON turns (due_at) WHERE state <> 'done';
 CREATE INDEX turns_conversation ON turns (conversation_id, created_at);
@@ -202,6 +214,7 @@ CREATE TABLE dead_letters (
   at REAL NOT NULL
 );
 CREATE INDEX dead_letters_person ON dead_letters (person_id);
+CREATE INDEX dead_letters_at ON dead_letters (at);
 
 -- What the operator must know; one row a cause, opened again when it comes back.
 CREATE TABLE alerts (
@@ -228,6 +241,8 @@ CREATE TABLE prompt_parts (
   at REAL NOT NULL,
   PRIMARY KEY (person_id, hash)
 ) WITHOUT ROWID;
+
+CREATE INDEX prompt_parts_at ON prompt_parts (at);
 
 CREATE TABLE model_calls (
   turn_id TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,

@@ -1,0 +1,49 @@
+"""What is forgotten with time, a small batch at a sweep, so that no table grows for ever."""
+
+from sqlite3 import Connection
+
+DAY = 86400.0
+SEEN_DAYS = 30
+TRACE_DAYS = 30
+DEAD_LETTER_DAYS = 90
+BATCH = 500
+TURNS_AT_ONCE = 50
+
+
+def sweep(conn: Connection, now: float) -> int:
+    """Deletes what is old enough; gives how many rows went. Messages and turns themselves stay."""
+    old = (
+        ("seen", "key", "at", SEEN_DAYS),
+        ("inbox", "seq", "done_at", 1),
+        ("dead_letters", "id", "at", DEAD_LETTER_DAYS),
+    )
+    gone = sum(
+        conn.execute(
+            f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",
+            (now - days * DAY, BATCH),
+        ).rowcount
+        for table, key, column, days in old
+    )
+    for table, key in (("statuses", "wamid, status"), ("prompt_parts", "person_id, hash")):
+        column = "received_at" if table == "statuses" else "at"
+        gone += conn.execute(
+            f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",
+            (now - TRACE_DAYS * DAY, BATCH),
+        ).rowcount
+    return gone + _forget_traces(conn, now - TRACE_DAYS * DAY)
+
+
+def _forget_traces(conn: Connection, before: float) -> int:
+    """The journal and the model calls of turns that ended long ago."""
+    ended = [
+        row["id"]
+        for row in conn.execute(
+            "SELECT id FROM turns WHERE traced = 1 AND done_at < ? LIMIT ?", (before, TURNS_AT_ONCE)
+        )
+    ]
+    gone = 0
+    for turn in ended:
+        gone += conn.execute("DELETE FROM journal WHERE turn_id = ?", (turn,)).rowcount
+        gone += conn.execute("DELETE FROM model_calls WHERE turn_id = ?", (turn,)).rowcount
+        conn.execute("UPDATE turns SET traced = 0 WHERE id = ?", (turn,))
+    return gone
