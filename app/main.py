@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from sqlite3 import Connection
 
 import structlog
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
-from app import __version__
 from app.access import AdminToken, is_local
 from app.channels.sender import Sender
 from app.channels.terminal import TERMINAL_USER, TerminalChannel, typed
@@ -234,17 +233,25 @@ class Assistant:
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
 
-def create_app(settings: Settings, *, wakes: bool = True) -> FastAPI:
-    """The web application; `app.state.assistant` is what it serves."""
+def create_app(settings: Settings, *, wakes: bool = True) -> Starlette:
+    """The web application; `app.state` holds the `assistant` that it serves and its `admin`."""
     assistant = Assistant(settings, wakes=wakes)
     simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
+    admin = Admin(
+        assistant.store,
+        assistant.realm,
+        assistant.admin_token,
+        type_in=assistant.type_in,
+        replies=assistant.terminal.replies,
+        health=assistant.health.state,
+    )
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await assistant.start()
-        if simulator is not None:
-            await simulator.start()
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         try:
+            await assistant.start()
+            if simulator is not None:
+                await simulator.start()
             yield
         finally:
             await close_streams()
@@ -255,16 +262,16 @@ def create_app(settings: Settings, *, wakes: bool = True) -> FastAPI:
         if simulator is not None:
             await simulator.stop()
 
-    app = FastAPI(
-        title="Recado",
-        version=__version__,
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-    )
+    pages = simulator.routes() if simulator is not None else []
+    app = Starlette(routes=[*_routes(assistant), *admin_routes(admin), *pages], lifespan=lifespan)
     app.state.assistant = assistant
+    app.state.admin = admin
     app.state.close_streams = close_streams
+    return app
+
+
+def _routes(assistant: Assistant) -> list[BaseRoute]:
+    """The routes that are there whatever is configured."""
     webhook = WhatsAppWebhook(
         assistant.store,
         lambda: assistant.entrance(assistant.realm),
@@ -274,14 +281,7 @@ def create_app(settings: Settings, *, wakes: bool = True) -> FastAPI:
         on_received=assistant.received,
         on_answer=lambda status: assistant.metrics.webhooks.labels(str(status)).inc(),
     )
-    app.add_route("/webhook", webhook.endpoint, methods=["GET", "POST"], include_in_schema=False)
-    app.router.routes.extend(_plain_routes(app, assistant))
-    if simulator is not None:
-        app.router.routes.extend(simulator.routes())
-    return app
 
-
-def _plain_routes(app: FastAPI, assistant: Assistant) -> list[BaseRoute]:
     async def health(request: Request) -> Response:
         state = await assistant.health.state()
         return JSONResponse(state.body(), state.http_status)
@@ -292,27 +292,20 @@ def _plain_routes(app: FastAPI, assistant: Assistant) -> list[BaseRoute]:
         await assistant.health.measure()
         return PlainTextResponse(assistant.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    app.add_route("/health", health, include_in_schema=False)
-    app.add_route("/metrics", metrics, include_in_schema=False)
-    admin = Admin(
-        assistant.store,
-        assistant.realm,
-        assistant.admin_token,
-        type_in=assistant.type_in,
-        replies=assistant.terminal.replies,
-        health=assistant.health.state,
-    )
-    app.state.admin = admin
-    return [*admin_routes(admin), *console_routes(assistant.admin_token)]
+    return [
+        Route("/webhook", webhook.endpoint, methods=["GET", "POST"]),
+        Route("/health", health),
+        Route("/metrics", metrics),
+        *console_routes(assistant.admin_token),
+    ]
 
 
 def _simulator(assistant: Assistant) -> Simulator:
     settings = assistant.settings
     published = settings.simulator == "on"
-    base = settings.whatsapp_api_url.split("/simulator/")[0]
     return Simulator(
         assistant.credentials,
-        f"{base}/webhook",
+        f"{settings.own_url}/webhook",
         settings.data_dir / "simulator.jsonl",
         lambda request: is_local(request, published=published),
     )

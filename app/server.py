@@ -16,7 +16,7 @@ from typing import NoReturn
 import orjson
 import structlog
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from app.access import write_private
 from app.errors import RecadoError
@@ -50,7 +50,7 @@ def read_running(data_dir: Path) -> Running | None:
     return running
 
 
-def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
+def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create_app) -> NoReturn:
     """Serves until SIGTERM or SIGINT, then ends the process: with 0, or not 0 where it could not start."""
     try:
         status = asyncio.run(_serve(settings, make_app))
@@ -64,7 +64,7 @@ def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_a
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
 
 
-async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
+async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) -> int:
     _allow_files(CONNECTIONS + 256)
     app = make_app(settings)
     config = uvicorn.Config(
@@ -147,7 +147,7 @@ def _leave() -> None:
     os._exit(0)
 
 
-async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
+async def _announce(server: _Server, app: Starlette, settings: Settings) -> None:
     """Once the port listens: the file for commands, the line for people, statuses can come."""
     await server.listening.wait()
     port = _port(server) or settings.port

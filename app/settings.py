@@ -139,9 +139,13 @@ class Settings(BaseSettings):
             return self.whatsapp_api_url_setting.rstrip("/")
         if not self.uses_simulator:
             return GRAPH_API
+        return f"{self.own_url}/simulator/graph/v25.0"
+
+    @property
+    def own_url(self) -> str:
+        """Where this server is reached from this machine."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
-        host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.port}/simulator/graph/v25.0"
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def classifier_model(self) -> str:
