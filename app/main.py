@@ -32,7 +32,7 @@ from app.settings import Settings
 from app.simulator import Credentials, Simulator, load_credentials
 from app.simulator.people import PEOPLE
 from app.skills import SkillLoader
-from app.store import inbox
+from app.store import inbox, turns
 from app.store.database import Database
 from app.store.inbox import Arrival, Entrance, Pace, Taken
 from app.store.outbox import Draft
@@ -134,6 +134,9 @@ class Assistant:
         await self.store.open()
         self._hash_key = await self.store.tx(_hash_key)
         self.abilities.refresh()
+        cut_off = await self.store.tx(turns.recover)
+        if cut_off:
+            log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
         self.sweep.start()
         self._warming = asyncio.create_task(self.model.warm(), name="warm model")

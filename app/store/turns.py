@@ -15,6 +15,7 @@ from app.store.journal import TurnGone, tokens_used
 from app.store.outbox import Draft
 
 MAX_ATTEMPTS = 3
+MAX_CROWDED = 3
 BURST_MESSAGES = 50
 
 Outcome = Literal["answered", "command", "stopped", "failed", "refused"]
@@ -278,6 +279,23 @@ def new_conversation(conn: Connection, conversation: str, now: float) -> None:
         "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]' WHERE id = ?",
         (now, conversation),
     )
+
+
+def recover(conn: Connection) -> int:
+    """At a start: what a crash means for the turns that ran. Gives how many there were.
+
+    A turn that ran alone keeps its attempt. Of several nobody knows which one it was: none is counted,
+    three times at most, so that a turn which brings the server down ends all the same.
+    """
+    running = conn.execute("SELECT count(*) FROM turns WHERE state = 'running'").fetchone()[0]
+    if running > 1:
+        conn.execute(
+            "UPDATE turns SET attempts = attempts - 1, crowded = crowded + 1"
+            " WHERE state = 'running' AND crowded < ? AND attempts > 0",
+            (MAX_CROWDED,),
+        )
+    conn.execute("UPDATE turns SET state = 'queued' WHERE state = 'running'")
+    return int(running)
 
 
 def release(conn: Connection, turn: str) -> None:

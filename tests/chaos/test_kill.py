@@ -67,12 +67,12 @@ def test_each_message_is_answered_exactly_once_and_in_order(make_world, model, w
     wait_for(lambda: not open_work(server), "every turn and send to end", 120)
     wait_for(lambda: graph.log()["pending"] == 0, "every status to be taken", 60)
 
+    failed = server.rows("SELECT id, error FROM turns WHERE outcome <> 'answered'")
+    assert [dict(row) for row in failed] == []
     for person in sorted(set(people)):
         expected = [f"m{n}" for n in range(MESSAGES) if people[n] == person]
         answered = [word for text in graph.texts(person) for word in re.findall(r"m\d+", text)]
         assert answered == expected, f"{person}: seed {seed}"
-    failed = server.rows("SELECT id, error FROM turns WHERE outcome <> 'answered'")
-    assert [dict(row) for row in failed] == []
     repeated = server.rows("SELECT source, count(*) FROM outbox GROUP BY source HAVING count(*) > 1")
     assert repeated == []
 

@@ -79,6 +79,8 @@ CREATE TABLE turns (
   state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'parked', 'done')),
   outcome TEXT NOT NULL DEFAULT '',
   attempts INTEGER NOT NULL DEFAULT 0,
+  -- how often it was cut off beside other turns, so that nothing spoke against it more than against them
+  crowded INTEGER NOT NULL DEFAULT 0,
   reply TEXT NOT NULL DEFAULT '',
   prompt_tokens INTEGER NOT NULL DEFAULT 0,
   completion_tokens INTEGER NOT NULL DEFAULT 0,
