@@ -131,7 +131,7 @@ class TurnRunner:
                 "classifier failed",
                 turn=run.opened.id,
                 person=run.person.id,
-                problem=mask_text(classified.problem),
+                problem=mask_text(classified.problem.split(": '")[0]),  # never what a model wrote
             )
         intent = classified.intent
         tools = select_tools(
