@@ -182,10 +182,17 @@ def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[
             if not connection.in_transaction:
                 raise _BatchLost(str(error)) from error
             connection.execute("ROLLBACK TO one")
-            outcomes.append(_Failed(error))
+            outcomes.append(_Failed(_raisable(error)))
         connection.execute("RELEASE one")
     connection.execute("COMMIT")
     return outcomes
+
+
+def _raisable(error: Exception) -> Exception:
+    """The error as a future may carry it: StopIteration it may not."""
+    if isinstance(error, StopIteration):
+        return RuntimeError("a function of a transaction raised StopIteration")
+    return error
 
 
 def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:

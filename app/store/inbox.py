@@ -197,9 +197,10 @@ def waiting(conn: Connection, channels: Collection[str], now: float) -> list[str
     """Conversations of these channels with something to do: due messages unclaimed, or turns not done."""
     rows = conn.execute(
         "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
-        "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL AND due_at <= ?"
+        "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
+        " AND (due_at <= ? OR received_at > ?)"  # the latter after a clock was set back
         " UNION SELECT conversation_id FROM turns WHERE state IN ('queued', 'running')"
-        " AND (due_at IS NULL OR due_at <= ?))",
-        (now, now),
+        " AND (due_at IS NULL OR due_at <= ? OR created_at > ?))",
+        (now, now, now, now),
     )
     return [row["id"] for row in rows if row["channel"] in channels]

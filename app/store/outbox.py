@@ -119,7 +119,8 @@ def take(conn: Connection, person: str, now: float) -> Given:
         ).fetchone()
         if row is None:
             return Given(lost=tuple(lost))
-        if row["due_at"] > now and now >= row["created_at"]:  # a clock set back must not delay it
+        clock_set_back = not row["attempts"] and now < row["created_at"]
+        if row["due_at"] > now and not clock_set_back:
             return Given(at=row["due_at"], lost=tuple(lost))
         if row["state"] == "unknown" and row["resends"]:
             _close_unknown(conn, row["id"])
@@ -275,8 +276,8 @@ def waiting(conn: Connection, channels: Collection[str], now: float) -> list[str
         "SELECT DISTINCT o.person_id, c.channel FROM outbox o"
         " JOIN conversations c ON c.id = o.conversation_id"
         " WHERE o.state IN ('ready', 'sending', 'unknown', 'held') AND o.due_at IS NOT NULL"
-        " AND o.due_at <= ?",
-        (now,),
+        " AND (o.due_at <= ? OR (o.attempts = 0 AND o.created_at > ?))",  # a clock that was set back
+        (now, now),
     )
     return sorted({row["person_id"] for row in rows if row["channel"] in channels})
 

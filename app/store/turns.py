@@ -181,6 +181,8 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
 
     None where no /stop waits. `turn` is the id that the stop's turn gets.
     """
+    if not _may_go_on(conn, conversation, now):
+        return None
     row = conn.execute(
         "SELECT max(seq) AS seq, person_id FROM inbox WHERE conversation_id = ? AND kind = 'stop'"
         " AND turn_id IS NULL AND done_at IS NULL",

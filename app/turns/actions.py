@@ -48,7 +48,7 @@ class Transcript:
             signature(call)
             for one in self.rounds
             for call in one.calls
-            if '"outcome":"unknown"' in one.results.get(call.id, "")
+            if _outcome_unknown(one.results.get(call.id, ""))
         )
 
     def with_route(self, routed: Routed) -> "Transcript":
@@ -165,6 +165,13 @@ def _repeats(rounds: tuple[Round, ...]) -> bool:
 
 def _signature(one: Round) -> list[bytes]:
     return sorted(signature(call) for call in one.calls)
+
+
+def _outcome_unknown(result: str) -> bool:
+    if '"outcome":"unknown"' not in result:
+        return False
+    meta = orjson.loads(result).get("meta")
+    return isinstance(meta, dict) and meta.get("outcome") == "unknown"
 
 
 def signature(call: ToolCall) -> bytes:

@@ -1,0 +1,108 @@
+"""What tests of the store take in, claim and end, in few words. Times are seconds of a day of their own."""
+
+from collections.abc import Sequence
+from sqlite3 import Connection
+from typing import Any
+
+from app.messages import AliasChange, Inbound, Outgoing, Sender
+from app.people import Conversation, Person
+from app.store import inbox, outbox, people, turns
+from app.store.inbox import Arrival, Entrance, Pace, Taken
+from app.store.outbox import Draft
+from app.store.ownership import Doors
+from app.store.turns import Opened, Ready
+
+T = 1_800_000_000.0
+"""The moment at which these tests begin."""
+
+ANA = Sender(phone="5215550000001", user_id="MX.ana", name="Ana")
+BETO = Sender(phone="5215550000002", user_id="MX.beto", name="Beto")
+OPEN = Doors("whatsapp", open=True, code_key=b"c" * 32)
+
+
+def entrance(doors: Doors = OPEN, limit: int = 0, window: float = 60.0) -> Entrance:
+    return Entrance(
+        "whatsapp",
+        doors,
+        Pace(limit, window),
+        b"k" * 32,
+        lambda _: draft("too fast"),
+        lambda _: draft("yours"),
+    )
+
+
+def draft(*parts: str) -> Draft:
+    return Draft("\n".join(parts), tuple(Outgoing(part) for part in parts))
+
+
+def inbound(wamid: str, text: str = "hola", sender: Sender = ANA, **more: Any) -> Inbound:
+    return Inbound(wamid, sender, more.pop("kind", "text"), text=text, **more)
+
+
+def take(
+    conn: Connection,
+    *messages: Inbound,
+    now: float = T,
+    doors: Doors = OPEN,
+    kind: str = "message",
+    limit: int = 0,
+    changes: Sequence[AliasChange] = (),
+    pairs: Sequence[Sender] = (),
+) -> Taken:
+    """Takes one body in."""
+    arrivals = [Arrival(message, kind) for message in messages]
+    return inbox.take_in(conn, entrance(doors, limit), arrivals, changes, pairs, (), now)
+
+
+def admit(
+    conn: Connection, sender: Sender = ANA, now: float = T, doors: Doors = OPEN, text: str = ""
+) -> Person:
+    admitted = people.admit(conn, doors, sender, text, "", now)
+    assert isinstance(admitted, people.Admitted)
+    return admitted.person
+
+
+def conversation(conn: Connection, sender: Sender = ANA, group: str = "", now: float = T) -> Conversation:
+    """Somebody's conversation, in which they wrote just now."""
+    found = people.conversation(conn, admit(conn, sender, now).id, "whatsapp", group, now)
+    conn.execute("UPDATE conversations SET last_inbound_at = ? WHERE id = ?", (now, found.id))
+    return found
+
+
+def claim(
+    conn: Connection,
+    where: Conversation | str,
+    turn: str,
+    now: float,
+    quiet: float = 0.0,
+    longest: float = 0.0,
+) -> object:
+    return turns.claim(conn, where if isinstance(where, str) else where.id, turn, now, quiet, longest)
+
+
+def begun(conn: Connection, where: Conversation, turn: str, now: float = T, history: int = 40) -> Opened:
+    """Claims what waits as `turn` and begins it."""
+    assert claim(conn, where, turn, now) == Ready(turn)
+    return turns.begin(conn, turn, now, history, "2027-01-15")
+
+
+def answered(conn: Connection, where: Conversation, turn: str, said: str, reply: str, now: float) -> None:
+    """A whole turn of Ana's."""
+    take(conn, inbound(f"wamid.{turn}", said), now=now)
+    begun(conn, where, turn, now)
+    turns.end(conn, turn, where, "answered", draft(reply), now)
+
+
+def queue(conn: Connection, where: Conversation, source: str, *parts: str, now: float = T) -> list[str]:
+    """Queues a text of so many parts; gives the rows' ids."""
+    outbox.put_reply(conn, where, source, draft(*parts), now)
+    rows = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part", (source,))
+    return [row["id"] for row in rows]
+
+
+def states(conn: Connection) -> list[str]:
+    return [row["state"] for row in conn.execute("SELECT state FROM outbox ORDER BY seq")]
+
+
+def value(conn: Connection, sql: str, *parameters: object) -> Any:
+    return conn.execute(sql, parameters).fetchone()[0]

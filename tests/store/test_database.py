@@ -1,0 +1,240 @@
+"""The one write path: group commits, savepoints, the lock, migrations."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.errors import StoreError, StoreLockedError
+from app.store.database import Database, migrate, migrations
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "recado.db")
+    await database.open()
+    yield database
+    await database.close()
+
+
+def put(key: str) -> Callable[[sqlite3.Connection], str]:
+    def write(conn: sqlite3.Connection) -> str:
+        conn.execute("INSERT INTO meta VALUES (?, '')", (key,))
+        return key
+
+    return write
+
+
+async def keys(store: Database) -> list[str]:
+    return [row["key"] for row in await store.all("SELECT key FROM meta ORDER BY key")]
+
+
+class Batch:
+    """Holds the writer inside one commit, so that everything queued meanwhile becomes the next."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+        self._gate = threading.Event()
+        self._entered = threading.Event()
+
+    async def __aenter__(self) -> "Batch":
+        self._holder = asyncio.create_task(self._store.tx(self._hold))
+        await asyncio.to_thread(self._entered.wait, 5)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._gate.set()
+        await self._holder
+
+    def _hold(self, _: sqlite3.Connection) -> None:
+        self._entered.set()
+        self._gate.wait(5)
+
+
+async def queued() -> None:
+    """Lets tasks that were just made reach the writer's queue."""
+    await asyncio.sleep(0)
+
+
+def _raise(error: Exception) -> Callable[[sqlite3.Connection], None]:
+    def write(conn: sqlite3.Connection) -> None:
+        conn.execute("INSERT INTO meta VALUES ('half', '')")
+        raise error
+
+    return write
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), sqlite3.IntegrityError("no"), KeyError("no")])
+async def test_only_the_function_that_raised_is_undone(store: Database, error: Exception) -> None:
+    async with Batch(store):
+        tasks = [asyncio.create_task(store.tx(fn)) for fn in (put("a"), _raise(error), put("b"))]
+        await queued()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [str, type(error), str]
+    assert await keys(store) == ["a", "b"]
+
+
+async def test_a_function_that_raises_stop_iteration_leaves_nobody_waiting(store: Database) -> None:
+    async with Batch(store):
+        tasks = [asyncio.create_task(store.tx(fn)) for fn in (_raise(StopIteration()), put("b"))]
+        await queued()
+    _, late = await asyncio.wait(tasks, timeout=1)
+    for task in late:
+        task.cancel()
+    assert not late
+
+
+def _break_commit(conn: sqlite3.Connection) -> None:
+    conn.execute("PRAGMA defer_foreign_keys=ON")
+    conn.execute(
+        "INSERT INTO conversations (id, person_id, channel, created_at) VALUES ('c', 'nobody', 'x', 0)"
+    )
+
+
+def _lose_transaction(conn: sqlite3.Connection) -> None:
+    conn.execute("ROLLBACK")
+    raise sqlite3.OperationalError("disk I/O error")
+
+
+@pytest.mark.parametrize("fault", [_break_commit, _lose_transaction])
+async def test_a_failed_commit_fails_the_whole_batch(
+    store: Database, fault: Callable[[sqlite3.Connection], None]
+) -> None:
+    async with Batch(store):
+        tasks = [asyncio.create_task(store.tx(fn)) for fn in (put("a"), fault, put("b"))]
+        await queued()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(outcome, StoreError) for outcome in outcomes)
+    assert await keys(store) == []
+
+
+@pytest.mark.parametrize("fault", [_break_commit, _lose_transaction])
+async def test_after_a_failed_commit_the_next_one_works(
+    store: Database, fault: Callable[[sqlite3.Connection], None]
+) -> None:
+    with pytest.raises(StoreError):
+        await store.tx(fault)
+    reason = store.last_failure
+    await store.tx(put("later"))
+    assert reason
+    assert (await keys(store), store.last_failure) == (["later"], "")
+
+
+async def test_a_hint_is_not_given_for_what_was_not_written(store: Database) -> None:
+    told: list[object] = []
+    with pytest.raises(ValueError, match="no"):
+        await store.tx(_raise(ValueError("no")), then=told.append)
+    with pytest.raises(StoreError):
+        await store.tx(_break_commit, then=told.append)
+    assert told == []
+
+
+async def test_a_hint_that_raises_disturbs_no_other(store: Database) -> None:
+    told: list[str] = []
+
+    def bad(_: str) -> None:
+        raise RuntimeError("a listener broke")
+
+    async with Batch(store):
+        tasks = [
+            asyncio.create_task(store.tx(put("a"), then=bad)),
+            asyncio.create_task(store.tx(put("b"), then=told.append)),
+        ]
+        await queued()
+    assert await asyncio.gather(*tasks) == ["a", "b"]
+    await store.tx(put("c"))
+    assert told == ["b"]
+
+
+async def test_a_caller_that_gave_up_leaves_its_write_and_its_hint(store: Database) -> None:
+    told: list[str] = []
+    async with Batch(store):
+        task = asyncio.create_task(store.tx(put("a"), then=told.append))
+        await queued()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    await store.tx(put("b"))
+    assert (await keys(store), told) == (["a", "b"], ["a"])
+
+
+async def test_closing_commits_what_is_queued(tmp_path: Path) -> None:
+    store = Database(tmp_path / "recado.db")
+    await store.open()
+    tasks = [asyncio.create_task(store.tx(put(f"k{n}"))) for n in range(300)]
+    await queued()
+    await store.close()
+    await asyncio.gather(*tasks)
+    with closing(sqlite3.connect(tmp_path / "recado.db")) as conn:
+        assert conn.execute("SELECT count(*) FROM meta").fetchone() == (300,)
+
+
+async def test_a_closed_database_refuses(tmp_path: Path) -> None:
+    store = Database(tmp_path / "recado.db")
+    await store.open()
+    await store.close()
+    with pytest.raises(StoreError):
+        await store.tx(put("a"))
+    with pytest.raises(StoreError):
+        await store.all("SELECT 1")
+
+
+async def test_a_read_connection_cannot_write(store: Database) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        await store.all("INSERT INTO meta VALUES ('a', '') RETURNING key")
+
+
+async def test_a_second_server_on_the_same_file_is_refused(store: Database) -> None:
+    with pytest.raises(StoreLockedError, match="in use by another"):
+        await Database(store.path).open()
+
+
+async def test_a_handle_closed_on_the_database_file_does_not_drop_the_lock(store: Database) -> None:
+    store.path.open("rb").close()
+    with pytest.raises(StoreLockedError):
+        await Database(store.path).open()
+
+
+async def test_a_closed_database_can_be_opened_again(tmp_path: Path) -> None:
+    for key in ("a", "b"):
+        store = Database(tmp_path / "recado.db")
+        await store.open()
+        await store.tx(put(key))
+        kept = await keys(store)
+        await store.close()
+    assert kept == ["a", "b"]
+
+
+async def test_a_path_with_signs_of_a_url_is_opened_as_it_is(tmp_path: Path) -> None:
+    store = Database(tmp_path / "a b?mode=x#%41" / "recado.db")
+    await store.open()
+    await store.tx(put("a"))
+    assert await keys(store) == ["a"]
+    await store.close()
+
+
+async def test_a_newer_schema_is_refused_and_left_unlocked(tmp_path: Path) -> None:
+    path = tmp_path / "recado.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
+        migrate(conn)
+        conn.execute("INSERT INTO schema_version VALUES (?, 'from tomorrow', 0)", (len(migrations()) + 1,))
+    for _ in range(2):
+        with pytest.raises(StoreError, match="newer version"):
+            await Database(path).open()
+
+
+def test_migrations_are_applied_once(conn: sqlite3.Connection) -> None:
+    migrate(conn)
+    assert conn.execute("SELECT count(*) FROM schema_version").fetchone()[0] == len(migrations())
+
+
+def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as conn:
+        conn.execute("CREATE TABLE turns (id TEXT)")  # in the way of the first migration
+        with pytest.raises(StoreError, match="nothing of it was kept"):
+            migrate(conn)
+        tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables == {"turns", "schema_version"}

@@ -1,0 +1,201 @@
+"""Taking messages in: once each, at a person's pace, whatever the clock does."""
+
+from sqlite3 import Connection
+
+import pytest
+
+from app.messages import AliasChange, Sender, Unreadable
+from app.store import inbox, people, retention, turns
+from app.store.outbox import Draft
+from app.store.ownership import Doors, offer_ownership
+from app.store.turns import Ready
+from tests.store.rows import ANA, BETO, OPEN, T, admit, claim, conversation, entrance, inbound, take, value
+
+DAY = 86_400.0
+
+
+def waiting_texts(conn: Connection) -> list[str]:
+    rows = conn.execute("SELECT text FROM inbox JOIN messages m ON m.id = message_id ORDER BY seq")
+    return [row["text"] for row in rows]
+
+
+def test_a_redelivered_message_is_taken_once(conn: Connection) -> None:
+    take(conn, inbound("w1"))
+    again = take(conn, inbound("w1"), now=T + 60)
+    assert (again.accepted, again.duplicates, again.wake) == (0, 1, set())
+    assert waiting_texts(conn) == ["hola"]
+
+
+def test_a_message_twice_in_one_body_is_taken_once(conn: Connection) -> None:
+    taken = take(conn, inbound("w1"), inbound("w1"))
+    assert (taken.accepted, taken.duplicates) == (1, 1)
+
+
+def test_what_is_remembered_of_a_message_names_neither_it_nor_its_person(conn: Connection) -> None:
+    take(conn, inbound("wamid.secret"))
+    key = value(conn, "SELECT key FROM seen")
+    assert len(key) == 16
+    assert [column[1] for column in conn.execute("PRAGMA table_info(seen)")] == ["key", "at"]
+
+
+@pytest.mark.parametrize(("days", "kept"), [(29.9, 1), (30.1, 0)])
+def test_dedupe_keys_are_kept_thirty_days(conn: Connection, days: float, kept: int) -> None:
+    take(conn, inbound("w1"))
+    retention.sweep(conn, T + days * DAY)
+    assert value(conn, "SELECT count(*) FROM seen") == kept
+
+
+def test_a_message_redelivered_after_its_key_was_swept_is_kept_once(conn: Connection) -> None:
+    take(conn, inbound("w1"))
+    retention.sweep(conn, T + 31 * DAY)
+    take(conn, inbound("w1"), now=T + 31 * DAY)
+    assert value(conn, "SELECT count(*) FROM messages") == 1
+
+
+def test_a_message_turned_away_is_not_kept(conn: Connection) -> None:
+    closed = Doors("whatsapp")
+    taken = take(conn, inbound("w1"), doors=closed)
+    assert [away.reason for away in taken.turned_away] == ["outsider"]
+    assert value(conn, "SELECT count(*) FROM messages") == 0
+
+
+@pytest.mark.parametrize("kind", ["system", "reaction", "revoke"])
+def test_kinds_that_nobody_answers_are_recorded_and_not_queued(conn: Connection, kind: str) -> None:
+    taken = take(conn, inbound("w1", kind=kind))
+    assert (taken.accepted, taken.wake, waiting_texts(conn)) == (1, set(), [])
+    assert value(conn, "SELECT kind FROM messages") == kind
+
+
+def test_dead_letters_of_one_body_are_bounded(conn: Connection) -> None:
+    parts = [Unreadable("odd", {"n": n}) for n in range(200)]
+    inbox.take_in(conn, entrance(), (), (), (), parts, T)
+    assert value(conn, "SELECT count(*) FROM dead_letters") == inbox.MOST_DEAD_LETTERS
+
+
+def dues(conn: Connection) -> list[float]:
+    return [row["due_at"] - T for row in conn.execute("SELECT due_at FROM inbox ORDER BY seq")]
+
+
+def test_messages_over_the_rate_wait_for_their_window(conn: Connection) -> None:
+    take(conn, *(inbound(f"w{n}") for n in range(7)), limit=3)
+    assert dues(conn) == [0, 0, 0, 60, 60, 60, 120]
+
+
+def test_messages_within_the_rate_do_not_wait(conn: Connection) -> None:
+    for n in range(6):
+        take(conn, inbound(f"w{n}"), now=T + 30 * n, limit=3)
+    assert dues(conn) == [30 * n for n in range(6)]
+
+
+def test_a_rate_of_none_never_waits(conn: Connection) -> None:
+    take(conn, *(inbound(f"w{n}") for n in range(50)), limit=0)
+    assert set(dues(conn)) == {0}
+
+
+def test_one_notice_says_that_messages_wait(conn: Connection) -> None:
+    taken = take(conn, *(inbound(f"w{n}") for n in range(9)), limit=3)
+    assert len(taken.notices) == 1
+    assert value(conn, "SELECT count(*) FROM outbox WHERE source LIKE 'rate:%'") == 1
+
+
+def test_redelivered_messages_do_not_count_against_the_rate(conn: Connection) -> None:
+    for _ in range(9):
+        take(conn, inbound("w1"), limit=2)
+    take(conn, inbound("w2"), limit=2)
+    assert dues(conn) == [0, 0]
+
+
+def test_somebody_elses_messages_do_not_count_against_the_rate(conn: Connection) -> None:
+    take(conn, inbound("w1"), inbound("w2", sender=BETO), limit=1)
+    assert dues(conn) == [0, 0]
+
+
+def test_a_stop_is_never_made_to_wait(conn: Connection) -> None:
+    take(conn, *(inbound(f"w{n}") for n in range(4)), limit=2)
+    take(conn, inbound("w9", "/stop"), kind="stop", limit=2)
+    assert dues(conn)[-1] == 0
+
+
+def test_a_clock_set_back_makes_no_message_wait_for_the_old_time(conn: Connection) -> None:
+    take(conn, *(inbound(f"w{n}") for n in range(3)), now=T + 3600, limit=3)
+    take(conn, inbound("w9"), now=T, limit=3)
+    assert dues(conn)[-1] == 0
+
+
+def test_a_clock_set_back_does_not_hide_what_waits_from_the_sweep(conn: Connection) -> None:
+    where = conversation(conn, now=T + 3600)
+    take(conn, inbound("w1"), now=T + 3600)
+    assert inbox.waiting(conn, {"whatsapp"}, T) == [where.id]
+
+
+def test_the_sweep_finds_unclaimed_messages_and_open_turns(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    found = [inbox.waiting(conn, {"whatsapp"}, T)]
+    claim(conn, where, "t1", T)
+    found.append(inbox.waiting(conn, {"whatsapp"}, T))
+    turns.begin(conn, "t1", T, 40, "d")
+    turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
+    found.append(inbox.waiting(conn, {"whatsapp"}, T))
+    assert found == [[where.id], [where.id], []]
+
+
+def test_the_sweep_leaves_other_channels_and_what_is_not_due(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    take(conn, inbound("w2"), limit=1)
+    assert inbox.waiting(conn, {"terminal"}, T) == []
+    claim(conn, where, "t1", T)
+    turns.begin(conn, "t1", T, 40, "d")
+    turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
+    assert inbox.waiting(conn, {"whatsapp"}, T + 1) == []
+    assert inbox.waiting(conn, {"whatsapp"}, T + 61) == [where.id]
+
+
+NEW_NUMBER = Sender(phone="5215550000009", user_id="MX.ana9", name="Ana")
+MOVE = AliasChange(ANA, NEW_NUMBER)
+
+
+def test_a_number_that_changes_within_a_body_stays_the_same_person(conn: Connection) -> None:
+    ana = admit(conn).id
+    moved = inbound("s1", "", kind="system", change=MOVE)
+    take(conn, moved, inbound("w2", "soy yo", NEW_NUMBER), changes=[MOVE])
+    rows = conn.execute(
+        "SELECT DISTINCT m.person_id, p.frozen FROM messages m JOIN people p ON p.id = person_id"
+    )
+    assert [tuple(row) for row in rows] == [(ana, "")]
+
+
+def test_a_redelivered_change_is_not_applied_again(conn: Connection) -> None:
+    ana = admit(conn).id
+    take(conn, changes=[MOVE])
+    stranger = admit(conn, Sender(phone=ANA.phone, user_id="MX.other"), T + DAY).id  # got Ana's old number
+    take(conn, changes=[MOVE], now=T + 2 * DAY)
+    assert stranger != ana
+    assert value(conn, "SELECT group_concat(frozen, '') FROM people") == ""
+
+
+def test_a_frozen_person_is_kept_and_wakes_nobody(conn: Connection) -> None:
+    where = conversation(conn)
+    people.freeze(conn, [where.person_id], "a test")
+    taken = take(conn, inbound("w1"))
+    assert (taken.accepted, taken.wake, taken.frozen) == (1, set(), [ANA.phone])
+    assert claim(conn, where, "t1", T + 60) is None
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert claim(conn, where, "t1", T + 60) == Ready("t1")
+
+
+def test_pairs_of_a_body_are_learned_after_its_messages(conn: Connection) -> None:
+    phone_only = Sender(phone=ANA.phone)
+    take(conn, inbound("w1", sender=phone_only), pairs=[ANA])
+    take(conn, inbound("w2", sender=Sender(user_id=ANA.user_id)))
+    assert value(conn, "SELECT count(*) FROM people") == 1
+
+
+def test_the_ownership_code_makes_an_owner_and_no_turn(conn: Connection) -> None:
+    closed = Doors("whatsapp", code_key=OPEN.code_key)
+    code = offer_ownership(conn, closed, T)
+    assert code is not None
+    taken = take(conn, inbound("w1", code), doors=closed)
+    assert (taken.new_owners, taken.wake) == ([ANA.phone], set())
+    assert value(conn, "SELECT role FROM people") == "owner"

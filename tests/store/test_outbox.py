@@ -1,0 +1,282 @@
+"""Every message we send: in order, one at a time, forward only, and never sent a third time."""
+
+from sqlite3 import Connection
+
+import pytest
+
+from app.messages import Button, GraphError, Outgoing, Status
+from app.store import outbox
+from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, Given
+from tests.store.rows import ANA, BETO, T, conversation, draft, inbound, queue, states, take, value
+
+LATER = T + 15
+
+
+def taken(conn: Connection, person: str, now: float = T) -> str:
+    given = outbox.take(conn, person, now)
+    assert given.parcel is not None
+    return given.parcel.id
+
+
+def test_a_source_gets_its_rows_once(conn: Connection) -> None:
+    where = conversation(conn)
+    added = [outbox.put_reply(conn, where, "turn:1", draft("a", "b"), T) for _ in range(2)]
+    assert (added, states(conn)) == ([2, 0], ["ready", "ready"])
+
+
+def test_a_row_is_sent_as_it_was_written(conn: Connection) -> None:
+    where = conversation(conn)
+    message = Outgoing("¿Sí o no?", (Button("y", "Sí"), Button("n", "No")), quoted="w1")
+    outbox.put_reply(conn, where, "q", Draft("?", (message,)), T)
+    parcel = outbox.take(conn, where.person_id, T).parcel
+    assert parcel is not None
+    assert (parcel.message, parcel.to.phone, parcel.to.user_id) == (message, ANA.phone, ANA.user_id)
+
+
+def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
+    where = conversation(conn)
+    one, two = queue(conn, where, "turn:1", "a", "b")
+    first = taken(conn, where.person_id)
+    beside = outbox.take(conn, where.person_id, T + 1)
+    outbox.sent(conn, first, "wamid.1", T + 1)
+    assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, Given(at=T + SEND_SECONDS), two)
+
+
+def test_a_row_waiting_for_its_retry_keeps_its_place(conn: Connection) -> None:
+    where = conversation(conn)
+    one, _ = queue(conn, where, "turn:1", "a", "b")
+    outbox.retry(conn, taken(conn, where.person_id), T + 4, 130429, "slow down")
+    assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 4)
+    assert taken(conn, where.person_id, T + 4) == one
+
+
+def test_people_do_not_wait_for_each_other(conn: Connection) -> None:
+    ana, beto = conversation(conn), conversation(conn, BETO)
+    queue(conn, ana, "a", "to Ana")
+    (to_beto,) = queue(conn, beto, "b", "to Beto")
+    taken(conn, ana.person_id)
+    assert taken(conn, beto.person_id) == to_beto
+
+
+def test_nothing_to_send_gives_nothing(conn: Connection) -> None:
+    assert outbox.take(conn, conversation(conn).person_id, T) == Given()
+
+
+def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a", "b", "c")
+    queue(conn, where, "turn:2", "d")
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
+    assert states(conn) == ["sent", "failed", "failed", "ready"]
+
+
+def test_an_unknown_send_is_tried_once_more_and_then_given_up(conn: Connection) -> None:
+    where = conversation(conn)
+    one, two = queue(conn, where, "turn:1", "a", "b")
+    final = [outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)]
+    waits = outbox.take(conn, where.person_id, T + 1)
+    assert taken(conn, where.person_id, LATER) == one
+    final.append(outbox.unknown(conn, one, "no answer", LATER + 15))
+    given = outbox.take(conn, where.person_id, LATER + 15)
+    assert (final, waits.at) == ([False, True], LATER)
+    assert (given.lost, given.parcel and given.parcel.id) == ((one,), two)
+
+
+def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    for _ in range(2):
+        outbox.unknown(conn, taken(conn, where.person_id, LATER), "no answer", LATER)
+    outbox.take(conn, where.person_id, LATER)
+    outbox.recover(conn, T)
+    outbox.await_statuses(conn, T)
+    assert outbox.take(conn, where.person_id, LATER + 9999) == Given()
+
+
+def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.unknown(conn, taken(conn, where.person_id), "no answer", T)
+    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
+    held = states(conn)
+    again = T + HOLD_SECONDS
+    outbox.unknown(conn, taken(conn, where.person_id, again), "no answer", again)
+    assert held == ["unknown"]
+    assert outbox.take(conn, where.person_id, again).lost == (one,)
+
+
+def status(wamid: str, what: str, outbox_id: str = "", code: int = 0) -> Status:
+    errors = (GraphError(code, "title", "detail"),) if code else ()
+    return Status(wamid, what, T, ANA, outbox_id, errors)
+
+
+@pytest.mark.parametrize("what", ["sent", "delivered", "read", "played", "deleted"])
+def test_any_status_with_the_outbox_id_proves_an_unknown_send(conn: Connection, what: str) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)
+    outbox.apply_status(conn, status("wamid.1", what, one), T + 1)
+    assert states(conn) == ["sent"]
+    assert value(conn, "SELECT wamid FROM messages WHERE direction = 'out'") == "wamid.1"
+
+
+def test_a_status_is_matched_by_outbox_id_before_wamid(conn: Connection) -> None:
+    where = conversation(conn)
+    one, two = queue(conn, where, "turn:1", "a", "b")
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)
+    outbox.apply_status(conn, status("wamid.1", "failed", two, 131026), T + 1)
+    assert states(conn) == ["sent", "failed"]
+
+
+def test_a_status_without_outbox_id_is_matched_by_wamid(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    applied = outbox.apply_status(conn, status("wamid.1", "failed", code=131026), T + 1)
+    assert applied == outbox.Applied(where.person_id, 131026, "detail")
+    assert states(conn) == ["failed"]
+
+
+@pytest.mark.parametrize(("what", "expected"), [("failed", "failed"), ("delivered", "sent")])
+def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
+    conn: Connection, what: str, expected: str
+) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    taken(conn, where.person_id)
+    early = outbox.apply_status(conn, status("wamid.1", what, code=131026), T)
+    outbox.sent(conn, one, "wamid.1", T + 1)
+    assert (early, states(conn)) == (None, [expected])
+    assert value(conn, "SELECT outbox_id FROM statuses") == one
+
+
+def test_a_redelivered_status_says_nothing_new(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    first = outbox.apply_status(conn, status("wamid.1", "delivered", one), T)
+    assert first is not None
+    assert outbox.apply_status(conn, status("wamid.1", "delivered", one), T) is None
+
+
+def test_a_failed_row_stays_failed_whatever_comes_later(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
+    outbox.apply_status(conn, status("wamid.1", "delivered", one), T)
+    outbox.retry(conn, one, T, 1, "late")
+    outbox.hold(conn, one, 190, "late", T)
+    outbox.unknown(conn, one, "late", T)
+    assert states(conn) == ["failed"]
+
+
+def test_a_sent_row_is_never_put_back(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.retry(conn, one, T, 1, "late")
+    outbox.hold(conn, one, 190, "late", T)
+    outbox.unknown(conn, one, "late", T)
+    outbox.fail(conn, one, 100, "late", T)
+    assert states(conn) == ["sent"]
+
+
+def test_a_held_row_waits_and_is_tried_now_and_then(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
+    assert (states(conn), outbox.take(conn, where.person_id, T + 1)) == (["held"], Given(at=T + HOLD_SECONDS))
+    assert taken(conn, where.person_id, T + HOLD_SECONDS) == one
+
+
+def test_held_rows_are_released_when_mended(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
+    assert outbox.release_held(conn, T + 1) == [where.person_id]
+    assert taken(conn, where.person_id, T + 1) == one
+
+
+def test_a_held_row_fails_when_the_window_closes(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    queue(conn, where, "turn:1", "a")
+    outbox.hold(conn, taken(conn, where.person_id), 190, "the token expired", T)
+    given = outbox.take(conn, where.person_id, T + WINDOW_SECONDS + 1)
+    assert (given, states(conn)) == (Given(), ["failed"])
+    assert value(conn, "SELECT code || error FROM outbox") == "190the token expired"
+
+
+def test_a_message_of_the_person_keeps_the_window_open(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
+    take(conn, inbound("w2"), now=T + 3600)
+    assert taken(conn, where.person_id, T + WINDOW_SECONDS + 1) == one
+
+
+def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
+    where = conversation(conn)
+    (one, _) = queue(conn, where, "turn:1", "a", "b")
+    taken(conn, where.person_id)
+    assert outbox.recover(conn, LATER) == 1
+    assert states(conn) == ["unknown", "ready"]
+    assert outbox.take(conn, where.person_id, T + 1) == Given(at=LATER)
+    assert taken(conn, where.person_id, LATER) == one
+
+
+def test_a_second_send_that_a_crash_cut_off_is_the_last(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.unknown(conn, taken(conn, where.person_id), "no answer", T)
+    taken(conn, where.person_id)
+    outbox.recover(conn, T)
+    assert outbox.take(conn, where.person_id, T).lost == (one,)
+
+
+def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    taken(conn, where.person_id)
+    outbox.recover(conn, LATER)
+    outbox.await_statuses(conn, LATER + 30)
+    assert outbox.take(conn, where.person_id, LATER) == Given(at=LATER + 30)
+
+
+def test_listening_shortens_no_wait(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER + 30)
+    outbox.await_statuses(conn, LATER)
+    assert outbox.take(conn, where.person_id, LATER) == Given(at=LATER + 30)
+
+
+def test_a_clock_set_back_does_not_keep_a_row_from_being_sent(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a", now=T + 3600)
+    assert taken(conn, where.person_id, T) == one
+
+
+def test_a_clock_set_back_does_not_take_the_pause_out_of_retrying(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a", now=T + 3600)
+    outbox.retry(conn, taken(conn, where.person_id, T), T + 4, 130429, "slow down")
+    assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 4)
+
+
+def test_the_sweep_finds_people_with_a_due_row(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    found = [outbox.waiting(conn, channels, T) for channels in ({"whatsapp"}, {"terminal"})]
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    assert found == [[where.person_id], []]
+    assert outbox.waiting(conn, {"whatsapp"}, T + 999) == []
+
+
+def test_a_clock_set_back_does_not_hide_a_row_from_the_sweep(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a", now=T + 3600)
+    assert outbox.waiting(conn, {"whatsapp"}, T) == [where.person_id]

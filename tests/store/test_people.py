@@ -1,0 +1,303 @@
+"""Who somebody is: aliases, doors, changed numbers, frozen people, and the code that makes an owner."""
+
+from sqlite3 import Connection
+
+import pytest
+
+from app.errors import RecadoError
+from app.messages import AliasChange, Sender
+from app.phones import canonical, other_form
+from app.store import people
+from app.store.ownership import CODE_SECONDS, CODE_TRIES, Doors, has_owner, offer_ownership, takes_ownership
+from app.store.people import Admitted, TurnedAway
+from tests.store.rows import ANA, BETO, OPEN, T, admit, value
+
+CLOSED = Doors("whatsapp", code_key=b"c" * 32)
+ANA_PHONE, ANA_ID = Sender(phone=ANA.phone), Sender(user_id=ANA.user_id)
+
+
+def listed(*phones: str) -> Doors:
+    return Doors("whatsapp", allowed=frozenset(canonical(phone) for phone in phones))
+
+
+def frozen(conn: Connection) -> list[str]:
+    """Ids of the people whose role and memory are out of reach."""
+    return [row["id"] for row in conn.execute("SELECT id FROM people WHERE frozen <> '' ORDER BY id")]
+
+
+def aliases(conn: Connection, person: str) -> list[str]:
+    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, value", (person,))
+    return [row["value"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("number", "one_form", "other"),
+    [
+        ("5215550000001", "525550000001", "525550000001"),
+        ("525550000001", "525550000001", "5215550000001"),
+        ("+52 1 555 000 0001", "525550000001", "525550000001"),
+        ("5491155500001", "541155500001", "541155500001"),
+        ("541155500001", "541155500001", "5491155500001"),
+        ("12125550001", "12125550001", ""),
+        ("5511955500001", "5511955500001", ""),
+        ("", "", ""),
+    ],
+)
+def test_national_forms(number: str, one_form: str, other: str) -> None:
+    assert (canonical(number), other_form(number)) == (one_form, other)
+
+
+def test_both_national_forms_are_one_person(conn: Connection) -> None:
+    assert admit(conn, Sender(phone="5215550000001")).id == admit(conn, Sender(phone="525550000001")).id
+
+
+def test_a_phone_and_a_user_id_seen_together_are_one_person(conn: Connection) -> None:
+    ana = admit(conn, ANA_PHONE).id
+    admit(conn, ANA)
+    assert admit(conn, ANA_ID).id == ana
+
+
+@pytest.mark.parametrize(
+    ("doors", "let_in"),
+    [
+        (CLOSED, False),
+        (OPEN, True),
+        (listed("+52 555 000 0001"), True),
+        (listed(BETO.phone), False),
+        (Doors("whatsapp", owners=frozenset({canonical(ANA.phone)})), True),
+    ],
+    ids=["closed", "open", "listed in the other form", "somebody else listed", "an owner"],
+)
+def test_the_doors(conn: Connection, doors: Doors, let_in: bool) -> None:
+    assert isinstance(people.admit(conn, doors, ANA, "", "", T), Admitted) is let_in
+
+
+def test_who_is_no_longer_listed_is_turned_away(conn: Connection) -> None:
+    admit(conn, doors=listed(ANA.phone))
+    assert people.admit(conn, CLOSED, ANA, "", "", T) == TurnedAway(ANA.phone, "outsider")
+
+
+def test_who_was_allowed_stays_in(conn: Connection) -> None:
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert isinstance(people.admit(conn, CLOSED, ANA, "", "", T), Admitted)
+
+
+def test_a_blocked_person_is_turned_away_though_listed(conn: Connection) -> None:
+    people.block(conn, "whatsapp", ANA.phone, T)
+    assert people.admit(conn, listed(ANA.phone), ANA, "", "", T) == TurnedAway(ANA.phone, "blocked")
+
+
+def test_realms_share_no_person_and_no_role(conn: Connection) -> None:
+    owner = people.make_owner(conn, "simulator", ANA.phone, T)
+    ana = admit(conn)
+    assert (ana.id != owner, ana.role) == (True, "member")
+    assert not has_owner(conn, CLOSED)
+
+
+def test_people_kept_of_those_turned_away_are_bounded(conn: Connection) -> None:
+    for n in range(people.OUTSIDERS_KEPT + 5):
+        people.admit(conn, CLOSED, Sender(phone=f"1212555{n:04}"), "", "", T + n)
+    assert value(conn, "SELECT count(*) FROM outsiders") == people.OUTSIDERS_KEPT
+    assert value(conn, "SELECT min(first_at) FROM outsiders") == T + 5
+
+
+def two_who_share(conn: Connection) -> tuple[str, str]:
+    """A phone of one person that comes with the user id of another."""
+    one, two = admit(conn, ANA_PHONE).id, admit(conn, Sender(phone=BETO.phone, user_id=ANA.user_id)).id
+    admit(conn, ANA)
+    return one, two
+
+
+def test_two_people_who_turn_out_to_share_an_alias_are_both_frozen(conn: Connection) -> None:
+    pair = sorted(two_who_share(conn))
+    assert frozen(conn) == pair
+
+
+@pytest.mark.parametrize(
+    "sender", [Sender(ANA.phone, "MX.other"), Sender("12125550009", ANA.user_id)], ids=["user id", "phone"]
+)
+def test_a_known_person_with_another_alias_than_before_is_frozen(conn: Connection, sender: Sender) -> None:
+    ana = admit(conn).id
+    admit(conn, sender)
+    assert frozen(conn) == [ana]
+    assert aliases(conn, ana) == [canonical(ANA.phone), ANA.user_id]
+
+
+def test_a_pair_beside_a_status_freezes_like_a_message(conn: Connection) -> None:
+    ana = admit(conn).id
+    people.pair(conn, OPEN, Sender(ANA.phone, "MX.other"), T)
+    assert frozen(conn) == [ana]
+
+
+def test_a_pair_of_nobody_makes_nobody(conn: Connection) -> None:
+    people.pair(conn, OPEN, ANA, T)
+    assert value(conn, "SELECT count(*) FROM people") == 0
+
+
+def test_a_frozen_owner_has_no_role(conn: Connection) -> None:
+    people.make_owner(conn, "whatsapp", ANA.phone, T)
+    roles = [admit(conn, ANA).role]
+    roles.append(admit(conn, Sender(ANA.phone, "MX.other")).role)
+    assert roles == ["owner", "member"]
+
+
+def test_a_frozen_owner_of_the_configuration_has_no_role(conn: Connection) -> None:
+    doors = Doors("whatsapp", owners=frozenset({canonical(ANA.phone)}))
+    admit(conn, ANA, doors=doors)
+    assert admit(conn, Sender(ANA.phone, "MX.other"), doors=doors).role == "member"
+
+
+def test_confirming_moves_the_alias_that_was_claimed(conn: Connection) -> None:
+    one, two = two_who_share(conn)
+    assert people.allow(conn, "whatsapp", ANA.phone, T) == one
+    assert aliases(conn, one) == [canonical(ANA.phone), ANA.user_id]
+    assert ANA.user_id not in aliases(conn, two)
+    assert frozen(conn) == [two]
+
+
+def test_confirming_puts_the_new_user_id_in_place_of_the_old(conn: Connection) -> None:
+    ana = admit(conn).id
+    admit(conn, Sender(ANA.phone, "MX.other"))
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert aliases(conn, ana) == [canonical(ANA.phone), "MX.other"]
+    assert admit(conn, Sender(ANA.phone, "MX.other")).id == ana
+    assert frozen(conn) == []
+
+
+def test_confirming_raises_the_epoch(conn: Connection) -> None:
+    ana = admit(conn).id
+    people.freeze(conn, [ana], "a test")
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert value(conn, "SELECT epoch FROM people WHERE id = ?", ana) == 1
+
+
+NEW = Sender(phone="5215550000009", user_id="MX.ana9")
+
+
+def test_a_changed_number_moves_with_its_person(conn: Connection) -> None:
+    ana = admit(conn).id
+    assert people.apply_change(conn, "whatsapp", AliasChange(ANA, NEW), OPEN, T)
+    assert (aliases(conn, ana), frozen(conn)) == ([canonical(NEW.phone), "MX.ana9"], [])
+    assert admit(conn, ANA).id != ana
+
+
+def test_being_listed_moves_with_a_changed_number(conn: Connection) -> None:
+    doors = listed(ANA.phone)
+    admit(conn, doors=doors)
+    people.apply_change(conn, "whatsapp", AliasChange(ANA, NEW), doors, T)
+    assert isinstance(people.admit(conn, doors, NEW, "", "", T), Admitted)
+
+
+def test_a_blocked_person_is_not_let_in_by_a_changed_number(conn: Connection) -> None:
+    doors = listed(ANA.phone)
+    people.block(conn, "whatsapp", ANA.phone, T)
+    people.apply_change(conn, "whatsapp", AliasChange(ANA_PHONE, Sender(phone=NEW.phone)), doors, T)
+    assert people.admit(conn, doors, Sender(phone=NEW.phone), "", "", T) == TurnedAway(NEW.phone, "blocked")
+
+
+def test_a_change_of_nobody_changes_nothing(conn: Connection) -> None:
+    assert not people.apply_change(conn, "whatsapp", AliasChange(ANA, NEW), OPEN, T)
+    assert value(conn, "SELECT count(*) FROM aliases") == 0
+
+
+def test_a_number_that_becomes_somebody_elses_freezes_both(conn: Connection) -> None:
+    pair = sorted([admit(conn, ANA).id, admit(conn, BETO).id])
+    people.apply_change(conn, "whatsapp", AliasChange(ANA, Sender(phone=BETO.phone)), OPEN, T)
+    assert frozen(conn) == pair
+
+
+def code_of(conn: Connection) -> str:
+    code = offer_ownership(conn, CLOSED, T)
+    assert code is not None
+    return code
+
+
+@pytest.mark.parametrize(
+    "written", [str, str.lower, lambda code: f"  {code}\n"], ids=["as shown", "in lower case", "with spaces"]
+)
+def test_the_code_makes_whoever_sends_it_an_owner(conn: Connection, written: object) -> None:
+    text = written(code_of(conn))  # type: ignore[operator]
+    admitted = people.admit(conn, CLOSED, ANA, text, "", T)
+    assert isinstance(admitted, Admitted)
+    assert (admitted.became_owner, admitted.person.role) == (True, "owner")
+
+
+def test_the_code_has_sixty_bits_and_is_not_kept(conn: Connection) -> None:
+    code = code_of(conn)
+    assert len(code.replace("-", "")) * 5 >= 60
+    assert code.replace("-", "") not in value(conn, "SELECT value FROM meta")
+
+
+@pytest.mark.parametrize(("after", "good"), [(CODE_SECONDS - 1, True), (CODE_SECONDS + 1, False)])
+def test_the_code_expires(conn: Connection, after: float, good: bool) -> None:
+    code = code_of(conn)
+    assert takes_ownership(conn, CLOSED, code, T + after) is good
+
+
+@pytest.mark.parametrize(("wrong", "good"), [(CODE_TRIES - 1, True), (CODE_TRIES, False)])
+def test_five_wrong_codes_spend_the_code(conn: Connection, wrong: int, good: bool) -> None:
+    code = code_of(conn)
+    for _ in range(wrong):
+        assert not takes_ownership(conn, CLOSED, "AAAA-AAAA-AAAA", T)
+    assert takes_ownership(conn, CLOSED, code, T) is good
+
+
+def test_ordinary_words_use_up_no_try(conn: Connection) -> None:
+    code = code_of(conn)
+    for text in ("hola", "", "AAAA-AAAA", f"my code is {code}", "AAAAAAAAAAAA") * 3:
+        assert not takes_ownership(conn, CLOSED, text, T)
+    assert takes_ownership(conn, CLOSED, code, T)
+
+
+def test_the_code_works_once(conn: Connection) -> None:
+    code = code_of(conn)
+    assert takes_ownership(conn, CLOSED, code, T)
+    assert not takes_ownership(conn, CLOSED, code, T)
+
+
+def test_the_code_is_void_once_there_is_an_owner(conn: Connection) -> None:
+    code = code_of(conn)
+    people.make_owner(conn, "whatsapp", BETO.phone, T)
+    assert not takes_ownership(conn, CLOSED, code, T)
+
+
+@pytest.mark.parametrize("configured", [True, False], ids=["configured", "made"])
+def test_no_code_is_offered_while_there_is_an_owner(conn: Connection, configured: bool) -> None:
+    code_of(conn)
+    doors = Doors("whatsapp", owners=frozenset({"1"}), code_key=CLOSED.code_key) if configured else CLOSED
+    if not configured:
+        people.make_owner(conn, "whatsapp", BETO.phone, T)
+    assert offer_ownership(conn, doors, T) is None
+    assert value(conn, "SELECT count(*) FROM meta") == 0
+
+
+def test_a_simulator_takes_no_code(conn: Connection) -> None:
+    code = code_of(conn)
+    admitted = people.admit(conn, Doors("simulator", open=True), ANA, code, "", T)
+    assert isinstance(admitted, Admitted)
+    assert not admitted.became_owner
+
+
+@pytest.mark.parametrize("who", ["", "hola", "12", "mx.abc", "1" * 20, "+52 55 call me"])
+def test_what_is_no_number_and_no_id_is_refused(conn: Connection, who: str) -> None:
+    with pytest.raises(RecadoError, match="neither a phone number"):
+        people.allow(conn, "whatsapp", who, T)
+
+
+@pytest.mark.parametrize("who", ["+52 1 555 000 0001", "525550000001", "MX.ana"])
+def test_an_operator_may_write_a_person_in_any_form(conn: Connection, who: str) -> None:
+    ana = admit(conn).id
+    assert people.allow(conn, "whatsapp", who, T) == ana
+
+
+def test_the_form_of_a_number_that_worked_is_remembered(conn: Connection) -> None:
+    ana = admit(conn).id
+    people.remember_address(conn, ana, "525550000001")
+    assert value(conn, "SELECT address FROM aliases WHERE kind = 'phone'") == "525550000001"
+
+
+def test_the_list_shows_people_then_those_turned_away(conn: Connection) -> None:
+    people.make_owner(conn, "whatsapp", ANA.phone, T)
+    people.admit(conn, CLOSED, BETO, "", "", T)
+    lines = [(line.role, list(line.names)) for line in people.listing(conn)]
+    assert lines == [("owner", [canonical(ANA.phone)]), ("outsider", [BETO.phone])]

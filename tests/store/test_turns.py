@@ -1,0 +1,409 @@
+"""Turns in their rows: bursts, resuming, attempts, the journal, ends, the window of history."""
+
+from sqlite3 import Connection
+
+import orjson
+import pytest
+
+from app.errors import RecadoError
+from app.store import journal, people, turns
+from app.store.journal import Spent, TurnGone
+from app.store.turns import MAX_ATTEMPTS, Pause, Ready
+from tests.store.rows import (
+    ANA,
+    BETO,
+    T,
+    answered,
+    begun,
+    claim,
+    conversation,
+    draft,
+    inbound,
+    states,
+    take,
+    value,
+)
+
+QUIET, LONGEST = 1.2, 5.0
+
+
+def said(conn: Connection, turn: str) -> list[str]:
+    rows = conn.execute(
+        "SELECT text FROM messages WHERE turn_id = ? AND direction = 'in' ORDER BY id", (turn,)
+    )
+    return [row["text"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "now", "expected"),
+    [
+        ((0.0,), 0.0, Pause(T + QUIET)),
+        ((0.0,), 1.1, Pause(T + QUIET)),
+        ((0.0,), 1.3, Ready("t1")),
+        ((0.0, 1.0), 1.3, Pause(T + 1.0 + QUIET)),
+        ((0.0, 1.0), 2.3, Ready("t1")),
+        ((0.0, 1.0, 2.0, 3.0, 4.0, 4.9), 4.95, Pause(T + LONGEST)),
+        ((0.0, 1.0, 2.0, 3.0, 4.0, 4.9), 5.0, Ready("t1")),
+        ((0.0,), -3600.0, Ready("t1")),
+    ],
+    ids=[
+        "just in",
+        "not quiet yet",
+        "quiet",
+        "a second one starts the quiet anew",
+        "quiet after the second",
+        "somebody who goes on and on",
+        "the longest burst",
+        "the clock was set back",
+    ],
+)
+def test_a_burst_is_complete(
+    conn: Connection, arrivals: tuple[float, ...], now: float, expected: object
+) -> None:
+    where = conversation(conn)
+    for n, at in enumerate(arrivals):
+        take(conn, inbound(f"w{n}"), now=T + at)
+    assert claim(conn, where, "t1", T + now, QUIET, LONGEST) == expected
+
+
+def test_nothing_waiting_makes_no_turn(conn: Connection) -> None:
+    assert claim(conn, conversation(conn), "t1", T) is None
+
+
+def test_a_burst_is_one_turn_in_order_of_arrival(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"), inbound("w2", "dos"))
+    claim(conn, where, "t1", T)
+    assert said(conn, "t1") == ["uno", "dos"]
+
+
+def test_what_comes_after_the_claim_is_another_turn(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"))
+    claim(conn, where, "t1", T)
+    take(conn, inbound("w2", "dos"), now=T + 1)
+    assert claim(conn, where, "t2", T + 9) == Ready("t1")
+    assert said(conn, "t1") == ["uno"]
+
+
+def test_a_command_is_a_turn_alone(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"))
+    take(conn, inbound("w2", "/help"), kind="help")
+    take(conn, inbound("w3", "dos"))
+    for turn in ("t1", "t2", "t3"):
+        begun(conn, where, turn)
+        turns.end(conn, turn, where, "answered", draft("ok"), T)
+    assert [said(conn, turn) for turn in ("t1", "t2", "t3")] == [["uno"], ["/help"], ["dos"]]
+
+
+def test_a_turn_holds_messages_of_one_person_only(conn: Connection) -> None:
+    where, other = conversation(conn, group="g1"), conversation(conn, BETO, group="g1")
+    take(conn, inbound("w1", "de Ana", group="g1"), inbound("w2", "de Beto", BETO, group="g1"))
+    claim(conn, where, "t1", T)
+    claim(conn, other, "t2", T)
+    assert (said(conn, "t1"), said(conn, "t2")) == (["de Ana"], ["de Beto"])
+
+
+def test_a_row_of_somebody_else_is_never_claimed(conn: Connection) -> None:
+    where, other = conversation(conn), conversation(conn, BETO)
+    take(conn, inbound("w1"), inbound("w2", sender=BETO))
+    conn.execute("UPDATE inbox SET conversation_id = ? WHERE person_id = ?", (where.id, other.person_id))
+    with pytest.raises(RecadoError, match="claimed 1 of 2"):
+        claim(conn, where, "t1", T)
+
+
+def test_a_large_burst_is_split(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, *(inbound(f"w{n}") for n in range(turns.BURST_MESSAGES + 5)))
+    begun(conn, where, "t1")
+    assert len(said(conn, "t1")) == turns.BURST_MESSAGES
+
+
+def test_messages_over_the_rate_are_left_for_later(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"), inbound("w2", "dos"), limit=1)
+    begun(conn, where, "t1")
+    turns.end(conn, "t1", where, "answered", draft("ok"), T)
+    assert said(conn, "t1") == ["uno"]
+    assert claim(conn, where, "t2", T + 1) == Pause(T + 60)
+    assert claim(conn, where, "t2", T + 61) == Ready("t2")
+
+
+def test_an_open_turn_is_resumed_before_anything_new(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    take(conn, inbound("w2"), now=T + 1)
+    assert claim(conn, where, "t2", T + 60) == Ready("t1", attempts=1)
+
+
+def test_a_turn_of_the_future_runs_after_the_clock_was_set_back(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"), now=T + 3600)
+    claim(conn, where, "t1", T + 3600)
+    assert claim(conn, where, "t2", T) == Ready("t1")
+
+
+def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"))
+    first = begun(conn, where, "t1")
+    take(conn, inbound("w2", "dos"), now=T + 1)
+    second = turns.begin(conn, "t1", T + 9, 40, "d")
+    assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
+
+
+def test_each_beginning_counts_an_attempt_before_the_turn_runs(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    counted = [begun(conn, where, "t1").attempts]
+    counted += [turns.begin(conn, "t1", T, 40, "d").attempts for _ in range(3)]
+    assert counted == [1, 2, 3, 4]
+
+
+def test_an_orderly_stop_gives_the_attempt_back(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    turns.release(conn, "t1")
+    assert claim(conn, where, "t2", T + 1) == Ready("t1", attempts=0)
+
+
+def test_a_postponed_turn_waits_for_its_time(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    ended = turns.postpone(conn, "t1", T + 2, "boom")
+    assert not ended
+    assert claim(conn, where, "t2", T + 1) == Pause(T + 2)
+    assert claim(conn, where, "t2", T + 2) == Ready("t1", attempts=1)
+
+
+def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    ended = [turns.postpone(conn, "t1", T, "boom")]
+    while not ended[-1]:
+        turns.begin(conn, "t1", T, 40, "d")
+        ended.append(turns.postpone(conn, "t1", T, "boom"))
+    assert len(ended) == MAX_ATTEMPTS + 2
+    assert value(conn, "SELECT state || outcome FROM turns") == "donefailed"
+    assert value(conn, "SELECT count(*) FROM dead_letters") == value(conn, "SELECT count(*) FROM alerts") == 1
+    assert states(conn) == []
+
+
+def test_a_finished_step_clears_earlier_attempts(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    turns.begin(conn, "t1", T, 40, "d")
+    journal.record(conn, "t1", "intent:0:a", "intent", "{}", T)
+    after_intent = value(conn, "SELECT attempts FROM turns")
+    journal.record(conn, "t1", "tool:0:a", "tool", "{}", T)
+    assert (after_intent, value(conn, "SELECT attempts FROM turns")) == (2, 1)
+
+
+def test_a_journal_row_is_never_written_twice(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    journal.record(conn, "t1", "llm:0", "llm", '{"text": "first"}', T)
+    with pytest.raises(TurnGone):
+        journal.record(conn, "t1", "llm:0", "llm", '{"text": "second"}', T)
+    assert value(conn, "SELECT payload FROM journal") == '{"text": "first"}'
+
+
+@pytest.mark.parametrize("step", ["record", "end", "begin"])
+def test_a_turn_that_ended_takes_nothing_more(conn: Connection, step: str) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    turns.end(conn, "t1", where, "answered", draft("ok"), T)
+    steps = {
+        "record": lambda: journal.record(conn, "t1", "llm:0", "llm", "{}", T),
+        "end": lambda: turns.end(conn, "t1", where, "answered", draft("again"), T),
+        "begin": lambda: turns.begin(conn, "t1", T, 40, "d"),
+    }
+    with pytest.raises(TurnGone):
+        steps[step]()
+    assert states(conn) == ["ready"]
+
+
+def test_the_end_closes_exactly_the_members(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"), inbound("w2"))
+    begun(conn, where, "t1")
+    take(conn, inbound("w3"), inbound("b1", sender=BETO), now=T + 1)
+    turns.end(conn, "t1", where, "answered", draft("ok"), T + 2)
+    rows = conn.execute(
+        "SELECT m.wamid, i.done_at FROM inbox i JOIN messages m ON m.id = message_id ORDER BY seq"
+    )
+    assert [tuple(row) for row in rows] == [("w1", T + 2), ("w2", T + 2), ("w3", None), ("b1", None)]
+
+
+def test_a_reply_shared_by_several_turns_is_sent_once(conn: Connection) -> None:
+    where = conversation(conn)
+    for turn in ("t1", "t2"):
+        take(conn, inbound(f"w.{turn}"))
+        begun(conn, where, turn)
+        turns.end(conn, turn, where, "refused", draft("no tokens left"), T, source="budget:hour")
+    assert states(conn) == ["ready"]
+
+
+def test_a_stop_ends_what_runs_and_what_waits_before_it(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"))
+    begun(conn, where, "t1")
+    take(conn, inbound("w2", "dos"))
+    take(conn, inbound("w3", "/stop"), kind="stop")
+    take(conn, inbound("w4", "tres"))
+    assert turns.stop(conn, where.id, "t2", T) == Ready("t2")
+    assert value(conn, "SELECT outcome FROM turns WHERE id = 't1'") == "stopped"
+    assert said(conn, "t2") == ["dos", "/stop"]
+
+
+def test_without_a_stop_nothing_is_stopped(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    assert turns.stop(conn, where.id, "t2", T) is None
+    assert value(conn, "SELECT state FROM turns") == "running"
+
+
+def test_a_stop_ends_nothing_of_another_conversation(conn: Connection) -> None:
+    where, other = conversation(conn), conversation(conn, BETO)
+    take(conn, inbound("b1", sender=BETO))
+    begun(conn, other, "b")
+    take(conn, inbound("w1", "/stop"), kind="stop")
+    turns.stop(conn, where.id, "t1", T)
+    assert value(conn, "SELECT state FROM turns WHERE id = 'b'") == "running"
+
+
+def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "uno"))
+    people.freeze(conn, [where.person_id], "somebody else may hold the phone")
+    take(conn, inbound("w2", "/stop"), kind="stop")
+    assert turns.stop(conn, where.id, "t1", T) is None
+
+
+def test_a_frozen_persons_open_turn_waits(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    people.freeze(conn, [where.person_id], "a test")
+    assert claim(conn, where, "t2", T) is None
+    assert value(conn, "SELECT state FROM turns") == "running"
+
+
+def test_a_blocked_persons_open_work_is_closed(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    take(conn, inbound("w2"))
+    people.block(conn, "whatsapp", ANA.phone, T)
+    assert claim(conn, where, "t2", T) is None
+    assert value(conn, "SELECT state || outcome FROM turns") == "donestopped"
+    assert value(conn, "SELECT count(*) FROM inbox WHERE done_at IS NULL") == 0
+
+
+def windows(conn: Connection, limit: int, many: int) -> list[list[str]]:
+    """What each of so many turns sees of those before it."""
+    where = conversation(conn)
+    seen = []
+    for n in range(many):
+        now = T + 10 * n
+        take(conn, inbound(f"w{n}", f"q{n}"), now=now)
+        opened = begun(conn, where, f"t{n}", now, limit)
+        turns.end(conn, f"t{n}", where, "answered", draft(f"a{n}"), now)
+        seen.append([one.said for one in opened.exchanges])
+    return seen
+
+
+def test_history_grows_and_then_halves_at_once(conn: Connection) -> None:
+    assert windows(conn, 4, 9) == [
+        [],
+        ["q0"],
+        ["q0", "q1"],
+        ["q0", "q1", "q2"],
+        ["q0", "q1", "q2", "q3"],
+        ["q3", "q4"],
+        ["q3", "q4", "q5"],
+        ["q3", "q4", "q5", "q6"],
+        ["q6", "q7"],
+    ]
+
+
+def test_history_pairs_what_was_said_with_what_was_answered(conn: Connection) -> None:
+    where = conversation(conn)
+    answered(conn, where, "t1", "hola", "qué tal", T)
+    take(conn, inbound("w2"), now=T + 10)
+    (exchange,) = begun(conn, where, "t2", T + 10).exchanges
+    assert (exchange.said, exchange.reply) == ("hola", "qué tal")
+
+
+def test_a_new_conversation_forgets_history_and_sticky_tools(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    turns.end(conn, "t1", where, "answered", draft("ok"), T, sticky=(["calc"], ["numbers"]))
+    turns.new_conversation(conn, where.id, T + 1)
+    take(conn, inbound("w2"), now=T + 10)
+    opened = begun(conn, where, "t2", T + 10)
+    assert (opened.exchanges, opened.sticky_tools, opened.sticky_categories) == ((), (), ())
+
+
+def test_history_holds_nothing_of_another_person_or_group(conn: Connection) -> None:
+    where = conversation(conn, group="g1")
+    answered(conn, conversation(conn), "t0", "in private", "ok", T)
+    take(conn, inbound("b1", "of Beto", BETO, group="g1"))
+    other = conversation(conn, BETO, group="g1")
+    begun(conn, other, "b")
+    turns.end(conn, "b", other, "answered", draft("to Beto"), T)
+    take(conn, inbound("w1", group="g1"), now=T + 10)
+    assert begun(conn, where, "t1", T + 10).exchanges == ()
+
+
+def test_only_the_first_turn_of_a_person_is_a_first_contact(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w0"))
+    first = begun(conn, where, "t0").first_contact
+    turns.end(conn, "t0", where, "answered", draft("hola"), T)
+    take(conn, inbound("w1"), now=T + 10)
+    assert (first, begun(conn, where, "t1", T + 10).first_contact) == (True, False)
+
+
+def test_quoted_text_is_found_in_both_directions(conn: Connection) -> None:
+    where = conversation(conn)
+    answered(conn, where, "t1", "hola", "qué tal", T)
+    conn.execute("UPDATE messages SET wamid = 'out1' WHERE direction = 'out'")
+    take(conn, inbound("w2", quoted="out1"), inbound("w3", quoted="wamid.t1"), now=T + 10)
+    assert begun(conn, where, "t2", T + 10).quoted == {"out1": ("qué tal", "out"), "wamid.t1": ("hola", "in")}
+
+
+@pytest.mark.parametrize(
+    ("sender", "group"), [(BETO, ""), (ANA, "g1")], ids=["another person", "another chat"]
+)
+def test_quoted_text_of_another_conversation_is_not_shown(
+    conn: Connection, sender: object, group: str
+) -> None:
+    where = conversation(conn)
+    take(conn, inbound("secret", "my PIN is 1234", sender, group=group))  # type: ignore[arg-type]
+    take(conn, inbound("w1", quoted="secret"))
+    assert begun(conn, where, "t1").quoted == {}
+
+
+def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    opened = begun(conn, where, "t1")
+    spent = Spent("m", (("h1", "a body"), ("h2", "")), 100, 20, 5, 0.5)
+    used = [
+        journal.record(conn, "t1", key, "llm", "{}", T, spent=spent, day=day)
+        for key, day in (("llm:0", "mon"), ("llm:1", "mon"), ("llm:2", "tue"))
+    ]
+    assert used == [120, 240, 120]
+    assert journal.tokens_used(conn, opened.conversation.person_id, "mon") == 240
+    assert orjson.loads(value(conn, "SELECT parts FROM model_calls LIMIT 1")) == ["h1", "h2"]

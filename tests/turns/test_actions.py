@@ -1,0 +1,161 @@
+"""What a turn does next, as its rows alone decide."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from app.llm.model import ToolCall
+from app.store.turns import Entry
+from app.tools import ToolResult
+from app.turns.actions import (
+    Action,
+    AskModel,
+    Reply,
+    Round,
+    Route,
+    Routed,
+    RunTools,
+    Transcript,
+    next_action,
+    read_journal,
+    signature,
+    unique_calls,
+)
+
+ROUTED = Routed(("numbers",), ("calculate",))
+A, B = ToolCall("a", "calculate", {"expression": "1+1"}), ToolCall("b", "calculate", {"expression": "2+2"})
+SAME_AS_A = ToolCall("c", "calculate", '{"expression":"1+1"}')
+DONE = {"a": "2", "b": "4", "c": "2"}
+EMPTY = Round("")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "limit", "expected"),
+    [
+        ([], 5, AskModel(0, with_tools=True)),
+        ([], 0, AskModel(0, with_tools=False)),
+        ([Round("hola")], 5, Reply("hola")),
+        ([Round("", (A, B))], 5, RunTools(0, (A, B), frozenset())),
+        ([Round("", (A, B), {"a": "2"})], 5, RunTools(0, (B,), frozenset())),
+        ([Round("", (A, B), {"a": "2"}, frozenset("ab"))], 5, RunTools(0, (B,), frozenset("ab"))),
+        ([Round("", (A,)), Round("", (B,), DONE)], 5, RunTools(0, (A,), frozenset())),
+        ([Round("", (A,)), Round("too early")], 5, RunTools(0, (A,), frozenset())),
+        ([Round("", (A,), DONE)], 5, AskModel(1, with_tools=True)),
+        ([Round("thinking aloud", (A,), DONE)], 5, AskModel(1, with_tools=True)),
+        ([Round("", (A,), DONE), Round("", (B,), DONE)], 3, AskModel(2, with_tools=True)),
+        ([Round("", (A,), DONE), Round("", (B,), DONE)], 2, AskModel(2, with_tools=False)),
+        ([Round("", (A,), DONE), Round("", (SAME_AS_A,), DONE)], 5, AskModel(2, with_tools=False)),
+        ([Round("", (A, B), DONE), Round("", (B, SAME_AS_A), DONE)], 5, AskModel(2, with_tools=False)),
+        ([Round("", (A,), DONE), Round("", (A, B), DONE)], 5, AskModel(2, with_tools=True)),
+        ([Round("", (A,), DONE), Round("2")], 5, Reply("2")),
+        ([EMPTY], 5, AskModel(1, with_tools=False)),
+        ([EMPTY, Round("hola")], 5, Reply("hola")),
+        ([EMPTY, EMPTY], 5, Reply("")),
+        ([Round("", (A,), DONE), EMPTY], 5, AskModel(2, with_tools=False)),
+        ([Round("", (A,), DONE), EMPTY, EMPTY], 5, Reply("")),
+    ],
+    ids=[
+        "ask first",
+        "no rounds of tools at all",
+        "an answer",
+        "run the calls",
+        "run what has no result",
+        "say which were begun",
+        "unfinished calls of an earlier round come first",
+        "an answer waits for unfinished calls",
+        "ask again",
+        "words beside a call are no answer",
+        "rounds are left",
+        "no rounds are left",
+        "the same call again",
+        "the same calls in another order",
+        "one more call is no repeat",
+        "an answer after a call",
+        "an empty answer is asked once more",
+        "an answer after an empty one",
+        "two empty answers",
+        "an empty answer after a call",
+        "two empty answers after a call",
+    ],
+)
+def test_next_action(rounds: Sequence[Round], limit: int, expected: Action) -> None:
+    assert next_action(Transcript(ROUTED, tuple(rounds)), limit) == expected
+
+
+def test_a_turn_is_routed_first() -> None:
+    assert next_action(Transcript(), 5) == Route()
+
+
+def test_a_transcript_is_the_same_from_memory_and_from_its_rows() -> None:
+    step_by_step = (
+        Transcript()
+        .with_route(ROUTED)
+        .with_round(Round("", (A, B), intents=frozenset("a")))
+        .with_results(0, {"a": "2"})
+    )
+    calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in (A, B)]
+    rows = [
+        Entry("tool:0:a", "tool", {"result": "2"}),
+        Entry("intent:0:a", "intent", {}),
+        Entry("llm:0", "llm", {"text": "", "calls": calls}),
+        Entry("route", "route", {"categories": ["numbers"], "tools": ["calculate"], "source": "model"}),
+    ]
+    assert read_journal(rows) == step_by_step
+
+
+def test_rounds_are_read_by_number_and_call_ids_may_hold_colons() -> None:
+    call = {"id": "x:1:y", "name": "calculate", "arguments": "{}"}
+    rows = [Entry(f"llm:{n}", "llm", {"text": str(n), "calls": [call]}) for n in (10, 2, 1, 0)]
+    rows.append(Entry("tool:2:x:1:y", "tool", {"result": "seen"}))
+    rounds = read_journal(rows).rounds
+    assert [one.text for one in rounds] == ["0", "1", "2", "10"]
+    assert rounds[2].results == {"x:1:y": "seen"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "taken", "expected"),
+    [
+        (["a", "b"], [], ["a", "b"]),
+        (["", ""], [], ["call_0", "call_1"]),
+        (["a", "a", "a"], [], ["a", "a_2", "a_3"]),
+        (["a"], ["a"], ["a_2"]),
+        (["a", "a_2"], ["a"], ["a_2", "a_2_2"]),
+        (["", "call_0"], ["call_0"], ["call_0_2", "call_0_3"]),
+    ],
+    ids=["unique", "left out", "repeated", "of an earlier round", "of the form we make", "left out again"],
+)
+def test_calls_get_ids_of_their_own(ids: list[str], taken: list[str], expected: list[str]) -> None:
+    calls = unique_calls([ToolCall(one, "f", {}) for one in ids], taken)
+    assert [call.id for call in calls] == expected
+
+
+UNKNOWN = ToolResult.failure("OUTCOME_UNKNOWN", "it may have happened", outcome="unknown").to_json()
+
+
+@pytest.mark.parametrize(
+    ("result", "uncertain"),
+    [
+        (UNKNOWN, True),
+        (ToolResult.failure("TIMEOUT", "late").to_json(), False),
+        (ToolResult.success(2).to_json(), False),
+        (ToolResult.success('"outcome":"unknown"').to_json(), False),
+        (ToolResult.success({"match": "A-B", "outcome": "unknown"}).to_json(), False),
+    ],
+    ids=["unknown", "failed", "done", "the words in a text", "the words in a tool's own data"],
+)
+def test_a_call_is_uncertain_only_where_its_outcome_is_unknown(result: str, uncertain: bool) -> None:
+    transcript = Transcript(ROUTED, (Round("", (A,), {"a": result}),))
+    assert transcript.uncertain == (frozenset({signature(A)}) if uncertain else frozenset())
+
+
+def test_an_uncertain_call_is_known_again_however_it_is_written() -> None:
+    transcript = Transcript(ROUTED, (Round("", (A,), {"a": UNKNOWN}),))
+    assert signature(ToolCall("z", "calculate", '{ "expression" : "1+1" }')) in transcript.uncertain
+    assert signature(B) not in transcript.uncertain
+
+
+def test_begun_calls_of_a_crash_are_handed_on() -> None:
+    transcript = Transcript(ROUTED, (Round("", (A, B), {}, frozenset({"b"})),))
+    action = next_action(transcript, 5)
+    assert isinstance(action, RunTools)
+    assert action.begun == {"b"}
