@@ -45,12 +45,29 @@ def _group(**options: Any) -> typer.Typer:
 app = _group(cls=_Group, help="Recado: a self-hosted assistant that lives in WhatsApp.")
 people_app = _group(help="Who may talk, and who owns.")
 skills_app = _group(help="The skills: folders with a SKILL.md.")
-mcp_app = _group(help="MCP servers.")
-eval_app = _group(help="Quality on files of examples.")
+mcp_app = _group(help="(not yet) MCP servers.")
+eval_app = _group(help="(not yet) Quality on files of examples.")
 app.add_typer(people_app, name="people")
 app.add_typer(skills_app, name="skills")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(eval_app, name="eval")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from app import __version__
+
+        typer.echo(f"recado {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options before any command."""
 
 
 def main() -> None:
@@ -72,6 +89,7 @@ def serve(
 
     settings = read_settings(host=host, port=port)
     configure_logs(settings, settings.log_level)
+    _name_unreadable_lines()
     from app.commands.serving import start
 
     raise typer.Exit(start(settings))
@@ -106,7 +124,7 @@ def doctor() -> None:
     from app.doctor import OK, Finding, examine, line
 
     try:
-        settings = _settings("ERROR")
+        settings = _settings("ERROR", names_faults=False)
     except ConfigurationError as error:
         for fault in str(error).splitlines():
             fact, _, cure = fault.partition("; ")
@@ -226,12 +244,21 @@ def _change_person(action: str, who: str) -> None:
     typer.echo(change_person(settings, action, who))
 
 
-def _settings(usual_log_level: str = "WARNING") -> "Settings":
+def _settings(usual_log_level: str = "WARNING", *, names_faults: bool = True) -> "Settings":
     from app.commands.configuration import configure_logs, read_settings
 
     settings = read_settings()
     configure_logs(settings, usual_log_level)
+    if names_faults:
+        _name_unreadable_lines()
     return settings
+
+
+def _name_unreadable_lines() -> None:
+    from app.commands.configuration import unreadable_lines
+
+    for number in unreadable_lines(Path(".env")):
+        typer.echo(f"recado: line {number} of .env is no NAME=value and is left out", err=True)
 
 
 def _ended(error: RecadoError, status: int) -> typer.Exit:
@@ -244,7 +271,9 @@ def _not_yet(group: typer.Typer, command: str, name: str, help: str) -> None:
     """A command that a later version brings: it is named, and says so."""
 
     @group.command(
-        name, help=help, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+        name,
+        help=f"(not yet) {help}",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )
     def later() -> None:
         typer.echo(f"recado: '{command}' is not available in this version yet", err=True)

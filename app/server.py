@@ -178,6 +178,4 @@ def _welcome(settings: Settings, url: str) -> str:
     lines = [f"Recado is running at {url}"]
     if settings.uses_simulator and settings.simulator != "off":
         lines.append(f"Open the phone simulator: {url}/simulator")
-    if not settings.has_model:
-        lines.append("Model: built in and offline (connect one with OPENAI_BASE_URL and LLM_MODEL)")
     return "\n".join(lines)

@@ -5,6 +5,7 @@ import re
 import select
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,6 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from app.commands.configuration import model_line
+from app.commands.people import may_talk, owns
+from app.settings import Settings
+from app.store.people import PersonLine
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
@@ -79,6 +85,21 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     assert process.wait(15) == 0
 
 
+@pytest.fixture
+def settings_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
+    """Settings of these variables alone."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(variables: dict[str, str]) -> Settings:
+        for name in ("LLM_MODEL", "OPENAI_BASE_URL", "OPENAI_API_KEY", "TIMEZONE"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        return Settings()
+
+    return make
+
+
 def free_port() -> int:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
@@ -102,6 +123,12 @@ def test_help_names_every_command(house: House) -> None:
     listed = set(re.findall(r"^  (\w+) ", shown, re.MULTILINE))
     assert {"serve", "chat", "doctor", "people", "token", "catalog", "route", "trace"} <= listed
     assert {"skills", "mcp", "eval", "export", "erase"} <= listed
+    for later in ("mcp", "eval", "export", "erase"):
+        assert re.search(rf"^  {later} +\(not yet\)", shown, re.MULTILINE)
+
+
+def test_the_version_is_told(house: House) -> None:
+    assert re.fullmatch(r"recado \d+\.\d+\.\d+\n", house.run("--version").stdout)
 
 
 @pytest.mark.parametrize(
@@ -166,13 +193,48 @@ def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: Hous
     house.run("people", "block", "5491155550000", **connected)
     house.run("people", "owner", "5511999990000", **connected)
     rows = {row.split()[0]: row for row in house.run("people", "list", **connected).stdout.splitlines()}
-    assert re.search(r"whatsapp +member +yes", rows["525512345678"])
-    assert "blocked" in rows["541155550000"]
+    assert re.search(r"whatsapp +member +yes", rows["5215512345678"])
+    assert "blocked" in rows["5491155550000"]
     assert re.search(r"owner +yes", rows["5511999990000"])
     assert re.search(r"owner +yes +in the configuration", rows["34600111222"])
 
+    listed = {**connected, "ALLOWED_PHONE_NUMBERS": "525512345678"}
+    with sqlite3.connect(house.folder / "data" / "recado.db") as database:
+        database.execute("INSERT INTO outsiders VALUES ('whatsapp', '5215587654321', 'Eva', 2, 0, 0)")
+        database.execute("INSERT INTO outsiders VALUES ('whatsapp', '5215512345678', 'Ana', 2, 0, 0)")
+    shown = house.run("people", "list", **listed).stdout
+    assert len(re.findall("turned away", shown)) == 1
+    shown = house.run("people", "list", **{**connected, "ALLOWED_PHONE_NUMBERS": "525587654321"}).stdout
+    assert "turned away" not in shown
+
     wrong = house.run("people", "allow", "Ana", status=1, **connected)
     assert "neither a phone number" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("realm", "names", "variables", "expected"),
+    [
+        ("simulator", ["525550100001", "MX.10550100001"], {}, (True, True)),
+        ("simulator", ["5511955501234", "BR.10955501234"], {}, (False, True)),
+        ("simulator", ["525550100001", "MX.10550100001"], {"SIMULATOR": "off"}, (False, False)),
+        ("simulator", ["525550100001", "MX.10550100001"], {"WHATSAPP_APP_SECRET": SECRET}, (False, False)),
+        ("terminal", ["terminal"], {}, (True, True)),
+        ("terminal", ["terminal"], {"WHATSAPP_APP_SECRET": SECRET}, (False, True)),
+        ("whatsapp", ["525512345678"], {"OWNER_PHONE_NUMBERS": "5215512345678"}, (True, True)),
+        ("whatsapp", ["525512345678"], {"ALLOWED_PHONE_NUMBERS": "5215512345678"}, (False, True)),
+        ("whatsapp", ["525512345678"], {}, (False, False)),
+    ],
+)
+def test_roles_are_those_that_count(
+    realm: str,
+    names: list[str],
+    variables: dict[str, str],
+    expected: tuple[bool, bool],
+    settings_of: Callable[..., Settings],
+) -> None:
+    line = PersonLine("person", names, "Ana", "member", "listed", realm=realm)
+    settings = settings_of(variables)
+    assert (owns(line, settings), may_talk(line, settings)) == expected
 
 
 def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
@@ -243,6 +305,68 @@ def test_a_route_shows_the_tools_and_their_ranks(house: House) -> None:
     assert re.search(r"^calculate +calculator +0\.\d\d +\d+%", shown, re.MULTILINE)
 
 
+def test_a_route_without_words_or_tools_says_so(house: House) -> None:
+    assert "needs a message" in house.run("route", "  ", status=2).stderr
+    nothing = house.run("route", "zzz", MAX_TOOLS_PER_CALL="3").stdout
+    assert "no tool knows the words" in nothing
+    assert "SCORE" not in nothing
+
+
+def test_lines_of_the_env_file_that_cannot_be_read_are_named(house: House) -> None:
+    (house.folder / ".env").write_text(f"PORT=8001\n\nthis is {SECRET}\nbare\n")
+    told = house.run("token").stderr.splitlines()
+    assert told == [f"recado: line {number} of .env is no NAME=value and is left out" for number in (3, 4)]
+
+
+@pytest.mark.parametrize("command", ["serve --port 0", "chat"])
+def test_a_model_without_a_real_address_is_a_fault(command: str, house: House) -> None:
+    model = {"OPENAI_BASE_URL": "localhost:11434/v1", "LLM_MODEL": "small"}
+    (line,) = house.run(*command.split(), status=2, **model).stderr.splitlines()
+    assert "OPENAI_BASE_URL='localhost:11434/v1' is no address; write it like http://" in line
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ({"LLM_MODEL": "small"}, "LLM_MODEL is ignored: it needs OPENAI_BASE_URL"),
+        ({"OPENAI_API_KEY": SECRET}, "OPENAI_API_KEY is ignored: it needs LLM_MODEL"),
+        ({"LLM_MODEL": "small", "OPENAI_BASE_URL": "http://me:word@host:1/v1"}, "Model: small at host:1"),
+        ({}, ""),
+    ],
+)
+def test_the_start_tells_the_model_and_what_is_ignored(
+    model: dict[str, str], told: str, settings_of: Callable[..., Settings]
+) -> None:
+    assert model_line(settings_of(model)).startswith(told)
+    assert bool(model_line(settings_of(model))) == bool(told)
+
+
+def test_only_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
+    for variables, told in (
+        ({"TZ": "Etc/UTC"}, "WARN time zone: TIMEZONE is not set and this machine is on UTC"),
+        ({"TZ": "Etc/UTC", "TIMEZONE": "UTC"}, "OK   time zone: UTC (TIMEZONE)"),
+        ({"TZ": "America/Bogota"}, "OK   time zone: America/Bogota (the machine's)"),
+    ):
+        assert told in house.run("doctor", **variables).stdout
+
+
+def test_the_start_says_that_a_zone_is_wanted(house: House) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve", "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=house.folder,
+        env={**house.environment, "TZ": "UTC"},
+    )
+    assert process.stdout is not None
+    assert "is running" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=15)
+    assert "set TIMEZONE=America/Mexico_City or the like" in told.splitlines()[0]
+
+
 def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
     typed = "how much is 17*23?\n\nhow much is 100-1?\nexit\nhow much is 2+2?\n"
     answers = house.run("chat", typed=typed).stdout
@@ -250,6 +374,7 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
     assert "> " not in answers
     assert "= 4" not in answers
 
+    assert re.search(r"terminal +owner +yes", house.run("people", "list").stdout)
     turns = house.run("trace").stdout.splitlines()
     assert turns[0].startswith("TURN")
     assert len(turns) == 3

@@ -358,6 +358,24 @@ def test_faulty_skills_misspelt_variables_and_mcp_servers_are_named(
     assert "not available in this version" in servers.fact
 
 
+def test_what_the_operator_has_mistyped_is_named(
+    settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "http://x")
+    (tmp_path / ".env").write_text(f"OPENAI_URL=http://x\nno line {SECRET}\nOWNER_PHONE_NUMBERS=12\n")
+    chosen = settings(skills_dir=tmp_path / "nowhere", simulator="off")
+    told = {line(finding) for finding in examine(chosen) if finding.level != "OK"}
+    for level, part, fact, cure in (
+        ("WARN", "configuration", "line 2 of .env cannot be read", "NAME=value"),
+        ("WARN", "configuration", "OPENAI_URL is set, which nothing reads", "OPENAI_BASE_URL?"),
+        ("WARN", "configuration", "OPENAI_API_BASE is set", "OPENAI_BASE_URL?"),
+        ("WARN", "WhatsApp", "nobody can write", "SIMULATOR"),
+        ("FAIL", "people", "OWNER_PHONE_NUMBERS has 12", "+52 55"),
+        ("FAIL", "skills", "nowhere is no folder", "SKILLS_DIR"),
+    ):
+        assert any(one.startswith(f"{level:<5}{part}:") and fact in one and cure in one for one in told), fact
+
+
 def test_a_port_that_something_else_has_is_a_warning(
     settings: Callable[..., Settings], server: Server
 ) -> None:

@@ -7,7 +7,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from app.commands.tables import table
-from app.errors import RecadoError
+from app.errors import ConfigurationError, RecadoError
 from app.messages import JSON
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
@@ -26,7 +26,12 @@ def catalog_text(settings: Settings, *, as_json: bool) -> str:
 
 
 def route_text(settings: Settings, message: str) -> str:
-    """Which tools a message would be offered, and what the word index thinks of each; no model is asked."""
+    """Which tools a message would be offered, and what the word index thinks of each; no model is asked.
+
+    Raises ConfigurationError for a message without words.
+    """
+    if not message.strip():
+        raise ConfigurationError('route needs a message; try: recado route "what time is it in Tokyo"')
     from app.people import Person
     from app.routing import Intent, select_tools
     from app.routing.abilities import Abilities
@@ -44,7 +49,10 @@ def route_text(settings: Settings, message: str) -> str:
         return name, tools[name], score, covers
 
     head = ("TOOL", "CATEGORY", "SCORE", "COVERS")
-    parts = [f"Offered: {len(offered)} of {len(tools)} tools", table(head, [row(name) for name in offered])]
+    parts = [f"Offered: {len(offered)} of {len(tools)} tools"]
+    if not offered:
+        return f"{parts[0]}: no tool knows the words of this message."
+    parts.append(table(head, [row(name) for name in offered]))
     if len(tools) <= settings.max_tools_per_call:
         parts[0] += f"; all of them, since MAX_TOOLS_PER_CALL is {settings.max_tools_per_call}"
     others = [name for name in hits if name not in offered][:_MATCHES_SHOWN]

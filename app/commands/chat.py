@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
+from app.commands.configuration import check_model_address
 from app.commands.lines import Lines
 from app.commands.records import read_records
 from app.commands.running import ANSWER_SECONDS, RunningServer, ServerGone, find_server, read_answer
@@ -53,6 +54,8 @@ def chat(settings: Settings, *, mode: str | None, dry_run: bool) -> int:
     if mode is not None or dry_run:
         chosen = {"confirmation_mode": mode or settings.confirmation_mode}
         settings = settings.model_copy(update={**chosen, "dry_run": dry_run or settings.dry_run})
+    if server is None:
+        check_model_address(settings)
     lines = Lines(sys.stdin.fileno() if sys.stdin else None)
     talk = _with_server(server) if server is not None else _in_process(settings, lines)
     try:

@@ -1,6 +1,8 @@
 """Reading the settings for a command: a line a fault, no secret in any, logs on stderr."""
 
+import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _LONGEST_VALUE = 60
+_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Universal"})
 _EXPECTED = {
     "int_parsing": "expected a whole number",
     "int_from_float": "expected a whole number",
@@ -26,6 +29,7 @@ def read_settings(**changes: object) -> Settings:
     """
     from pydantic import ValidationError
 
+    logging.getLogger("dotenv").setLevel(logging.ERROR)  # `unreadable_lines` says it more clearly
     try:
         settings = take_settings()
     except ValidationError as error:
@@ -47,6 +51,71 @@ def read_settings(**changes: object) -> Settings:
 def faults(error: "ValidationError") -> list[str]:
     """A line for each faulty variable: its name, what was given (never a secret), what is expected."""
     return [_fault(detail) for detail in error.errors(include_url=False, include_context=False)]
+
+
+def unreadable_lines(path: Path) -> list[int]:
+    """The numbers of the lines of a `.env` file that are no assignment, comment or empty line."""
+    from dotenv.parser import parse_stream
+
+    try:
+        with path.open(encoding="utf-8") as file:
+            bindings = list(parse_stream(file))
+    except (OSError, UnicodeDecodeError):  # there is none, or reading the settings has named its fault
+        return []
+    faulty = [one.original for one in bindings if one.error or (one.key and one.value is None)]
+    return [one.line + _lines_before(one.string) for one in faulty]
+
+
+def _lines_before(statement: str) -> int:
+    """The empty lines that the parser counts to the statement after them."""
+    return statement[: len(statement) - len(statement.lstrip())].count("\n")
+
+
+def zone_hint(settings: Settings) -> str:
+    """What to do where a person's zone would be UTC for want of a better one, "" where there is one."""
+    from app.turns.profile import local_timezone
+
+    if settings.timezone or local_timezone() not in _UTC_NAMES:
+        return ""
+    return (
+        "TIMEZONE is not set and this machine is on UTC: people whose country has several zones "
+        "(Mexico, Brazil, the USA) are told UTC; set TIMEZONE=America/Mexico_City or the like"
+    )
+
+
+def model_line(settings: Settings) -> str:
+    """Which model is asked at which host, or which settings of it are ignored; "" for the plain offline one.
+
+    Raises ConfigurationError for an address that is none.
+    """
+    from urllib.parse import urlsplit
+
+    if settings.has_model:
+        check_model_address(settings)
+        host = urlsplit(settings.openai_base_url).netloc.rpartition("@")[2] or "api.openai.com"
+        return f"Model: {settings.llm_model} at {host}"
+    if settings.llm_model:
+        return "LLM_MODEL is ignored: it needs OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own"
+    if settings.openai_base_url or settings.openai_api_key.get_secret_value():
+        given = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
+        return f"{given} is ignored: it needs LLM_MODEL, the name of a model there"
+    return ""
+
+
+def check_model_address(settings: Settings) -> None:
+    """Raises ConfigurationError for an OPENAI_BASE_URL that is no http address."""
+    from urllib.parse import urlsplit
+
+    base = settings.openai_base_url
+    try:
+        parts = urlsplit(base)
+        is_sound = not base or (parts.scheme in ("http", "https") and bool(parts.hostname))
+    except ValueError:
+        is_sound = False
+    if not is_sound:
+        raise ConfigurationError(
+            f"OPENAI_BASE_URL={base!r} is no address; write it like http://127.0.0.1:11434/v1"
+        )
 
 
 def secrets_of(settings: Settings) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -10,6 +10,7 @@ from app.commands.records import open_database, read_records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
 from app.people import Realm
+from app.phones import canonical
 from app.settings import Settings
 from app.store import people
 from app.store.people import PersonLine
@@ -33,7 +34,8 @@ def change_person(settings: Settings, action: str, who: str) -> str:
 
 def people_table(settings: Settings) -> str:
     """Everybody known, everybody the configuration names, and who was turned away."""
-    rows = [_row(line, settings) for line in _listing(settings)]
+    addresses = _addresses(settings.database_path)
+    rows = [_row(line, settings, addresses) for line in without_answered(_listing(settings), settings)]
     if not rows:
         return "Nobody has written yet, and the configuration names nobody."
     return table(("WHO", "NAME", "WHERE", "ROLE", "MAY TALK", "NOTE"), rows)
@@ -66,6 +68,71 @@ def _with_configured(lines: list[PersonLine], settings: Settings) -> list[Person
     ]
 
 
+def owns(line: PersonLine, settings: Settings) -> bool:
+    """Whether somebody is an owner, by their row or by the configuration, who may use it."""
+    return may_talk(line, settings) and (
+        line.role == "owner" or not _configured_owners(line.realm, settings).isdisjoint(line.names)
+    )
+
+
+def may_talk(line: PersonLine, settings: Settings) -> bool:
+    """Whether what somebody writes now is answered."""
+    if line.frozen or line.access not in ("allowed", "listed"):
+        return False
+    if line.realm == "simulator":
+        return has_simulator(settings)
+    if line.realm == "terminal" or line.access == "allowed":
+        return True
+    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
+    return not configured.isdisjoint(line.names)
+
+
+def has_simulator(settings: Settings) -> bool:
+    """Whether the simulator's people can write."""
+    return settings.uses_simulator and settings.simulator != "off"
+
+
+def without_answered(lines: Sequence[PersonLine], settings: Settings) -> list[PersonLine]:
+    """The lines without those of somebody turned away who may talk now, in whichever national form."""
+    answered = {
+        (line.realm, _plain(name)) for line in lines if may_talk(line, settings) for name in line.names
+    }
+    return [
+        line
+        for line in lines
+        if line.access != "turned away" or (line.realm, _plain(line.names[0])) not in answered
+    ]
+
+
+def _plain(name: str) -> str:
+    """Those turned away are kept as they came, people in canonical digits."""
+    return canonical(name) if name.isdigit() else name
+
+
+def _configured_owners(realm: str, settings: Settings) -> frozenset[str]:
+    if realm == "whatsapp":
+        return settings.owner_phone_numbers
+    if not settings.uses_simulator:
+        return frozenset()
+    if realm == "terminal":
+        from app.channels.terminal import TERMINAL_USER
+
+        return frozenset({TERMINAL_USER})
+    from app.simulator import PEOPLE  # late: it brings the web framework
+
+    return frozenset({PEOPLE[0].user_id})
+
+
+def _addresses(path: Path) -> Mapping[tuple[str, str], str]:
+    """Each phone by realm and canonical digits as WhatsApp delivered it or somebody typed it."""
+
+    def read(conn: Connection) -> Mapping[tuple[str, str], str]:
+        rows = conn.execute("SELECT realm, value, address FROM aliases WHERE kind = 'phone'")
+        return {(row["realm"], row["value"]): row["address"] for row in rows if row["address"]}
+
+    return read_records(path, read) if path.is_file() else {}
+
+
 async def _change(path: Path, realm: Realm, action: str, who: str) -> None:
     change, now = _CHANGES[action], time.time()
 
@@ -79,28 +146,25 @@ async def _change(path: Path, realm: Realm, action: str, who: str) -> None:
         await database.close()
 
 
-def _row(line: PersonLine, settings: Settings) -> Sequence[str]:
-    owner = line.realm == "whatsapp" and not settings.owner_phone_numbers.isdisjoint(line.names)
-    role = "owner" if owner and line.access != "blocked" else line.role
+def _row(line: PersonLine, settings: Settings, addresses: Mapping[tuple[str, str], str]) -> Sequence[str]:
+    role = "-" if line.role == "outsider" else "owner" if owns(line, settings) else "member"
+    names = [addresses.get((line.realm, name), name) for name in line.names]
     return (
-        visible(", ".join(line.names)) or line.id,
+        visible(", ".join(names)) or line.id,
         visible(line.name),
         line.realm,
-        "-" if role == "outsider" else role,
-        _may_talk(line, settings),
+        role,
+        _answered(line, settings),
         _note(line, settings),
     )
 
 
-def _may_talk(line: PersonLine, settings: Settings) -> str:
+def _answered(line: PersonLine, settings: Settings) -> str:
     if line.frozen:
         return "frozen"
     if line.access in ("blocked", "turned away"):
         return line.access
-    if line.access == "allowed" or line.realm != "whatsapp":
-        return "yes"
-    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
-    return "no" if configured.isdisjoint(line.names) else "yes"
+    return "yes" if may_talk(line, settings) else "no"
 
 
 def _note(line: PersonLine, settings: Settings) -> str:
@@ -111,4 +175,6 @@ def _note(line: PersonLine, settings: Settings) -> str:
         return f"{times}, last {moment(line.last_at)}"
     if not line.id:
         return "in the configuration, has not written yet"
-    return "no longer in the configuration" if _may_talk(line, settings) == "no" else ""
+    if line.access == "blocked" or may_talk(line, settings):
+        return ""
+    return "the simulator is off" if line.realm == "simulator" else "no longer in the configuration"

@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
 
+from app.commands.configuration import model_line, zone_hint
 from app.commands.records import open_database
 from app.errors import RecadoError
 from app.settings import Settings
@@ -17,8 +19,11 @@ def start(settings: Settings) -> int:
     """
     from app.server import serve
 
+    hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
     asyncio.run(check_database(settings.database_path))
+    for hint in filter(None, hints):
+        print(hint, file=sys.stderr, flush=True)  # noqa: T201
     return serve(settings)
 
 

@@ -1,6 +1,7 @@
 """The configuration and the folder that is written to."""
 
 import difflib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -8,28 +9,41 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from app.commands.configuration import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import Settings
 
 LOW_SPACE = 500 * 1024 * 1024
-_ALIKE = 0.85
+_ALIKE = 0.8
+_OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
+_OF_OTHERS = {"OPENAI_API_BASE": "OPENAI_BASE_URL", "OPENAI_MODEL": "LLM_MODEL"}
 
 
 def check_configuration(settings: Settings) -> Iterator[Finding]:
     """Whether `.env` was read, names that look misspelt, and the time zone."""
-    from app.turns.profile import local_timezone
-
     path = Path(".env")
     read = f"{path.resolve()} is read" if path.is_file() else "no .env here, the environment alone counts"
     yield Finding(OK, "configuration", f"every variable is valid; {read}")
+    for number in unreadable_lines(path):
+        fact = f"line {number} of .env cannot be read and is left out"
+        yield Finding(WARN, "configuration", fact, "write it as NAME=value")
     for written, meant in _misspelt(path):
         yield Finding(
-            WARN, "configuration", f".env sets {written}, which nothing reads", f"did you mean {meant}?"
+            WARN, "configuration", f"{written} is set, which nothing reads", f"did you mean {meant}?"
         )
+    yield _zone(settings)
+
+
+def _zone(settings: Settings) -> Finding:
+    from app.turns.profile import local_timezone
+
+    hint = zone_hint(settings)
+    if hint:
+        fact, _, cure = hint.partition("; ")
+        return Finding(WARN, "time zone", fact, cure)
     zone = settings.timezone or local_timezone()
     source = "TIMEZONE" if settings.timezone else "the machine's"
-    now = datetime.now(ZoneInfo(zone))
-    yield Finding(OK, "time zone", f"{zone} ({source}), where it is {now:%H:%M}")
+    return Finding(OK, "time zone", f"{zone} ({source}), where it is {datetime.now(ZoneInfo(zone)):%H:%M}")
 
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
@@ -53,13 +67,16 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
 
 
 def _misspelt(path: Path) -> Iterator[tuple[str, str]]:
-    """Names in `.env` that are none of ours but nearly: others may belong to skills."""
-    if not path.is_file():
-        return
-    from dotenv import dotenv_values
-
+    """Names that are none of ours but nearly: in `.env`, and in the environment if they begin like ours."""
     known = {str(field.alias or name).upper() for name, field in Settings.model_fields.items()}
-    for name in dotenv_values(path, interpolate=False):
+    written = [name for name in os.environ if name.upper().startswith(_OURS)]
+    if path.is_file():
+        from dotenv import dotenv_values
+
+        given = dotenv_values(path, interpolate=False)
+        written += [name for name, value in given.items() if value is not None]
+    for name in dict.fromkeys(written):
         close = difflib.get_close_matches(name.upper(), known, 1, _ALIKE)
-        if name.upper() not in known and close:
-            yield name, close[0]
+        meant = _OF_OTHERS.get(name.upper()) or (close[0] if close else "")
+        if meant and name.upper() not in known:
+            yield name, meant

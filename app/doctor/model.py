@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from app.commands.configuration import check_model_address
 from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.errors import ConfigurationError
 from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.messages import JSON
 from app.settings import Settings
@@ -45,9 +47,11 @@ def check_model(settings: Settings) -> Iterator[Finding]:
     if not settings.has_model:
         yield from _offline(settings)
         return
-    wrong = _wrong_address(settings.openai_base_url)
-    if wrong:
-        yield Finding(FAIL, "model", wrong, "write it like http://127.0.0.1:11434/v1")
+    try:
+        check_model_address(settings)
+    except ConfigurationError as error:
+        fact, _, cure = str(error).partition("; ")
+        yield Finding(FAIL, "model", fact, cure)
         return
     yield from asyncio.run(_try(settings))
 
@@ -186,13 +190,6 @@ def _connection_fault(error: BaseException) -> OSError | None:
             found = cause
         cause = cause.__cause__ or cause.__context__
     return found
-
-
-def _wrong_address(base: str) -> str:
-    parts = urlsplit(base)
-    if not base or (parts.scheme in ("http", "https") and parts.hostname):
-        return ""
-    return f"OPENAI_BASE_URL={base!r} is no address"
 
 
 def _is_same(name: str, wanted: str) -> bool:

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from app.commands.people import listed_people, realm_of
+from app.commands.people import has_simulator, listed_people, may_talk, owns, realm_of, without_answered
 from app.commands.tables import moment
-from app.doctor.finding import OK, WARN, Finding
+from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import StoreError
 from app.phones import canonical
 from app.settings import Settings
@@ -13,6 +13,7 @@ from app.store.people import PersonLine
 
 LATELY_SECONDS = 7 * 24 * 3600.0
 MOST_SHOWN = 10
+SHORTEST_NUMBER, LONGEST_NUMBER = 7, 15
 
 
 def check_people(settings: Settings) -> Iterator[Finding]:
@@ -21,6 +22,8 @@ def check_people(settings: Settings) -> Iterator[Finding]:
         lines = listed_people(settings)
     except StoreError:  # the database has a line of its own
         return
+    yield from _impossible("OWNER_PHONE_NUMBERS", settings.owner_phone_numbers)
+    yield from _impossible("ALLOWED_PHONE_NUMBERS", settings.allowed_phone_numbers)
     known = [line for line in lines if line.access != "turned away"]
     yield _allowed([line for line in known if line.realm == "whatsapp"], settings)
     for line in known:
@@ -32,10 +35,12 @@ def check_people(settings: Settings) -> Iterator[Finding]:
 
 
 def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
+    if settings.uses_simulator and not has_simulator(settings):
+        return Finding(WARN, "people", "nobody can write, except in the terminal", "see WhatsApp above")
     if settings.uses_simulator:
         return Finding(OK, "people", "everybody in the simulator may talk; its first person is the owner")
-    owners = [line for line in lines if _owns(line, settings)]
-    talking = [line for line in lines if _may_talk(line, settings)]
+    owners = [line for line in lines if owns(line, settings)]
+    talking = [line for line in lines if may_talk(line, settings)]
     if not owners:
         return Finding(
             WARN,
@@ -55,19 +60,24 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
     return Finding(OK, "people", f"{len(owners)} owners and {others} others may talk")
 
 
+def _impossible(variable: str, numbers: frozenset[str]) -> Iterator[Finding]:
+    for number in sorted(numbers):
+        if not SHORTEST_NUMBER <= len(number) <= LONGEST_NUMBER:
+            fact = f"{variable} has {number}, which is no phone number with its country code"
+            yield Finding(FAIL, "people", fact, "write it like +52 55 1234 5678, several with commas between")
+
+
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:
     """Those who may want in; not those whom somebody shut out, nor those who have a line already."""
-    settled = {
-        name for line in lines if line.access == "blocked" or line.frozen for name in map(_plain, line.names)
-    }
+    settled = {name for line in lines if line.access == "blocked" or line.frozen for name in line.names}
     since = time.time() - LATELY_SECONDS
     found = [
         line
-        for line in lines
+        for line in without_answered(lines, settings)
         if line.access == "turned away"
         and line.realm == realm_of(settings)
         and line.last_at >= since
-        and _plain(line.names[0]) not in settled
+        and settled.isdisjoint({line.names[0], canonical(line.names[0])})
     ]
     for line in found[:MOST_SHOWN]:
         times = "once" if line.messages == 1 else f"{line.messages} times"
@@ -78,23 +88,6 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
         yield Finding(WARN, "people", fact, "see them all with: recado people list")
 
 
-def _owns(line: PersonLine, settings: Settings) -> bool:
-    configured = not settings.owner_phone_numbers.isdisjoint(line.names)
-    return _may_talk(line, settings) and (line.role == "owner" or configured)
-
-
-def _may_talk(line: PersonLine, settings: Settings) -> bool:
-    if line.frozen or line.access not in ("allowed", "listed"):
-        return False
-    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
-    return line.access == "allowed" or not configured.isdisjoint(line.names)
-
-
 def _name(line: PersonLine) -> str:
     number = ", ".join(line.names) or line.id
     return f"{number} ({line.name})" if line.name else number
-
-
-def _plain(name: str) -> str:
-    """Outsiders are kept as they came, people in canonical digits."""
-    return canonical(name) if name.isdigit() else name

@@ -10,7 +10,11 @@ from app.skills.skill import bundled_names
 
 def check_skills(settings: Settings) -> Iterator[Finding]:
     """Each fault of a skill, what cannot be used here and why, and whether the shipped ones are all there."""
-    loader = SkillLoader(settings.skills_dir)
+    folder = settings.skills_dir
+    if "skills_dir" in settings.model_fields_set and not folder.is_dir():
+        fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
+        yield Finding(FAIL, "skills", fact, "make it, or mend SKILLS_DIR")
+    loader = SkillLoader(folder)
     loader.refresh()
     yield _shipped(loader)
     own = [skill for skill in loader.skills if not skill.bundled]

@@ -23,6 +23,11 @@ _LIMITED = frozenset({4, 17, 32, 613, 80007, 130429})
 
 def check_whatsapp(settings: Settings) -> Iterator[Finding]:
     """Each missing credential and where it is found; with all four, one question to the Graph API."""
+    if settings.uses_simulator and settings.simulator == "off":
+        fact = "not connected, and the simulator is off: nobody can write, except with recado chat"
+        cure = "leave SIMULATOR out to use the simulator, or connect WhatsApp: docs/whatsapp.md"
+        yield Finding(WARN, "WhatsApp", fact, cure)
+        return
     if settings.uses_simulator:
         yield Finding(
             OK, "WhatsApp", "not connected: the simulator is in use", "to connect it: docs/whatsapp.md"

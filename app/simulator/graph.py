@@ -55,7 +55,7 @@ class StandInGraph:
       others get 131030. Without it every person may be written to, in either national form.
     - `transcript`: a JSONL file that keeps the phones' history; what was not yet taken by the webhook is
       posted again after a restart. Files that were sent live in memory only.
-    - `keep`: how many messages (and, in the transcript, events) are remembered.
+    - `keep`: how many messages of each person are remembered.
     - `status_pause`: seconds before delivered and before read, so that an eye can follow.
     - `first_pause`, `longest_pause`, `retry_for`: seconds between attempts to post a webhook, and in all.
     - `log`: everything received, oldest first; each entry has `n`, `at`, `kind` (send, read, typing),
@@ -87,7 +87,7 @@ class StandInGraph:
         self.history = History(transcript, keep)
         self.media = MediaShelf()
         self.feed = Feed()
-        self.log: deque[dict[str, JSON]] = deque(maxlen=5 * keep)
+        self.log: deque[dict[str, JSON]] = deque(maxlen=20 * keep)
         self._typing: dict[str, float] = {}
         self._token = access_token
         self._app_secret = app_secret

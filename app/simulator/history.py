@@ -1,9 +1,9 @@
-"""What every phone has seen: a fold over events, kept in a small append-only file."""
+"""What every phone has seen: a fold over events, kept in a file that is compacted as it grows."""
 
 import logging
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedWriter
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import orjson
 
 from app.messages import JSON
 
-KEEP = 2000
+KEEP = 500
+_EVENTS_FOR_EACH = 4  # a message of ours has seven: itself, three statuses, three that were told
 
 log = logging.getLogger(__name__)
 
@@ -23,26 +24,25 @@ class History:
     `quoted`, `at`, `status`, `told` (webhooks that were taken with 200); ours also `outbox_id` and, where
     it is to fail, `failed` (a code). Events: `{"event": "message", "message": …}`,
     `{"event": "status", "id", "status"}`, `{"event": "told", "id", "what"}`.
-    The last 2,000 events survive a restart when a path is given.
+    The last `keep` messages of each person survive a restart when a path is given.
     """
 
     def __init__(self, path: Path | None, keep: int = KEEP) -> None:
         self._path = path
         self._keep = keep
-        self._lines: deque[bytes] = deque(maxlen=keep)
         self._written = 0
         self._file: BufferedWriter | None = None
         self.messages: dict[str, dict[str, JSON]] = {}
         self.last_inbound: dict[str, float] = {}
         self._unread: dict[str, list[str]] = {}
+        self._of_person: dict[str, deque[str]] = {}
 
     def load(self) -> None:
-        """Reads the file, drops what is too old, and opens it for what comes."""
+        """Reads the file, drops what is too old, and opens it compacted for what comes."""
         if self._path is None:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._lines.clear()
-        for event in self._read(self._path):
+        for event in _read(self._path):
             self._apply(event)
         self._rewrite()
 
@@ -56,15 +56,13 @@ class History:
         self._apply(event)
         if self._file is None:
             return
-        line = orjson.dumps(event) + b"\n"
-        self._lines.append(line)
         try:
-            self._file.write(line)
+            self._file.write(_line(event))
             self._file.flush()
         except OSError as error:
             log.warning("the simulator's transcript cannot be written: %s", error)
         self._written += 1
-        if self._written > 2 * self._keep:
+        if self._written > _EVENTS_FOR_EACH * max(len(self.messages), self._keep):
             self._rewrite()
 
     def unread_until(self, message_id: str) -> list[str]:
@@ -74,14 +72,7 @@ class History:
 
     def _apply(self, event: JSON) -> None:
         if event["event"] == "message":
-            message = event["message"] | {"told": list(event["message"].get("told", ()))}
-            self.messages[message["id"]] = message
-            if message["by"] == "person":
-                self.last_inbound[message["person"]] = message["at"]
-                if message["status"] != "read":
-                    self._unread.setdefault(message["person"], []).append(message["id"])
-            while len(self.messages) > self._keep:
-                self._forget_oldest()
+            self._add(event["message"] | {"told": list(event["message"].get("told", ()))})
             return
         known = self.messages.get(event["id"])
         if known is None:
@@ -93,43 +84,62 @@ class History:
         elif event["event"] == "told":
             known["told"].append(event["what"])
 
+    def _add(self, message: dict[str, JSON]) -> None:
+        is_known = message["id"] in self.messages
+        self.messages[message["id"]] = message
+        if is_known:
+            return
+        theirs = self._of_person.setdefault(message["person"], deque())
+        theirs.append(message["id"])
+        if message["by"] == "person":
+            self.last_inbound[message["person"]] = message["at"]
+            if message["status"] != "read":
+                self._unread.setdefault(message["person"], []).append(message["id"])
+        if len(theirs) > self._keep:
+            self._mark_read(self.messages.pop(theirs.popleft()))
+
     def _mark_read(self, message: dict[str, JSON]) -> None:
         unread = self._unread.get(message["person"], [])
         if message["id"] in unread:
             unread.remove(message["id"])
 
-    def _forget_oldest(self) -> None:
-        oldest = self.messages.pop(next(iter(self.messages)))
-        self._mark_read(oldest)
-
-    def _read(self, path: Path) -> Iterator[JSON]:
-        if not path.exists():
-            return
-        with path.open("rb") as file:
-            lines = deque(file, maxlen=self._keep)
-        for line in lines:
-            try:
-                event = orjson.loads(line)
-                _require_form(event)
-            except (orjson.JSONDecodeError, KeyError, TypeError):
-                continue  # a line torn by a crash, or of another version
-            self._lines.append(line)
-            yield event
-
     def _rewrite(self) -> None:
-        """Leaves only the last events in the file; on a full disk the old file stays."""
+        """Leaves one event for each message, statuses and all; on a full disk the old file stays."""
         if self._path is None:
             return
         self.close()
         fresh = self._path.with_name(self._path.name + ".new")
         try:
-            fresh.write_bytes(b"".join(self._lines))
+            _write(fresh, ({"event": "message", "message": one} for one in self.messages.values()))
             os.replace(fresh, self._path)
             self._path.chmod(0o600)
             self._file = self._path.open("ab")
         except OSError as error:
             log.warning("the simulator's transcript cannot be kept: %s", error)
-        self._written = len(self._lines)
+        self._written = len(self.messages)
+
+
+def _read(path: Path) -> Iterator[JSON]:
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                event = orjson.loads(line)
+                _require_form(event)
+            except (orjson.JSONDecodeError, KeyError, TypeError):
+                continue  # a line torn by a crash, or of another version
+            yield event
+
+
+def _write(path: Path, events: Iterable[JSON]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.writelines(map(_line, events))
+
+
+def _line(event: JSON) -> bytes:
+    return orjson.dumps(event) + b"\n"
 
 
 def _require_form(event: JSON) -> None:

@@ -66,6 +66,36 @@ async def test_three_people_in_three_languages_get_right_answers(tmp_path: Path)
             server.kill()
 
 
+async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(tmp_path: Path) -> None:
+    server = Server(tmp_path, BURST_QUIET_SECONDS="0.2").start()
+    try:
+        async with browser() as page:
+            await page.open(f"{server.url}/simulator", 1100, 900)
+            await choose(page, "Ana")
+            await page.evaluate("document.querySelector('#attach').click()")
+            inside = await page.evaluate(
+                "((sheet, phone) => sheet.left >= phone.left && sheet.right <= phone.right"
+                " && sheet.top >= phone.top && sheet.bottom <= phone.bottom)"
+                "(...['#sheet', '#phone'].map((one) => document.querySelector(one).getBoundingClientRect()))"
+            )
+            assert inside
+            await page.evaluate("document.querySelector('#sheet-close').click()")
+            server.kill()
+            await page.until("document.querySelector('#presence').innerText === 'sin conexión'")
+            await write(page, "¿Cuánto es 17*23?")
+            await page.until("document.querySelector('.row.mine .meta').innerText.includes('no enviado')")
+            server.start()
+            await page.until("document.querySelector('#presence').innerText === 'en línea'")
+            await page.evaluate("document.querySelector('.retry').click()")
+            assert "391" in await reply(page, 1)
+            assert await page.evaluate("document.querySelectorAll('.row.mine').length") == 1
+            assert not await page.evaluate("Boolean(document.querySelector('.retry'))")
+        assert server.stop() == 0
+    finally:
+        if server.process is not None and server.process.poll() is None:
+            server.kill()
+
+
 async def choose(page: Page, person: str) -> None:
     find = (
         f"[...document.querySelectorAll('#people .person')].find((one) => one.innerText.includes('{person}'))"

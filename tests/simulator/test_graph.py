@@ -387,9 +387,29 @@ async def test_history_and_untaken_webhooks_survive_a_restart(make_house: MakeHo
 async def test_the_transcript_stays_small(make_house: MakeHouse, tmp_path: Path) -> None:
     transcript = tmp_path / "phones.jsonl"
     house = await make_house(transcript=transcript, keep=20)
-    for n in range(50):
+    for n in range(100):
         await house.graph.inbound("ana", {"type": "text", "text": str(n)})
     await house.graph.idle()
-    assert len(transcript.read_bytes().splitlines()) <= 41
+    assert len(transcript.read_bytes().splitlines()) <= 81
     assert len(house.graph.history.messages) == 20
     assert transcript.stat().st_mode & 0o077 == 0
+
+
+async def test_a_talkative_person_costs_another_none_of_their_history(
+    make_house: MakeHouse, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "phones.jsonl"
+    house = await make_house(transcript=transcript, keep=20)
+    said = [await house.graph.inbound("bruno", {"type": "text", "text": str(n)}) for n in range(15)]
+    for n in range(60):
+        await house.graph.inbound("ana", {"type": "text", "text": str(n)})
+    await house.graph.idle()
+    await house.graph.stop()
+
+    again = await make_house(transcript=transcript, keep=20)
+    kept = again.graph.history.messages
+    assert [one["id"] for one in kept.values() if one["person"] == "bruno"] == said
+    assert {one["status"] for one in kept.values()} == {"delivered"}
+    assert len(kept) == 35
+    assert len(transcript.read_bytes().splitlines()) == 35
+    assert again.posts == []

@@ -7,16 +7,17 @@ const WORDS = {
     people: "¿Quién escribe?",
     note: "Los números son ficticios. Nada sale de esta máquina.",
     owner: "dueña",
-    online: "en línea", writing: "escribiendo…", away: "Sin conexión. Reintentando…",
+    online: "en línea", writing: "escribiendo…", offline: "sin conexión", as: "Escribes como", away: "Sin conexión. Reintentando…",
     message: "Mensaje", send: "Enviar", attach: "Adjuntar", close: "Cerrar", log: "Conversación con Recado",
     latest: "Ir al último mensaje", actions: "Opciones del mensaje", reply: "Responder", cancelQuote: "No responder a este mensaje",
     you: "Tú", today: "Hoy", yesterday: "Ayer", choose: "Elige una opción",
     place: "Ubicación", contact: "Contacto", file: "Foto o documento", voice: "Nota de voz",
     placeSent: "Ubicación", document: "Documento", picture: "Foto", video: "Video", template: "Plantilla", unsupported: "Mensaje no compatible", gone: "el archivo ya no está aquí",
     sent: "enviado", delivered: "entregado", read: "leído", unread: "sin leer", reacted: "reaccionó con",
-    tooLarge: "El archivo es demasiado grande (máximo 5 MB).", notSent: "No se pudo enviar:",
+    tooLarge: "El archivo es demasiado grande: aquí caben hasta 5 MB.", empty: "El archivo está vacío.", wrongType: "Aquí se envían fotos JPEG o PNG y documentos.",
+    notSent: "No se pudo enviar.", unsent: "no enviado", again: "Reintentar",
     welcome: "Saluda o prueba con una de estas ideas.",
-    ideas: ["¿Qué hora es en Tokio?", "¿Cuánto es 12% de 3.450?", "Guarda una nota: comprar pan"],
+    ideas: ["¿Qué hora es en Tokio?", "¿Cuánto es 12% de 3,450?", "Guarda una nota: comprar pan"],
   },
   pt: {
     title: "Simulador de telefones",
@@ -24,14 +25,15 @@ const WORDS = {
     people: "Quem escreve?",
     note: "Os números são fictícios. Nada sai desta máquina.",
     owner: "dona",
-    online: "online", writing: "escrevendo…", away: "Sem conexão. Tentando de novo…",
+    online: "online", writing: "escrevendo…", offline: "sem conexão", as: "Você escreve como", away: "Sem conexão. Tentando de novo…",
     message: "Mensagem", send: "Enviar", attach: "Anexar", close: "Fechar", log: "Conversa com Recado",
     latest: "Ir para a última mensagem", actions: "Opções da mensagem", reply: "Responder", cancelQuote: "Não responder a esta mensagem",
     you: "Você", today: "Hoje", yesterday: "Ontem", choose: "Escolha uma opção",
     place: "Localização", contact: "Contato", file: "Foto ou documento", voice: "Mensagem de voz",
     placeSent: "Localização", document: "Documento", picture: "Foto", video: "Vídeo", template: "Modelo", unsupported: "Mensagem não compatível", gone: "o arquivo não está mais aqui",
     sent: "enviada", delivered: "entregue", read: "lida", unread: "não lidas", reacted: "reagiu com",
-    tooLarge: "O arquivo é grande demais (máximo 5 MB).", notSent: "Não foi possível enviar:",
+    tooLarge: "O arquivo é grande demais: aqui cabem até 5 MB.", empty: "O arquivo está vazio.", wrongType: "Aqui se enviam fotos JPEG ou PNG e documentos.",
+    notSent: "Não foi possível enviar.", unsent: "não enviada", again: "Tentar de novo",
     welcome: "Diga olá ou experimente uma destas ideias.",
     ideas: ["Que horas são em Lisboa?", "Quanto é 12% de 3.450?", "Salve uma nota: comprar pão"],
   },
@@ -41,14 +43,15 @@ const WORDS = {
     people: "Who is writing?",
     note: "The numbers are fictional. Nothing leaves this machine.",
     owner: "owner",
-    online: "online", writing: "writing…", away: "Not connected. Trying again…",
+    online: "online", writing: "writing…", offline: "offline", as: "Writing as", away: "Not connected. Trying again…",
     message: "Message", send: "Send", attach: "Attach", close: "Close", log: "Conversation with Recado",
     latest: "Go to the latest message", actions: "Message options", reply: "Reply", cancelQuote: "Do not reply to this message",
     you: "You", today: "Today", yesterday: "Yesterday", choose: "Choose an option",
     place: "Location", contact: "Contact", file: "Photo or document", voice: "Voice note",
     placeSent: "Location", document: "Document", picture: "Photo", video: "Video", template: "Template", unsupported: "Unsupported message", gone: "the file is no longer here",
     sent: "sent", delivered: "delivered", read: "read", unread: "unread", reacted: "reacted with",
-    tooLarge: "The file is too large (5 MB at most).", notSent: "It could not be sent:",
+    tooLarge: "The file is too large: 5 MB at most here.", empty: "The file is empty.", wrongType: "JPEG and PNG photos and documents can be sent here.",
+    notSent: "It could not be sent.", unsent: "not sent", again: "Try again",
     welcome: "Say hello, or try one of these.",
     ideas: ["What time is it in Tokyo?", "What is 12% of 3,450?", "Save a note: buy bread"],
   },
@@ -65,8 +68,9 @@ const CONTACT = {
   phones: [{ phone: "+1 555 010 0199", type: "CELL" }],
 };
 const LARGEST_FILE = 5 * 1024 * 1024;
+const FILE_TYPES = /^(image\/(jpeg|png)$|text\/|application\/|$)/;
 
-const state = { people: [], messages: new Map(), typing: new Map(), unread: new Map(), drafts: new Map(), current: "", quoting: "" };
+const state = { people: [], messages: new Map(), typing: new Map(), unsent: new Map(), unread: new Map(), drafts: new Map(), current: "", quoting: "", connected: true };
 const at = (id) => document.getElementById(id);
 const person = () => state.people.find((each) => each.id === state.current) || state.people[0];
 const words = () => WORDS[person()?.language] || WORDS.en;
@@ -116,7 +120,7 @@ function blocks(text, box) {
   while (index < lines.length) {
     const kind = kindOf(lines[index]);
     const taken = [];
-    while (index < lines.length && kindOf(lines[index]) === kind) taken.push(lines[index++]);
+    do taken.push(lines[index++]); while (index < lines.length && continues(kind, lines[index - 1], lines[index]));
     box.append(block(kind, taken));
   }
 }
@@ -128,12 +132,19 @@ function kindOf(line) {
   return "plain";
 }
 
+/** Whether a line belongs to the block of the one before: a list ends where the count or the mark begins anew. */
+function continues(kind, before, line) {
+  if (kindOf(line) !== kind) return false;
+  if (kind === "bullets") return line[0] === before[0];
+  return kind !== "numbers" || parseInt(line, 10) > parseInt(before, 10);
+}
+
 function block(kind, lines) {
   if (kind === "quote") return make("blockquote", {}, ...inline(lines.map((line) => line.replace(/^> ?/, "")).join("\n")));
   if (kind === "bullets") return make("ul", {}, ...lines.map((line) => make("li", {}, ...inline(line.slice(2)))));
   if (kind === "numbers") {
     const items = lines.map((line) => make("li", { value: parseInt(line, 10) }, ...inline(line.replace(/^\d+\. /, ""))));
-    return make("ol", {}, ...items);
+    return make("ol", { class: `digits${String(items.at(-1).value).length}` }, ...items);
   }
   const text = lines.join("\n").replace(/^\n+|\n+$/g, "");
   return text ? make("div", { class: "plain" }, ...inline(text)) : "";
@@ -247,6 +258,7 @@ function card(symbol, title, detail, tag = "div") {
 }
 
 function media(type, content) {
+  if (!content.id && !content.link) return make("em", {}, content.filename || gist({ type, content: {} }));
   if (!content.id) return make("a", { href: /^https?:/.test(content.link) ? content.link : "#", target: "_blank", rel: "noopener noreferrer" }, content.link || "");
   const lost = (event) => event.target.replaceWith(make("em", { class: "footing" }, `${gist({ type, content: {} })} – ${words().gone}`));
   const source = { src: mediaAddress(content), onerror: lost };
@@ -266,6 +278,7 @@ function quote(id, press) {
 }
 
 function ticks(message) {
+  if (message.draft) return make("span", { class: "unsent" }, words().unsent);
   const status = words()[message.status] ? message.status : "sent";
   const shown = make("span", { class: status, role: "img", "aria-label": words()[status] });
   shown.append(icon(status === "sent" ? "tick" : "ticks"));
@@ -277,19 +290,23 @@ function row(message, startsTurn) {
   const time = new Date(message.at * 1000);
   const meta = make(
     "span", { class: "meta" },
-    make("time", { dateTime: time.toISOString() }, time.toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit" })),
+    make("time", { dateTime: time.toISOString() }, time.toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" })),
     mine ? ticks(message) : null,
   );
   const bubble = make("div", { class: "bubble" }, quote(message.quoted, () => jump(message.quoted)), ...body(message));
   (bubble.querySelector(":scope > .text:last-child > .plain:last-child") || bubble).append(meta);
-  const more = make("button", { class: "more", type: "button", "aria-haspopup": "dialog", "aria-label": `${words().actions}: ${gist(message).slice(0, 60)}`, onclick: () => openActions(message.id) }, icon("more"));
+  const more = message.draft ? null : make("button", { class: "more", type: "button", "aria-haspopup": "dialog", "aria-label": `${words().actions}: ${gist(message).slice(0, 60)}`, onclick: () => openActions(message.id) }, icon("more"));
   const shown = make(
     "div", { class: `row${mine ? " mine" : ""}${startsTurn ? " turn" : ""}`, role: "group", tabIndex: -1, "aria-label": mine ? words().you : "Recado" },
     make("div", { class: "holder" }, bubble, more),
-    reactions(message), choices(message),
+    reactions(message), choices(message), message.draft ? retry(message) : null,
   );
   shown.dataset.id = message.id;
   return shown;
+}
+
+function retry(message) {
+  return make("button", { class: "retry", type: "button", onclick: () => sendAgain(message) }, words().again);
 }
 
 function reactions(message) {
@@ -327,7 +344,7 @@ function answerTo(id) {
 
 /* The conversation */
 
-const shownMessages = () => [...state.messages.values()].filter((message) => message.person === state.current && message.type !== "reaction");
+const shownMessages = () => [...state.messages.values(), ...state.unsent.values()].filter((message) => message.person === state.current && message.type !== "reaction");
 const rowOf = (id) => at("log").querySelector(`[data-id="${CSS.escape(id)}"]`);
 const isAtBottom = () => at("log").scrollHeight - at("log").scrollTop - at("log").clientHeight < 90;
 let follows = true;
@@ -381,9 +398,9 @@ function welcome() {
 
 function renderTyping() {
   const until = state.typing.get(state.current) || 0;
-  const isTyping = until > Date.now();
+  const isTyping = state.connected && until > Date.now();
   at("log").querySelector(".typing")?.remove();
-  at("presence").textContent = isTyping ? words().writing : words().online;
+  at("presence").textContent = !state.connected ? words().offline : isTyping ? words().writing : words().online;
   if (isTyping) {
     at("log").append(make("div", { class: "row turn typing", "aria-hidden": "true" }, make("div", { class: "holder" }, make("div", { class: "bubble" }, make("i"), make("i"), make("i")))));
     setTimeout(renderTyping, until - Date.now() + 50);
@@ -465,6 +482,7 @@ function render() {
   for (const [id, text] of [["title", say.title], ["lead", say.lead], ["people-title", say.people], ["note", say.note], ["text-label", say.message]]) at(id).textContent = text;
   for (const [id, text] of [["send", say.send], ["attach", say.attach], ["sheet-close", say.close], ["latest", say.latest], ["log", say.log], ["quoting-end", say.cancelQuote]]) at(id).setAttribute("aria-label", text);
   at("text").placeholder = say.message;
+  at("writer").textContent = `${say.as} ${person().name}`;
   renderPeople();
   renderQuoting();
   renderLog();
@@ -476,8 +494,17 @@ function render() {
 function openSheet(title, ...content) {
   at("sheet-title").textContent = title;
   at("sheet-body").replaceChildren(...content.filter(Boolean));
+  placeSheet();
   at("sheet").showModal();
   at("sheet-body").querySelector("button")?.focus();
+}
+
+/** A dialog stands on top of the page; this puts it into the phone. */
+function placeSheet() {
+  const { left, right, bottom, height } = at("phone").getBoundingClientRect();
+  const edge = at("phone").clientLeft;
+  const place = { left: left + edge, right: innerWidth - right + edge, bottom: innerHeight - bottom + edge, height: height - 2 * edge };
+  for (const [name, pixels] of Object.entries(place)) at("sheet").style.setProperty(`--phone-${name}`, `${pixels}px`);
 }
 
 function option(symbol, title, detail, press) {
@@ -528,21 +555,45 @@ function renderQuoting() {
 
 /* Sending */
 
-async function send(message) {
+/** Sends as the current person, or as the one it was written by. True unless the server refuses it as it is. */
+async function send(message, person_ = state.current) {
   follows = true;
+  let answer;
   try {
-    const answer = await fetch("/simulator/api/send", {
+    answer = await fetch("/simulator/api/send", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ person: state.current, ...message }),
+      body: JSON.stringify({ person: person_, ...message }),
     });
-    if (!answer.ok) throw new Error((await answer.json()).error || answer.status);
-    complain("");
+  } catch {
+    keepUnsent(message, person_);
     return true;
-  } catch (error) {
-    complain(`${words().notSent} ${error.message}`);
-    return false;
   }
+  complain(answer.ok ? "" : `${words().notSent} (${answer.status})`);
+  return answer.ok;
+}
+
+/** What did not reach the server stays in the conversation, marked; it is sent again by hand. */
+function keepUnsent(message, person_) {
+  if (message.type === "reaction") { complain(words().notSent); return; }
+  const id = `unsent-${Date.now()}-${Math.random()}`;
+  state.unsent.set(id, { id, person: person_, by: "person", at: Date.now() / 1000, quoted: message.quoted || "", draft: message, ...contentOf(message) });
+  if (person_ === state.current) renderLog();
+}
+
+async function sendAgain({ id, person, draft }) {
+  state.unsent.delete(id);
+  renderLog();
+  await send(draft, person);
+}
+
+/** A message to be sent as the history would keep it, as far as showing it goes. */
+function contentOf({ type, text, reply, location, contacts, caption, filename }) {
+  if (type === "text") return { type, content: { body: text } };
+  if (type === "button" || type === "list") return { type: "interactive", content: { [`${type}_reply`]: reply } };
+  if (type === "location") return { type, content: location };
+  if (type === "contacts") return { type, content: contacts };
+  return { type: type === "voice" ? "audio" : type, content: { caption, filename } };
 }
 
 async function submit(event) {
@@ -564,7 +615,8 @@ async function submit(event) {
 
 async function sendFile(file) {
   if (!file) return;
-  if (file.size > LARGEST_FILE) { complain(words().tooLarge); return; }
+  const fault = !file.size ? "empty" : file.size > LARGEST_FILE ? "tooLarge" : FILE_TYPES.test(file.type) ? "" : "wrongType";
+  if (fault) { complain(words()[fault]); return; }
   const data = await new Promise((resolve) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
@@ -597,6 +649,7 @@ const HANDLERS = {
     state.messages = new Map(event.messages.map((message) => [message.id, message]));
     state.typing = new Map(Object.entries(event.typing).map(([id, seconds]) => [id, Date.now() + seconds * 1000]));
     state.current = event.people.some((each) => each.id === wanted) ? wanted : event.people[0].id;
+    state.connected = true;
     complain("");
     render();
   },
@@ -640,6 +693,8 @@ function listen() {
     HANDLERS[event.event]?.(event);
   };
   events.onerror = () => {
+    state.connected = false;
+    if (state.current) renderTyping();
     complain(words().away);
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
   };
@@ -658,6 +713,8 @@ at("quoting-end").addEventListener("click", () => { state.quoting = ""; renderQu
 at("latest").addEventListener("click", toBottom);
 at("log").addEventListener("scroll", () => { follows = isAtBottom(); if (follows) at("latest").hidden = true; });
 new ResizeObserver(keepBottom).observe(at("log"));
+new ResizeObserver(placeSheet).observe(at("phone"));
+addEventListener("resize", placeSheet);
 addEventListener("hashchange", () => {
   const wanted = location.hash.slice(1);
   if (wanted !== state.current && state.people.some((each) => each.id === wanted)) choosePerson(wanted);
