@@ -163,8 +163,8 @@ def backoff(result: Refused, attempts: int) -> float:
 
     For its rate per pair of numbers Meta documents waits of 4^X seconds (error 131056).
     """
-    if result.retry_after is not None:
-        return min(result.retry_after, LONGEST_ASKED)
+    if result.retry_after:
+        return min(max(result.retry_after, FIRST_BACKOFF), LONGEST_ASKED)
     base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
     return min(FIRST_BACKOFF * base ** (attempts - 1 if base == 2.0 else attempts), LONGEST_BACKOFF)
 

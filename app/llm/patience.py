@@ -25,7 +25,7 @@ class Patience:
             except ModelError as error:
                 self._left -= time.monotonic() - started
                 jittered = delay * random.uniform(0.8, 1.2)  # noqa: S311 (spreads retries, guards nothing)
-                wait = jittered if error.retry_after is None else error.retry_after
+                wait = error.retry_after or jittered
                 if not error.retryable or wait >= self._left:
                     raise
                 self._left -= wait

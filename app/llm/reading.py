@@ -54,7 +54,8 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
     calls = [_call(entry, offered) for entry in entries]
     if not calls or any(call is None for call in calls):
         return ()
-    if _was_heard(body, heard):
+    written = [body, *(orjson.dumps(entry).decode() for entry in entries)]
+    if _was_heard(written, heard):
         return ()
     return tuple(call for call in calls if call is not None)
 
@@ -72,9 +73,10 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
     return ToolCall("", str(name), arguments)
 
 
-def _was_heard(body: str, heard: Iterable[str]) -> bool:
-    needle = _bare(body)
-    return any(needle in _bare(text) for text in heard)
+def _was_heard(written: Iterable[str], heard: Iterable[str]) -> bool:
+    """Whether any of these calls, also one taken out of a list, stands in what was heard."""
+    needles = [_bare(text) for text in written]
+    return any(needle in bare for bare in map(_bare, heard) for needle in needles)
 
 
 def _bare(text: str) -> str:

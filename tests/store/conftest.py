@@ -14,6 +14,7 @@ from app.store.database import migrate
 def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(tmp_path / "recado.db", isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA synchronous=OFF")  # no crash is tested here
         connection.execute("PRAGMA foreign_keys=ON")
         migrate(connection)
         yield connection

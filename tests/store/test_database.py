@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import StoreError, StoreLockedError
+from app.errors import StoreError
 from app.store.database import Database, migrate, migrations
 
 
@@ -187,15 +187,23 @@ async def test_a_read_connection_cannot_write(store: Database) -> None:
         await store.all("INSERT INTO meta VALUES ('a', '') RETURNING key")
 
 
+async def refusal(database: Database) -> str:
+    """Why it cannot be opened, "" where it could."""
+    try:
+        await database.open()
+    except StoreError as error:
+        return f"{type(error).__name__}: {error}"
+    await database.close()
+    return ""
+
+
 async def test_a_second_server_on_the_same_file_is_refused(store: Database) -> None:
-    with pytest.raises(StoreLockedError, match="in use by another"):
-        await Database(store.path).open()
+    assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
 
 
 async def test_a_handle_closed_on_the_database_file_does_not_drop_the_lock(store: Database) -> None:
     store.path.open("rb").close()
-    with pytest.raises(StoreLockedError):
-        await Database(store.path).open()
+    assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
 
 
 async def test_a_closed_database_can_be_opened_again(tmp_path: Path) -> None:
@@ -221,9 +229,8 @@ async def test_a_newer_schema_is_refused_and_left_unlocked(tmp_path: Path) -> No
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
         migrate(conn)
         conn.execute("INSERT INTO schema_version VALUES (?, 'from tomorrow', 0)", (len(migrations()) + 1,))
-    for _ in range(2):
-        with pytest.raises(StoreError, match="newer version"):
-            await Database(path).open()
+    refusals = [await refusal(Database(path)) for _ in range(2)]
+    assert ["newer version" in reason for reason in refusals] == [True, True]
 
 
 def test_migrations_are_applied_once(conn: sqlite3.Connection) -> None:

@@ -98,6 +98,12 @@ def test_one_notice_says_that_messages_wait(conn: Connection) -> None:
     assert value(conn, "SELECT count(*) FROM outbox WHERE source LIKE 'rate:%'") == 1
 
 
+def test_while_messages_wait_the_notice_is_not_repeated(conn: Connection) -> None:
+    for at in (50, 50, 70):
+        take(conn, inbound(f"w{at}{value(conn, 'SELECT count(*) FROM seen')}"), now=T + at, limit=1)
+    assert value(conn, "SELECT count(*) FROM outbox WHERE source LIKE 'rate:%'") == 1
+
+
 def test_redelivered_messages_do_not_count_against_the_rate(conn: Connection) -> None:
     for _ in range(9):
         take(conn, inbound("w1"), limit=2)

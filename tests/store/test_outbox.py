@@ -123,7 +123,7 @@ def test_any_status_with_the_outbox_id_proves_an_unknown_send(conn: Connection, 
 
 def test_a_status_is_matched_by_outbox_id_before_wamid(conn: Connection) -> None:
     where = conversation(conn)
-    one, two = queue(conn, where, "turn:1", "a", "b")
+    _, two = queue(conn, where, "turn:1", "a", "b")
     outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
     outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)
     outbox.apply_status(conn, status("wamid.1", "failed", two, 131026), T + 1)

@@ -126,7 +126,10 @@ def test_a_quote_of_an_unknown_message_says_so() -> None:
         (member("", "image"), "an image"),
         (member("", "audio", attachment={"voice": True}), "a voice note"),
         (member("", "audio", attachment={"voice": False}), "an audio file"),
-        (member("", "document", attachment={"filename": "a.pdf"}), 'a document (you cannot open files sent here yet: say so), named "a.pdf"'),
+        (
+            member("", "document", attachment={"filename": "a.pdf"}),
+            'a document (you cannot open files sent here yet: say so), named "a.pdf"',
+        ),
         (member("", "location", details={"latitude": 1.5}), 'a location: {"latitude":1.5}'),
         (member("", "contacts", details=[{"name": "Beto"}]), 'a contact: [{"name":"Beto"}]'),
         (member("", "unsupported"), "does not pass on"),
@@ -134,7 +137,7 @@ def test_a_quote_of_an_unknown_message_says_so() -> None:
         (member("nuevo", "edit", quoted="w0"), "corrected an earlier message"),
     ],
     ids=lambda value: value.kind if isinstance(value, InboxMessage) else "",
-)  # fmt: skip
+)
 def test_what_came_besides_text_is_named_honestly(message: InboxMessage, words: str) -> None:
     assert words in newest(message)
 

@@ -1,0 +1,51 @@
+"""When a refused send is tried again, and what the operator is told of it."""
+
+import pytest
+
+from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, backoff, send_alert
+from app.messages import Refused
+
+BUSY, PAIR = 130429, 131056
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "attempts", "seconds"),
+    [
+        (BUSY, None, 1, 1),
+        (BUSY, None, 2, 2),
+        (BUSY, None, 3, 4),
+        (BUSY, None, 8, 128),
+        (BUSY, None, 9, 256),
+        (BUSY, None, 10, LONGEST_BACKOFF),
+        (BUSY, None, 900, LONGEST_BACKOFF),
+        (PAIR, None, 1, 4),
+        (PAIR, None, 2, 16),
+        (PAIR, None, 4, 256),
+        (PAIR, None, 5, LONGEST_BACKOFF),
+        (PAIR, None, 400, LONGEST_BACKOFF),
+        (BUSY, 7.0, 1, 7),
+        (BUSY, 7.0, 50, 7),
+        (BUSY, 1e9, 1, LONGEST_ASKED),
+    ],
+)
+def test_backoff(code: int, asked: float | None, attempts: int, seconds: float) -> None:
+    assert backoff(Refused("retry", code, retry_after=asked), attempts) == seconds
+
+
+def test_a_wait_of_nothing_that_is_asked_for_is_no_hammering() -> None:
+    assert backoff(Refused("retry", BUSY, retry_after=0.0), 20) >= 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (Refused("hold", 190), "WHATSAPP_ACCESS_TOKEN"),
+        (Refused("give_up", 131030), "a test number only reaches the numbers on its list"),
+        (Refused("template", 131047), "24 hours"),
+        (Refused("hold", 368), "mended at Meta"),
+        (Refused("retry", BUSY), "tried again"),
+        (Refused("give_up", 100), "given up"),
+    ],
+)
+def test_the_operator_is_told_the_cure(refused: Refused, words: str) -> None:
+    assert words in send_alert(refused)

@@ -1,0 +1,252 @@
+"""What we ask of the Graph API, and what each of its answers means."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from app.channels.whatsapp.client import GraphClient, message_body, read_response
+from app.messages import Accepted, Address, Button, Outgoing, Refused, SendResult, Unknown
+
+RETRY = (1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053)
+HOLD = (0, 3, 10, 190, *range(200, 300), 368, 131031, 131037, 131042, 131045, 131048, 131064, 130497)
+GIVE_UP = (
+    *(100, 131008, 131009, 131021, 131026, 131030, 131049, 131050, 131051, 131062, 130472),
+    *(132000, 132001, 132005, 132007, 132012, 132015, 132016, 132068, 132069, 135000, 137000),
+)
+MEANINGS = [
+    *((code, "retry") for code in RETRY),
+    *((code, "hold") for code in HOLD),
+    (131047, "template"),
+    *((code, "give_up") for code in GIVE_UP),
+]
+
+
+def refusal(code: Any, **more: Any) -> bytes:
+    return orjson.dumps({"error": {"code": code, "message": "(#code) title", **more}})
+
+
+@pytest.mark.parametrize(("code", "then"), MEANINGS)
+def test_an_error_code_says_what_to_do(code: int, then: str) -> None:
+    result = read_response(400, refusal(code))
+    assert isinstance(result, Refused)
+    assert (result.then, result.code) == (then, code)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "then"),
+    [
+        (429, b"", "retry"),
+        (500, b"<html>", "retry"),
+        (503, b"[]", "retry"),
+        (500, refusal(100), "retry"),
+        (401, b"", "hold"),
+        (403, b'{"error": "no"}', "hold"),
+        (401, refusal(190), "hold"),
+        (400, b"", "give_up"),
+        (400, refusal("190"), "give_up"),
+        (404, b'{"error": null}', "give_up"),
+        (400, b'{"error": {"code": 424242}}', "give_up"),
+        (301, b"", "give_up"),
+    ],
+)
+def test_an_answer_without_a_known_code_goes_by_its_status(status: int, body: bytes, then: str) -> None:
+    result = read_response(status, body)
+    assert isinstance(result, Refused)
+    assert result.then == then
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"messages": [{"id": "wamid.1"}]}', Accepted("wamid.1")),
+        (b'{"messages": []}', Unknown("accepted without a message id")),
+        (b'{"messages": [{}]}', Unknown("accepted without a message id")),
+        (b'{"messages": [{"id": ""}]}', Unknown("accepted without a message id")),
+        (b'{"messages": [{"id": 7}]}', Unknown("accepted without a message id")),
+        (b'{"messages": {"id": "x"}}', Unknown("accepted without a message id")),
+        (b"[]", Unknown("accepted without a message id")),
+        (b"<html>", Unknown("accepted without a message id")),
+        (b"", Unknown("accepted without a message id")),
+    ],
+)
+def test_an_acceptance_needs_the_messages_id(body: bytes, expected: SendResult) -> None:
+    assert read_response(200, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("-1", None),
+        ("inf", None),
+        ("nan", None),
+    ],
+)
+def test_a_wait_that_is_asked_for_is_read(header: str | None, seconds: float | None) -> None:
+    result = read_response(429, refusal(130429), header)
+    assert isinstance(result, Refused)
+    assert result.retry_after == seconds
+
+
+def test_the_detail_is_told_and_bounded() -> None:
+    told = read_response(400, refusal(100, error_data={"details": "the body is too long"}))
+    long = read_response(400, refusal(100, error_data={"details": "x" * 9000}))
+    assert isinstance(told, Refused)
+    assert isinstance(long, Refused)
+    assert (told.detail, len(long.detail)) == ("400 100: the body is too long", 500)
+
+
+COMMON = {
+    "messaging_product": "whatsapp",
+    "recipient_type": "individual",
+    "biz_opaque_callback_data": "out_1",
+}
+TEXT = {"type": "text", "text": {"body": "hola", "preview_url": False}}
+
+
+@pytest.mark.parametrize(
+    ("to", "message", "body"),
+    [
+        (Address("525550000001"), Outgoing("hola"), {**COMMON, "to": "525550000001", **TEXT}),
+        (Address("525550000001", "MX.ana"), Outgoing("hola"), {**COMMON, "to": "525550000001", **TEXT}),
+        (Address(user_id="MX.ana"), Outgoing("hola"), {**COMMON, "recipient": "MX.ana", **TEXT}),
+        (
+            Address("525550000001", "MX.ana", "g1"),
+            Outgoing("hola"),
+            {**COMMON, "recipient_type": "group", "to": "g1", **TEXT},
+        ),
+        (
+            Address("525550000001"),
+            Outgoing("hola", quoted="w1"),
+            {**COMMON, "to": "525550000001", "context": {"message_id": "w1"}, **TEXT},
+        ),
+        (
+            Address("525550000001"),
+            Outgoing("¿Sí?", (Button("y", "Sí"), Button("n", "No"))),
+            {
+                **COMMON,
+                "to": "525550000001",
+                "type": "interactive",
+                "interactive": {
+                    "type": "button",
+                    "body": {"text": "¿Sí?"},
+                    "action": {
+                        "buttons": [
+                            {"type": "reply", "reply": {"id": "y", "title": "Sí"}},
+                            {"type": "reply", "reply": {"id": "n", "title": "No"}},
+                        ]
+                    },
+                },
+            },
+        ),
+    ],
+    ids=["a phone", "a phone before a user id", "a user id", "a group", "a quote", "buttons"],
+)
+def test_a_request_is_as_meta_documents_it(to: Address, message: Outgoing, body: dict[str, Any]) -> None:
+    assert message_body(to, message, "out_1") == body
+
+
+Answer = Callable[[dict[str, Any]], tuple[int, bytes] | None]
+
+
+@asynccontextmanager
+async def graph(answer: Answer) -> AsyncIterator[tuple[GraphClient, Sequence[dict[str, Any]]]]:
+    """A client, and what it posted; an answer of None closes the connection without a word."""
+    posted: list[dict[str, Any]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(head.split("content-length:")[1].split()[0])
+        posted.append(orjson.loads(await reader.readexactly(length)))
+        found = answer(posted[-1])
+        if found is not None:
+            status, body = found
+            writer.write(
+                b"HTTP/1.1 %d x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+            )
+            writer.write(body)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    client = GraphClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v25.0", "123", "token")
+    try:
+        yield client, posted
+    finally:
+        await client.close()
+        server.close()
+
+
+def only(number: str) -> Answer:
+    """A test number whose list holds one form of one number."""
+    accepted = b'{"messages": [{"id": "wamid.1"}]}'
+    return lambda body: (200, accepted) if body.get("to") == number else (400, refusal(131030))
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "expected", "tried"),
+    [
+        ("525550000001", "525550000001", Accepted("wamid.1"), ["525550000001"]),
+        (
+            "5215550000001",
+            "525550000001",
+            Accepted("wamid.1", "525550000001"),
+            ["5215550000001", "525550000001"],
+        ),
+        (
+            "541155500001",
+            "5491155500001",
+            Accepted("wamid.1", "5491155500001"),
+            ["541155500001", "5491155500001"],
+        ),
+    ],
+    ids=["the form we asked for", "Mexico", "Argentina"],
+)
+async def test_the_other_national_form_is_tried(
+    asked: str, known: str, expected: SendResult, tried: list[str]
+) -> None:
+    async with graph(only(known)) as (client, posted):
+        result = await client.send(Address(asked), Outgoing("hola"), "out_1")
+    assert (result, [body["to"] for body in posted]) == (expected, tried)
+
+
+@pytest.mark.parametrize("phone", ["525550000001", "12125550001"])
+async def test_a_number_on_no_list_is_refused(phone: str) -> None:
+    async with graph(only("nobody")) as (client, posted):
+        result = await client.send(Address(phone), Outgoing("hola"), "out_1")
+    assert isinstance(result, Refused)
+    assert (result.then, result.code, len(posted)) == ("give_up", 131030, 2 if phone.startswith("52") else 1)
+
+
+async def test_a_second_form_without_an_answer_is_of_unknown_outcome() -> None:
+    answers = iter([(400, refusal(131030)), None])
+    async with graph(lambda _: next(answers)) as (client, _):
+        result = await client.send(Address("525550000001"), Outgoing("hola"), "out_1")
+    assert isinstance(result, Unknown)
+
+
+async def test_a_connection_that_breaks_after_the_request_is_of_unknown_outcome() -> None:
+    async with graph(lambda _: None) as (client, posted):
+        result = await client.send(Address("12125550001"), Outgoing("hola"), "out_1")
+    assert (type(result), len(posted)) == (Unknown, 1)
+
+
+async def test_no_connection_means_not_sent() -> None:
+    client = GraphClient("http://127.0.0.1:1/v25.0", "123", "token")
+    result = await client.send(Address("12125550001"), Outgoing("hola"), "out_1")
+    await client.close()
+    assert isinstance(result, Refused)
+    assert result.then == "retry"
+
+
+async def test_typing_that_fails_is_nobodys_trouble() -> None:
+    async with graph(lambda _: None) as (client, posted):
+        await client.typing("wamid.1")
+    assert [(body["status"], body["message_id"]) for body in posted] == [("read", "wamid.1")]

@@ -1,0 +1,162 @@
+"""Who counts as this machine's own user, and who holds the administrator's token."""
+
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+
+from app.access import AdminToken, is_local, write_private
+
+
+def request(peer: str | None = "127.0.0.1", **headers: str) -> Request:
+    pairs = {"host": "127.0.0.1:8000", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return Request(
+        {
+            "type": "http",
+            "method": "GET",
+            "path": "/",
+            "query_string": b"token=secret",
+            "client": None if peer is None else (peer, 5),
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()],
+        }
+    )
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "127.8.9.10", "::1"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8000",
+        "LOCALHOST",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "[::1]",
+        "[::1]:8000",
+        "127.0.0.2",
+    ],
+)
+def test_this_machine_is_local(peer: str, host: str) -> None:
+    assert is_local(request(peer, host=host))
+
+
+@pytest.mark.parametrize(
+    "peer", ["192.168.1.5", "10.0.0.1", "8.8.8.8", "fe80::1", "0.0.0.0", "", "unix", None]
+)
+def test_another_peer_is_not_local(peer: str | None) -> None:
+    assert not is_local(request(peer))
+
+
+HOSTS = [
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.nip.io",
+    "evil.example:8000",
+    "recado.local",
+    "",
+    ":8000",
+    "192.168.1.5:8000",
+    "[::2]:8000",
+    "0.0.0.0:8000",
+    "localhost:80:evil",
+    "x@127.0.0.1",
+]
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("host", HOSTS)
+def test_another_host_name_is_not_local(host: str, published: bool) -> None:
+    assert not is_local(request(host=host), published=published)
+
+
+def test_a_missing_host_is_not_local() -> None:
+    bare = request()
+    bare.scope["headers"] = []
+    assert not is_local(bare)
+
+
+FORWARDED = [
+    *(
+        "Forwarded",
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Proto",
+        "X-Forwarded",
+        "Via",
+        "X-Real-IP",
+    ),
+    *("Client-IP", "X-Client-IP", "True-Client-IP", "X-Cluster-Client-IP", "CF-Connecting-IP", "CF-Ray"),
+    *("Fly-Client-IP", "x-forwarded-for"),
+]
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("header", FORWARDED)
+@pytest.mark.parametrize("value", ["127.0.0.1", ""])
+def test_what_a_proxy_or_tunnel_forwarded_is_not_local(header: str, value: str, published: bool) -> None:
+    assert not is_local(request(**{header.lower(): value}), published=published)
+
+
+@pytest.mark.parametrize(
+    "header", ["accept", "user-agent", "x-requested-with", "x-my-forwarded-thing", "cfg"]
+)
+def test_other_headers_are_no_hindrance(header: str) -> None:
+    assert is_local(request(**{header: "x"}))
+
+
+def test_a_published_port_counts_whoever_the_peer_is() -> None:
+    assert is_local(request("172.17.0.1"), published=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "opens"),
+    [
+        ("Bearer s3cret", True),
+        ("bearer s3cret", True),
+        ("Bearer  s3cret ", True),
+        ("Bearer s3cre", False),
+        ("Bearer s3cretx", False),
+        ("Bearer ", False),
+        ("Bearer", False),
+        ("Basic s3cret", False),
+        ("s3cret", False),
+        ("", False),
+        ("Bearer sécret", False),
+    ],
+)
+def test_the_token_opens_as_a_bearer(tmp_path: Path, header: str, opens: bool) -> None:
+    assert AdminToken(tmp_path, "s3cret").opens(request(authorization=header)) is opens
+
+
+def test_a_token_in_the_address_opens_nothing(tmp_path: Path) -> None:
+    assert not AdminToken(tmp_path, "secret").opens(request())
+
+
+def test_a_token_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    token = AdminToken(tmp_path).value()
+    assert len(token) >= 32
+    assert AdminToken(tmp_path).value() == token
+    assert (tmp_path / "admin_token").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_renewed_token_replaces_the_old_one(tmp_path: Path) -> None:
+    token = AdminToken(tmp_path)
+    old = token.value()
+    new = token.renew()
+    assert not token.opens(request(authorization=f"Bearer {old}"))
+    assert token.opens(request(authorization=f"Bearer {new}"))
+
+
+def test_an_empty_token_file_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "admin_token").write_text("\n")
+    assert not AdminToken(tmp_path).opens(request(authorization="Bearer "))
+    assert AdminToken(tmp_path).value()
+
+
+def test_a_private_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file"
+    write_private(path, "one")
+    with pytest.raises(UnicodeEncodeError):
+        write_private(path, "\ud800")
+    assert path.read_text() == "one"
+    assert [found.name for found in path.parent.iterdir()] == ["file"]
