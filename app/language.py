@@ -32,8 +32,9 @@ def detect_language(text: str) -> Language | None:
     prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
     for found in _WORD.finditer(prose):
         _score_word(found[0], scores, is_name=found.start() > 0 and found[0][0].isupper())
+    unnamed = _NAME.sub(" ", prose)
     for language, pattern in _PATTERNS:
-        scores[language] += 2 * len(pattern.findall(prose))
+        scores[language] += 2 * len(pattern.findall(unnamed))
     best, second = sorted(LANGUAGES, key=scores.__getitem__, reverse=True)[:2]
     return best if scores[best] >= 2 and scores[best] > scores[second] else None
 
@@ -76,9 +77,8 @@ def _bare(word: str) -> str:
 
 
 _LONGEST = 2_000
-_NOT_PROSE = re.compile(
-    r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|/(?:help|stop|new)\b", re.DOTALL | re.IGNORECASE
-)
+_NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", re.DOTALL | re.IGNORECASE)
+_NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 _PATTERNS: tuple[tuple[Language, re.Pattern[str]], ...] = (

@@ -14,6 +14,8 @@ _MOST_ITEMS = 20
 _LONGEST_VALUE = 400
 _LONGEST_ANSWER = 6_000
 _DEEPEST = 3
+_LONGEST_QUOTE = 120
+_MOST_QUOTED = 3
 _TITLES = ("title", "name", "summary", "text", "label", "subject", "message", "id")
 
 
@@ -170,6 +172,8 @@ def talk_text(talk: Talk, name: str, abilities: Sequence[Ability], language: str
             return say(language, "You're welcome!")
         case Talk.GOODBYE:
             return say(language, "See you!")
+        case Talk.NIGHT:
+            return say(language, "Good night!")
         case Talk.NOD:
             return "👍"
         case Talk.GREETING:
@@ -180,33 +184,37 @@ def talk_text(talk: Talk, name: str, abilities: Sequence[Ability], language: str
             return about_text(abilities, language)
 
 
-def about_text(abilities: Sequence[Ability], language: str) -> str:
-    """What this is, what it can do now, and how to connect a real model."""
-    return _joined(
-        say(language, "I am the built-in offline model: no AI, only the tools installed here."),
-        _examples(abilities, language),
-        _connecting(language),
-    )
+def about_text(abilities: Sequence[Ability], language: str, is_owner: bool = False) -> str:
+    """What this is, what it can do now, and, for who can, how to connect a real model."""
+    text = say(language, "I am the built-in offline model: no AI, only the tools installed here.")
+    return _short(text, abilities, language, is_owner)
 
 
-def lost_text(abilities: Sequence[Ability], language: str) -> str:
+def lost_text(abilities: Sequence[Ability], language: str, is_owner: bool = False) -> str:
     """Nothing that can be done fits what was said."""
-    return _joined(
-        say(
-            language,
-            "I did not understand that: I am the built-in offline model, no AI, and know only my tools.",
-        ),
-        _examples(abilities, language),
-        _connecting(language),
-    )
+    return _short(say(language, "I did not understand that."), abilities, language, is_owner)
 
 
-def wordless_text(language: str) -> str:
+def reminder_text(language: str) -> str:
+    """What a reminder was asked for without a tool that sets one."""
+    return say(language, "I cannot set reminders yet, but I can keep it as a note.")
+
+
+def _short(text: str, abilities: Sequence[Ability], language: str, is_owner: bool) -> str:
+    said = " ".join(part for part in (text, _examples(abilities, language)) if part)
+    return _joined(said, _connecting(language) if is_owner else "")
+
+
+def unknown_text(parts: Sequence[str], language: str) -> str:
+    """Names what nothing was done about, while something else was."""
+    listed = ", ".join(f"“{_inline(part[:_LONGEST_QUOTE], language)}”" for part in parts[:_MOST_QUOTED])
+    return say(language, "This part I did not understand: {part}", part=listed)
+
+
+def wordless_text(language: str, is_owner: bool = False) -> str:
     """The message had no words, such as an image alone."""
-    return _joined(
-        say(language, "I got your message, but the built-in offline model only understands written words."),
-        _connecting(language),
-    )
+    text = say(language, "I got your message, but the built-in offline model only understands written words.")
+    return _short(text, (), language, is_owner)
 
 
 def _connecting(language: str) -> str:
@@ -219,8 +227,18 @@ def _connecting(language: str) -> str:
 def _examples(abilities: Sequence[Ability], language: str) -> str:
     if not abilities:
         return ""
-    listed = [f"- “{one.example}”" if one.example else f"- {one.description}" for one in abilities]
-    return "\n".join([say(language, "You can write, for example:"), *listed])
+    listed = [f"“{one.example}”" if one.example else one.description for one in abilities]
+    leading = say(language, "You can write, for example:")
+    return f"{leading} {' · '.join(listed)}"
+
+
+def sample(parameter: Parameter, language: str) -> str:
+    """What a person could write for a parameter, to show by example; "" for kinds without one."""
+    if parameter.kind is Kind.EXPRESSION:
+        return "12 × 7"
+    if parameter.kind is Kind.PLACE:
+        return say(language, "Tokyo")
+    return say(language, "buy bread") if parameter.is_prose else ""
 
 
 def _joined(*parts: str) -> str:

@@ -4,38 +4,46 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
+from app.language import detect_language
 from app.llm.answers import (
     Ability,
     about_text,
     lost_text,
     question,
     questions,
+    reminder_text,
     results_text,
+    sample,
     talk_text,
+    unknown_text,
     wordless_text,
 )
-from app.llm.arithmetic import is_calculation, without_question
+from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, sentences, splits
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
-from app.llm.plan import Planner, Step
+from app.llm.plan import LONGEST_PLANNED, Plan, Planner, Step
 from app.llm.slots import Kind, Offer, Parameter, Reader, read_offer
 from app.llm.smalltalk import Talk, small_talk
 from app.llm.templates import align, read_template
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import guess_language, says_something, words
+from app.search.words import fold, says_something, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
 _MOST_CATEGORIES = 6
 _MOST_FRAGMENTS = 12
-_MOST_SAID = 8_000
+_MOST_FRAGMENT_WORDS = 16
+_MOST_SAID = LONGEST_PLANNED
+_MOST_ROUNDS = 5
+_THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
-_MOST_EXAMPLES = 5
+_MOST_EXAMPLES = 3
 _NOBODY = Person(id="", realm="terminal")
 
 Phrases = Mapping[str, tuple[str, ...]]
@@ -62,17 +70,20 @@ class OfflineModel:
         self._phrases = phrases
         self._now = now
         self.failure = ""
+        # A pool of its own: reading words is work for the processor and must not hold up files and lookups.
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="offline")
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Answers in a thread: reading dates takes long enough to hold up the loop."""
         answer = self._classify if request.purpose == "classify" else self._answer
-        return await asyncio.to_thread(answer, request)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, answer, request)
 
     async def warm(self) -> None:
         """Needs nothing beforehand."""
 
     async def close(self) -> None:
-        """Holds nothing open."""
+        """Ends its threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
@@ -88,7 +99,7 @@ class OfflineModel:
         reading = {
             "categories": found[:_MOST_CATEGORIES],
             "phrases": fragments[:_MOST_CATEGORIES] if found else [],
-            "language": guess_language(said) or person.language,
+            "language": detect_language(said) or person.language,
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
@@ -101,7 +112,7 @@ class OfflineModel:
         for fragment in fragments:
             aligned = [one for one in align(fragment, templates) if one.template.contents]
             found |= dict.fromkeys(one.template.tool for one in aligned[:2])
-            if is_calculation(without_question(fragment.strip(" ¿?=!.,"))):
+            if is_calculation(asked_calculation(fragment)):
                 found |= dict.fromkeys(self._calculating())
         for fragment in fragments:
             found |= dict.fromkeys(self._ranked(fragment))
@@ -124,45 +135,81 @@ class OfflineModel:
 
     def _answer(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
-        said = request.said[:_MOST_SAID]
+        said = request.said
         offers = [offer for tool in request.tools if (offer := read_offer(tool)) is not None]
         results = _results(request.messages)
-        steps = self._steps(request, said, offers, person)
-        calls = [step for step in steps if step.missing is None]
-        asked = [step for step in steps if step.missing is not None]
-        pending = calls[len(results) : len(results) + MOST_PARALLEL]
-        if pending and (not results or len(calls) > MOST_PARALLEL or _last_is_new(request.messages)):
+        plan = self._plan(request, said, offers, person)
+        calls = [step for step in plan.steps if step.missing is None]
+        pending = self._next_round(calls[len(results) :], _rounds(request.messages))
+        if pending:
             return _called(request, pending, len(results))
-        questions_ = [question(step.missing, person.language) for step in asked[:1] if step.missing]
-        if results:
-            text = results_text(results, person.language)
-            return _written(request, "\n\n".join([text, *questions_]))
-        if questions_:
-            return _written(request, questions_[0])
-        return _written(request, self._without_tools(said, offers, person))
+        asked = [step.missing for step in plan.steps if step.missing is not None]
+        told = [question(asked[0], person.language)] if asked else []
+        if not results and not told:
+            return _written(request, self._without_tools(said, offers, person))
+        if plan.steps and plan.unknown:
+            told.insert(0, unknown_text(plan.unknown, person.language))
+        text = [results_text(results, person.language)] if results else []
+        return _written(request, "\n\n".join([*text, *told]))
 
-    def _steps(self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person) -> list[Step]:
-        if not offers or not said.strip():
-            return []
-        if small_talk(said) is not None:
-            return []
+    def _next_round(self, calls: Sequence[Step], rounds: int) -> Sequence[Step]:
+        """The calls that may run now, in order: one of each category, for it may change what the next finds.
+
+        The last round takes all that are left.
+        """
+        fits = 0
+        taken: set[str] = set()
+        for step in calls[:MOST_PARALLEL]:
+            category = self._category(step.tool)
+            if category in taken and not step.beside:
+                break
+            taken.add(category)
+            fits += 1
+        return calls[:fits] if rounds < _MOST_ROUNDS - 1 else calls
+
+    def _category(self, tool: str) -> str:
+        document = self._index().document(tool)
+        return (document.category if document is not None else "") or tool
+
+    def _plan(self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person) -> Plan:
+        if not offers or not said.strip() or small_talk(said) is not None:
+            return Plan()
         planner = Planner(offers, self._index(), self._phrases(), Reader(person, self._now))
-        steps = planner.plan(said)
-        if any(step.missing is None for step in steps):
-            return steps
-        return _answered(planner, request.messages, said, person) or steps
+        early, late = _parted(said, request.messages)
+        plan = planner.plan(early)
+        if late:
+            more = planner.plan(late)
+            plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
+        if any(step.missing is None and not step.guessed for step in plan.steps):
+            return plan
+        answered = _answered(planner, request.messages, said, person, plan)
+        return Plan((answered,)) if answered is not None else plan
+
+    def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
+        """One tool of each category by an example; without any, a few by their descriptions."""
+        phrases = self._phrases()
+        spoken: dict[str, Ability] = {}
+        takes_words = sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name))
+        for offer in takes_words:
+            example = _example(offer, phrases.get(offer.name, ()), language)
+            if example:
+                spoken.setdefault(self._category(offer.name), Ability(example=example))
+        described = [one.description.split("\n")[0].split(". ")[0] for one in offers if one.description]
+        return (list(spoken.values()) or [Ability(description=text) for text in described])[:_MOST_EXAMPLES]
 
     def _without_tools(self, said: str, offers: Sequence[Offer], person: Person) -> str:
         language = person.language
         if not words(said):
-            return "🙂" if said.strip() else wordless_text(language)
-        abilities = _abilities(offers, self._phrases(), language)
+            return "🙂" if said.strip() else wordless_text(language, person.is_owner)
+        if _REMINDER.match(fold(said)):
+            return reminder_text(language)
+        abilities = self._abilities(offers, language)
         talk = small_talk(said)
         if talk is Talk.ABOUT:
-            return about_text(abilities, language)
+            return about_text(abilities, language, person.is_owner)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
-        return lost_text(abilities, language)
+        return lost_text(abilities, language, person.is_owner)
 
 
 def _fragments(said: str) -> list[str]:
@@ -172,7 +219,15 @@ def _fragments(said: str) -> list[str]:
         for sentence in sentences(line):
             parts = [part for pair in splits(sentence) for part in pair]
             found |= dict.fromkeys([sentence, *parts])
-    return list(found)[:_MOST_FRAGMENTS]
+        if len(found) > _MOST_FRAGMENTS:
+            break
+    return [_clipped(fragment) for fragment in list(found)[:_MOST_FRAGMENTS]]
+
+
+def _clipped(fragment: str) -> str:
+    """Its first words, which tell what it is about."""
+    pieces = fragment.split(maxsplit=_MOST_FRAGMENT_WORDS)
+    return fragment if len(pieces) <= _MOST_FRAGMENT_WORDS else " ".join(pieces[:_MOST_FRAGMENT_WORDS])
 
 
 def _fitting_categories(fragments: Sequence[str], categories: Sequence[tuple[str, str]]) -> list[str]:
@@ -204,9 +259,27 @@ def _results(messages: Sequence[Mapping[str, JSON]]) -> list[str]:
     return results
 
 
-def _last_is_new(messages: Sequence[Mapping[str, JSON]]) -> bool:
-    """Whether the person wrote after the last tool result, within the turn."""
-    return bool(messages) and messages[-1].get("role") == "user"
+def _rounds(messages: Sequence[Mapping[str, JSON]]) -> int:
+    """How many rounds of calls were made since the last answer."""
+    rounds = 0
+    for message in messages:
+        if message.get("role") == "assistant":
+            rounds = rounds + 1 if message.get("tool_calls") else 0
+    return rounds
+
+
+def _parted(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
+    """What was said before the turn's first calls, and what came in after them; it begins anew."""
+    late: list[str] = []
+    called = False
+    for message in messages:
+        if message.get("role") == "assistant":
+            called = bool(message.get("tool_calls"))
+            late = late if called else []
+        elif message.get("role") == "user" and called:
+            late.append(_content(message))
+    text = "\n".join(late).strip()
+    return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
 
 
 def _content(message: Mapping[str, JSON]) -> str:
@@ -217,38 +290,43 @@ def _content(message: Mapping[str, JSON]) -> str:
 
 
 def _answered(
-    planner: Planner, messages: Sequence[Mapping[str, JSON]], said: str, person: Person
-) -> list[Step]:
-    """The step that our own last question was about, with `said` as its answer."""
+    planner: Planner, messages: Sequence[Mapping[str, JSON]], said: str, person: Person, plan: Plan
+) -> Step | None:
+    """The step that our own last question was about, with `said` as its answer, unless it asks for more."""
     spoken = [message for message in messages if message.get("role") in {"user", "assistant"}]
     asked = next((at for at in range(len(spoken) - 1, -1, -1) if spoken[at].get("role") == "assistant"), None)
     if not asked:
-        return []
+        return None
     last_line = _content(spoken[asked]).strip().split("\n")[-1]
     if not any(last_line.startswith(known) for known in questions(person.language)):
-        return []
-    open_steps = [step for step in planner.plan(_content(spoken[asked - 1])) if step.missing is not None]
-    filled = planner.answered(open_steps[0], said) if open_steps else None
-    return [filled] if filled is not None else []
+        return None
+    earlier = planner.plan(_content(spoken[asked - 1])).steps
+    waiting = next((step for step in earlier if step.missing is not None), None)
+    if waiting is None or said.rstrip().endswith("?"):
+        return None
+    if any(not step.guessed and step.tool != waiting.tool for step in plan.steps):
+        return None
+    return planner.answered(waiting, said)
 
 
-def _abilities(offers: Sequence[Offer], phrases: Phrases, language: str) -> list[Ability]:
-    """A few tools with an example in the person's language, then, if there is room, with a description."""
-    spoken: list[Ability] = []
-    described: list[Ability] = []
-    for offer in offers:
-        example = _example(phrases.get(offer.name, ()), language)
-        if example:
-            spoken.append(Ability(example=example))
-        elif offer.description:
-            described.append(Ability(description=offer.description.split("\n")[0].split(". ")[0]))
-    return (spoken or described)[:_MOST_EXAMPLES]
+_REMINDER = re.compile(
+    r"\W*(?:please |por favor |hola |oi |hi |hey )*(?:me )?"
+    r"(?:recuerda|recorda|recuerde|acorda|acuerda|lembr|avis[ae]|remind|wake me"
+    r"|(?:set|pon|pone|poneme|ponme|coloca|bota|cria|crea|create)\w* (?:an |a |una? |uma? )?"
+    r"(?:alarm|reminder|recordatorio|lembrete|despertador))"
+)
 
 
-def _example(listed: Sequence[str], language: str) -> str:
-    fitting = [phrase for phrase in listed if guess_language(re.sub(r"\{\w+\}", "", phrase)) == language]
-    chosen = next((phrase for phrase in fitting if "{" in phrase), fitting[0] if fitting else "")
-    return re.sub(r"\{\w+\}", "…", chosen)
+def _example(offer: Offer, listed: Sequence[str], language: str) -> str:
+    """A phrase in the language as a whole message: without slots, or with each filled by a sample."""
+    filled = {one.name: sample(one, language) for one in offer.parameters}
+    wanted = any(filled[one.name] for one in offer.required)
+    for phrase in listed:
+        slots = re.findall(r"\{(\w+)\}", phrase)
+        spoken = detect_language(re.sub(r"\{\w+\}", "", phrase)) == language
+        if spoken and bool(slots) == wanted and all(filled.get(slot) for slot in slots):
+            return re.sub(r"\{(\w+)\}", lambda slot: filled[slot[1]], phrase)
+    return ""
 
 
 def _called(request: ModelRequest, steps: Sequence[Step], made: int) -> ModelAnswer:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.llm.arithmetic import is_calculation, without_question
+from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, places, sentences, splits
 from app.llm.slots import (
     TAKES_THE_REST,
@@ -17,13 +17,17 @@ from app.llm.slots import (
     convert_several,
     find,
 )
-from app.llm.templates import Alignment, align, read_template
+from app.llm.smalltalk import small_talk
+from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template
 from app.messages import JSON
 from app.search.index import ToolIndex
 from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words
 
 MOST_STEPS = 12
-_LONGEST_CLAUSE = 4_000
+MOST_PARTS = 16
+LONGEST_PLANNED = 2_000
+_MOST_SPLIT_WORDS = 60
+"""Only while so many words were read are sentences still taken apart at every "and"."""
 _ENOUGH_COVERED = 0.6
 _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
@@ -36,12 +40,33 @@ class Step:
     """One call; `missing` is the required parameter that the person has to be asked for first.
 
     `guessed`: only the index found it, no example phrase; too little to take a sentence apart for.
+    `open` names the argument that ran to the end of what was said: prose that may go on.
+    `beside`: belongs to the same question as the step before, so that both may run at once.
     """
 
     tool: str
     arguments: Mapping[str, JSON]
     missing: Parameter | None = None
     guessed: bool = False
+    open: str = ""
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps a message asks for, and the parts of it that none of them is about."""
+
+    steps: tuple[Step, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A line or a sentence, what stood between it and the part before, and what it asks for by itself."""
+
+    text: str
+    steps: Sequence[Step]
+    gap: str = "\n"
 
 
 class Planner:
@@ -54,23 +79,51 @@ class Planner:
         self._index = index
         self._reader = reader
         self._phrases = {name: tuple(phrases.get(name, ())) for name in self._offers}
+        self._known: dict[str, list[Step]] = {}
+        self._words_read = 0
         self._templates = [
             read_template(name, phrase) for name, listed in self._phrases.items() for phrase in listed
         ]
 
-    def plan(self, said: str) -> list[Step]:
-        """The steps `said` asks for, in its order; empty where it asks for nothing the tools can do."""
+    def plan(self, said: str) -> Plan:
+        """The steps `said` asks for, in its order; what is too long to be read only continues a text."""
+        head, rest = _halved(said)
+        found = lines(head)
+        parts: list[_Part] = []
+        for at, line in enumerate(found):
+            if len(parts) >= MOST_PARTS:
+                parts.append(_Part("\n".join(found[at:]), ()))
+                break
+            parts += self._line(line, MOST_PARTS - len(parts))
+        return self._joined([*parts, _Part(rest, (), "")] if rest.strip() else parts)
+
+    def _joined(self, parts: Sequence[_Part]) -> Plan:
+        """The parts' steps, in which a part that asks for nothing goes on with the text before it."""
         steps: list[Step] = []
-        waiting = ""
-        for line in lines(said):
-            if waiting and (joined := self._line(f"{waiting} {line}")) and joined[-1].missing is None:
-                steps = [*steps[:-1], *joined]
-                waiting = ""
-                continue
-            found = self._line(line)
-            steps += found
-            waiting = line if found and found[-1].missing is not None else ""
-        return list(_distinct(steps))[:MOST_STEPS]
+        unknown: list[str] = []
+        opener: _Part | None = None
+        for at, part in enumerate(parts):
+            is_last = at == len(parts) - 1
+            if opener is not None and _belongs(part, opener, is_last):
+                more = self._continued(steps[-1] if opener.steps else None, opener, part)
+                if more:
+                    steps[len(steps) - bool(opener.steps) :] = more
+                    opener = replace(opener, steps=more)
+                    continue
+            steps += part.steps
+            opener = part if _may_go_on(part) else None
+            if not part.steps and small_talk(part.text) is None and says_something(part.text):
+                unknown.append(part.text)
+        return Plan(tuple(_distinct(steps))[:MOST_STEPS], tuple(unknown))
+
+    def _continued(self, step: Step | None, opener: _Part, part: _Part) -> list[Step]:
+        if step is None or step.missing is not None:
+            joined = self._clause(f"{opener.text} {part.text}")
+            return joined if joined and joined[-1].missing is None else []
+        if not step.open:
+            return []
+        text = f"{step.arguments[step.open]}{part.gap}{part.text}"
+        return [replace(step, arguments={**step.arguments, step.open: text})]
 
     def answered(self, step: Step, said: str) -> Step | None:
         """The step with what the person said for its missing parameter; None where it does not fit."""
@@ -82,19 +135,26 @@ class Planner:
             return None
         return self._completed(offer, {**step.arguments, step.missing.name: value}, "")
 
-    def _line(self, line: str) -> list[Step]:
+    def _line(self, line: str, most: int) -> list[_Part]:
         parts = sentences(line)
-        found = [self._clause(part) for part in parts]
-        planned = [place for place, steps in enumerate(found) if steps and not steps[0].guessed]
-        apart = [step for steps in found for step in steps]
-        if len(parts) == 1 or len(planned) > 1 or (planned and parts[planned[0]].endswith("?")):
+        if len(parts) == 1:
+            return [_Part(line, self._clause(line))]
+        apart = [_Part(part, self._clause(part), " ") for part in parts[:most]]
+        apart[0] = replace(apart[0], gap="\n")
+        if len(parts) > most:
+            apart.append(_Part(" ".join(parts[most:]), (), " "))
+        planned = [part for part in apart if part.steps and not part.steps[0].guessed]
+        if len(planned) > 1 or (planned and (planned[0].text.endswith("?") or planned[0].steps[-1].open)):
             return apart
-        # "note: buy milk. Call Ana." is one text: its second sentence means nothing by itself.
-        return self._clause(line) or apart
+        # "what time is it in St. Louis" is one sentence: its second part means nothing by itself.
+        whole = self._clause(line)
+        return [_Part(line, whole)] if whole and not (planned and whole[0].guessed) else apart
 
     def _clause(self, clause: str, depth: int = 0) -> list[Step]:
         if depth < _DEEPEST_SPLIT:
             for left, right in splits(clause):
+                if self._words_read > _MOST_SPLIT_WORDS:
+                    break
                 first = self._best(left)
                 if not _sure(first):
                     continue
@@ -104,8 +164,11 @@ class Planner:
         return self._best(clause)
 
     def _best(self, clause: str) -> list[Step]:
-        sure = self._by_phrase(clause) or self._by_arithmetic(clause)
-        return sure or [replace(step, guessed=True) for step in self._by_index(clause)]
+        if clause not in self._known:
+            self._words_read += min(len(clause.split()), MOST_WORDS)
+            sure = self._by_phrase(clause) or self._by_arithmetic(clause)
+            self._known[clause] = sure or [replace(step, guessed=True) for step in self._by_index(clause)]
+        return self._known[clause]
 
     # By example phrase
 
@@ -118,6 +181,7 @@ class Planner:
                 continue
             step = self._completed(offer, arguments, "" if alignment.values else clause)
             if step.missing is None:
+                step = replace(step, open=_open_slot(offer, alignment.template))
                 return self._one_for_each_place(offer, step)
             asking = asking or [step]
         return asking
@@ -146,13 +210,16 @@ class Planner:
             if parameter is not None and parameter.kind is Kind.PLACE and isinstance(value, str):
                 several = places(value)
                 if len(several) > 1:
-                    return [replace(step, arguments={**step.arguments, name: place}) for place in several]
+                    return [
+                        replace(step, arguments={**step.arguments, name: place}, beside=number > 0)
+                        for number, place in enumerate(several)
+                    ]
         return [step]
 
     # By arithmetic
 
     def _by_arithmetic(self, clause: str) -> list[Step]:
-        asked = without_question(clause.strip(" ¿?=!.,"))
+        asked = asked_calculation(clause)
         if not is_calculation(asked):
             return []
         wanting = [
@@ -170,7 +237,7 @@ class Planner:
     # By the index
 
     def _by_index(self, clause: str) -> list[Step]:
-        text = clause[:_LONGEST_CLAUSE]
+        text = clause[:LONGEST_PLANNED]
         if not says_something(text) or _DEFINITION.match(fold(text)):
             return []
         hits = self._index.rank(text, among=self._offers.keys(), limit=2)
@@ -216,7 +283,8 @@ class Planner:
         lead = next((place for place, word in found if stem(word) not in own), None)
         value = "" if lead is None else after_lead(text, lead)
         given = {**arguments, wanting[0].name: value} if value else arguments
-        return [self._completed(offer, given, "")]
+        step = self._completed(offer, given, "")
+        return [replace(step, open=wanting[0].name) if value and wanting[0].is_prose else step]
 
     def _completed(self, offer: Offer, arguments: Mapping[str, JSON], text: str) -> Step:
         """The step with what `text` says of required parameters that are not there yet."""
@@ -241,3 +309,40 @@ def _distinct(steps: Sequence[Step]) -> Sequence[Step]:
         if step not in kept:
             kept.append(step)
     return kept
+
+
+def _halved(said: str) -> tuple[str, str]:
+    """What is planned of a message, and the rest of one that is too long."""
+    if len(said) <= LONGEST_PLANNED:
+        return said, ""
+    cut = max(said.rfind(" ", 0, LONGEST_PLANNED), said.rfind("\n", 0, LONGEST_PLANNED))
+    at = cut if cut > 0 else LONGEST_PLANNED
+    return said[:at], said[at:].rstrip()
+
+
+def _may_go_on(part: _Part) -> bool:
+    """Whether what comes next may belong to this part."""
+    if not part.steps:
+        return part.text.endswith(":")
+    return bool(part.steps[-1].open) or part.steps[-1].missing is not None
+
+
+def _belongs(part: _Part, opener: _Part, is_last: bool) -> bool:
+    """Whether a part goes on with the text that `opener` began: all that asks for nothing by itself does.
+
+    After a colon at the end of a line that is everything but a question.
+    """
+    asks = bool(part.steps) and not part.steps[0].guessed
+    question = part.text.endswith("?")
+    if opener.text.endswith(":"):
+        return not (asks and question)
+    if asks or (part.steps and question):
+        return False
+    return not (is_last and small_talk(part.text) is not None)
+
+
+def _open_slot(offer: Offer, template: Template) -> str:
+    """The parameter whose slot ends the phrase and takes prose; "" where there is none."""
+    name = template.last_slot
+    parameter = offer.parameter(name)
+    return name if parameter is not None and parameter.is_prose else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from app.llm.arithmetic import is_arithmetic, is_calculation, with_signs, without_question
+from app.llm.arithmetic import asked_calculation, is_arithmetic, is_calculation, with_signs
 from app.llm.moments import find_moment, read_moment
 from app.messages import JSON
 from app.people import Person
@@ -50,6 +50,17 @@ class Parameter:
     @property
     def kind(self) -> Kind:
         return _kind(self)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it takes text for its own sake, not words that name something which exists."""
+        if self.kind is not Kind.TEXT or set(words(self.description)) & _NAMES_SOMETHING:
+            return False
+        return not set(words(self.name)) & _SHORT_TEXT
+
+
+_SHORT_TEXT = spaced("title name subject")
+_NAMES_SOMETHING = spaced("number id identifier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +225,7 @@ def _as_list(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 def _as_expression(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    bare = without_question(text if re.search(r"\d!$", text) else text.rstrip("?!.;, "))
+    bare = asked_calculation(text)
     if not is_arithmetic(bare):
         return None
     # A tool that says it reads words knows more of them than we do.

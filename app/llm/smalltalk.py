@@ -1,5 +1,6 @@
 """Messages that ask for nothing: greetings, thanks, a nod, and questions about the assistant itself."""
 
+import re
 from enum import StrEnum
 
 from app.search.words import spaced, words
@@ -11,23 +12,26 @@ class Talk(StrEnum):
     GREETING = "greeting"
     THANKS = "thanks"
     GOODBYE = "goodbye"
+    NIGHT = "night"
     NOD = "nod"
     ABOUT = "about"
 
 
 _GREETINGS = spaced(
-    "hola hello hi hey oi ola oie buenas buenos bom boa good saludos holi hallo salve opa alo eai ey"
+    "hola hello hi hey oi ola oie q buenas buenos bom boa good saludos holi hallo salve opa alo eai eae ey"
+    " sup"
 )
 _WITH_GREETINGS = spaced(
     """
     dias dia tardes tarde noches noite morning evening afternoon night day there como estas esta
     estan va vas andas anda que tal tudo bem bien voce vai are you how doing it is going s up what
     whats todo y e and o a el la muy meu amigo amiga friend bot asistente assistente assistant
-    recado onda hay te les
+    recado onda hay te les blz q nice to meet tb td
     """
 )
 _THANKS = spaced(
     "gracias thanks thank thx ty obrigado obrigada valeu brigado brigada agradecido agradecida agradezco"
+    " vlw obg brigadao"
 )
 _WITH_THANKS = spaced(
     """
@@ -36,12 +40,12 @@ _WITH_THANKS = spaced(
     crack amigo friend bien it that was
     """
 )
-_GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see")
+_GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see falou flw")
 _WITH_GOODBYES = spaced("luego manana amanha logo mais pronto la you later tomorrow soon proxima a o night")
 _NODS = spaced(
     """
     ok okay vale dale perfecto perfeito perfect genial listo bueno bien bem great cool nice no si
-    sim nao yes yep nope jaja jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure
+    sim nao yes yep nope k jaja jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure
     fine entendido entendi entiendo wow vaya excelente excellent
     """
 )
@@ -54,12 +58,17 @@ _ABOUT = (
     "what s your name", "are you a bot", "are you an ai", "eres un bot", "o que voce faz",
     "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
     "preciso de ajuda", "qual e o seu nome", "o que vc faz", "quem es tu", "como voce funciona",
+    "quem e vc", "what can u do", "who r u", "are you a real person", "are you real", "are you human",
+    "eres una persona real", "sos una persona real", "eres real", "voce e uma pessoa real", "voce e real",
+    "vc e real", "o que vc pode fazer", "que cosas puedes hacer",
 )  # fmt: skip
 _HOW_ARE_YOU = (
     "que tal", "como estas", "como esta", "como va", "como vas", "como andas", "como te va", "how are you",
     "how is it going", "how s it going", "what s up", "whats up", "tudo bem", "como vai", "como voce esta",
-    "que onda",
+    "que onda", "q tal", "sup", "nice to meet you", "mucho gusto",
 )  # fmt: skip
+_NIGHT = frozenset({"buenas noches", "boa noite", "good night"})
+_LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
 _HEADS = (
     (Talk.THANKS, _THANKS),
     (Talk.GREETING, _GREETINGS),
@@ -78,6 +87,10 @@ def small_talk(said: str) -> Talk | None:
     found = words(said)
     if not found or len(found) > _LONGEST:
         return None
+    if all(_LAUGHTER.fullmatch(word) for word in found):
+        return Talk.NOD
+    if " ".join(found) in _NIGHT:
+        return Talk.NIGHT
     asked = " ".join(word for word in found if word not in _GREETED_WITH)
     if asked in _ABOUT:
         return Talk.ABOUT

@@ -9,7 +9,7 @@ from functools import lru_cache
 from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
 GOOD_ENOUGH = 0.7
-MOST_WORDS = 120
+MOST_WORDS = 40
 """Only so many words of a message are aligned; a slot at the end still takes all the rest."""
 
 COURTESIES = spaced(
@@ -36,6 +36,7 @@ _SHORT_FORMS: Mapping[str, str] = {"q": "que", "k": "que", "ke": "que", "vc": "v
 _STOP_WEIGHT = 0.35
 _SKIPPED = {"courtesy": 0.02, "stop": 0.1, "content": 0.8}
 _ARTICLES = spaced("the a an my el la los las un una mi tu o os as um uma minha meu esa ese this that")
+_COUNTS = spaced("uno um dos")
 _LEFT_OUT = 0.1
 _SLOT_WORD = 0.01
 _EMPTY_SLOT = 0.5
@@ -76,6 +77,12 @@ class Template:
     @property
     def weight(self) -> float:
         return sum(part.weight for part in self.parts if isinstance(part, _Literal))
+
+    @property
+    def last_slot(self) -> str:
+        """The name of the single slot that ends the phrase; "" where none does."""
+        last = self.parts[-1] if self.parts else None
+        return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
 
     @property
     def contents(self) -> int:
@@ -207,10 +214,16 @@ class _Path:
         for end in ends:
             if end <= word:
                 continue
-            empty = all(self._words[at].text in ALL_STOP_WORDS for at in range(word, end))
+            empty = self._says_nothing(word, end)
             cost = _SLOT_WORD * (end - word) + (_EMPTY_SLOT if empty else 0.0)
             options.append((self.best(part + 1, end) - cost, end))
         return options
+
+    def _says_nothing(self, start: int, end: int) -> bool:
+        # "anota uno" means the word: "uno", "um" and "dos" are small words only within a sentence.
+        if start + 1 == end == len(self._words) and self._words[start].text in _COUNTS:
+            return False
+        return all(word.text in ALL_STOP_WORDS for word in self._words[start:end])
 
     def _literal_options(self, literal: _Literal, part: int, word: int) -> list[tuple[float, int]]:
         options = []

@@ -1,6 +1,7 @@
 """The built-in model with the skills of the release and their own phrases."""
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -40,6 +41,33 @@ MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
         [("convert_time", {"time": "3pm", "from_place": "London", "to_place": "Tokyo"})],
     ),
     ("en", "what day is December 25", [("weekday_of", {"date": "December 25"})]),
+    ("es", "anota comprar: leche\npan\nhuevos", [("save_note", {"text": "comprar: leche\npan\nhuevos"})]),
+    ("en", "note: shopping\nrice\nbeans", [("save_note", {"text": "shopping\nrice\nbeans"})]),
+    (
+        "es",
+        "anota el wifi es abc123? preguntar a Luis",
+        [("save_note", {"text": "el wifi es abc123? preguntar a Luis"})],
+    ),
+    ("pt", "anota aí:\nfeijao\narroz", [("save_note", {"text": "feijao\narroz"})]),
+    ("es", "anota comprar pan\ncomprar leche", [("save_note", {"text": "comprar pan\ncomprar leche"})]),
+    ("es", "anota comprar pan\ngracias", [("save_note", {"text": "comprar pan"})]),
+    ("es", "anota uno", [("save_note", {"text": "uno"})]),
+    ("en", "add a note that says pay rent", [("save_note", {"text": "pay rent"})]),
+    ("en", "note to self: renew passport", [("save_note", {"text": "renew passport"})]),
+    ("es", "elimina todas mis notas", [("delete_note", {})]),
+    ("es", "borra todas mis notas", [("delete_note", {})]),
+    ("en", "delete all my notes", [("delete_note", {})]),
+    ("pt", "deleta tudo", [("delete_note", {})]),
+    ("es", "divide 90 por 4", [("calculate", {"expression": "divide 90 por 4"})]),
+    ("en", "divide 90 by 4", [("calculate", {"expression": "divide 90 by 4"})]),
+    ("pt", "soma 10, 20 e 30", [("calculate", {"expression": "soma 10, 20 e 30"})]),
+    ("es", "100/3", [("calculate", {"expression": "100/3"})]),
+    ("es", "10/2", [("calculate", {"expression": "10/2"})]),
+    ("es", "5!", [("calculate", {"expression": "5!"})]),
+    ("pt", "R$ 50 + R$ 30", [("calculate", {"expression": "R$ 50 + R$ 30"})]),
+    ("en", "15% off 80", [("calculate", {"expression": "15% off 80"})]),
+    ("en", "20% tip on 84.50", [("calculate", {"expression": "20% tip on 84.50"})]),
+    ("pt", "desconto de 10% em 350 reais", [("calculate", {"expression": "desconto de 10% em 350 reais"})]),
     ("es", "la nota de matemáticas fue mala", []),
     ("es", "tengo hambre", []),
     ("pt", "que dia lindo", []),
@@ -94,3 +122,55 @@ async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: Abili
             astray.append((said, called))
     print(f"{len(phrases) - len(astray)} of {len(phrases)} phrases", *astray[:40], sep="\n")
     assert len(astray) <= len(phrases) * 0.03
+
+
+THREE = [
+    ("es", "anota uno\nanota dos\nanota tres", ["uno", "dos", "tres"]),
+    ("pt", "anota um\nanota dois\nanota três", ["um", "dois", "três"]),
+    ("en", "note one\nnote two\nnote three", ["one", "two", "three"]),
+]
+
+
+@pytest.mark.parametrize(("language", "said", "texts"), THREE)
+async def test_calls_of_one_category_are_made_one_after_the_other(
+    abilities: Abilities, language: str, said: str, texts: list[str]
+) -> None:
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    tools = abilities.schemas(sorted(abilities.tool_categories(person(language))))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
+    saved = []
+    for _ in range(5):
+        answer = await model.complete(ModelRequest("answer", messages, tools, said, person(language)))
+        if not answer.calls:
+            break
+        assert len(answer.calls) == 1
+        saved.append(answer.calls[0].arguments)
+        messages.append({"role": "assistant", "content": None, "tool_calls": [{"id": answer.calls[0].id}]})
+        messages.append({"role": "tool", "content": '{"ok": true, "data": "saved"}'})
+    assert saved == [{"text": text} for text in texts]
+
+
+@pytest.mark.parametrize("said", ["nota: a. ", "a. ", "a\n", "anota a y ", "qué hora es y "])
+async def test_a_hostile_message_takes_little_time(abilities: Abilities, said: str) -> None:
+    await _calls(abilities, "es", "hola")
+    began = time.process_time()
+    await _calls(abilities, "es", (said * 8_000)[:8_000])
+    assert time.process_time() - began < 1
+
+
+async def test_a_long_note_is_saved_whole(abilities: Abilities) -> None:
+    text = " ".join(f"palabra{n}." for n in range(600))
+    assert await _calls(abilities, "es", f"anota {text}") == [("save_note", {"text": text})]
+
+
+async def test_it_names_what_it_did_nothing_about(abilities: Abilities) -> None:
+    said = "qué hora es en Tokio\nasdkjh qwe zxcv"
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    tools = abilities.schemas(sorted(abilities.tool_categories(person("es"))))
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1"}]},
+        {"role": "tool", "content": '{"ok": true, "data": "9:00"}'},
+    ]
+    answer = await model.complete(ModelRequest("answer", messages, tools, said, person("es")))
+    assert answer.text.startswith("9:00")
+    assert "asdkjh qwe zxcv" in answer.text

@@ -1,6 +1,7 @@
 """The built-in model against a catalogue of its own: what it calls, asks, answers, and leaves alone."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -192,13 +193,19 @@ async def test_lists_and_objects_become_markdown() -> None:
     assert "Milk (id: 1)" in answer.text
 
 
-async def test_more_than_four_calls_go_in_two_rounds() -> None:
-    said = "\n".join(f"{n}+{n}" for n in range(1, 7))
-    first = await offline().complete(asked(said))
-    assert len(first.calls) == 4
-    second = await offline().complete(_round(said, *[{"ok": True, "data": "x"}] * 4))
-    assert [call.arguments for call in second.calls] == [{"expression": "5+5"}, {"expression": "6+6"}]
-    assert not {call.id for call in first.calls} & {call.id for call in second.calls}
+async def test_calls_of_one_category_go_a_round_each_and_the_last_takes_the_rest() -> None:
+    said = "\n".join(f"{n}+{n}" for n in range(1, 8))
+    request = asked(said)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
+    made, ids = [], set()
+    while (answer := await offline().complete(replace(request, messages=messages))).calls:
+        made.append(len(answer.calls))
+        ids |= {call.id for call in answer.calls}
+        calls = [{"id": call.id} for call in answer.calls]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages += [{"role": "tool", "content": '{"ok": true, "data": "x"}'} for _ in calls]
+    assert made == [1, 1, 1, 1, 3]
+    assert len(ids) == 7
 
 
 async def test_without_tools_it_answers_from_what_it_has() -> None:
@@ -216,14 +223,20 @@ async def test_asks_for_what_is_missing_and_uses_the_answer() -> None:
 
 
 async def test_says_how_to_connect_a_real_model() -> None:
-    answer = await offline().complete(asked("write me a poem about the sea"))
+    request = asked("write me a poem about the sea")
+    member = await offline().complete(request)
+    assert "OPENAI_BASE_URL" not in member.text
+    assert "…" not in member.text
+    owner = replace(person(), role="owner")
+    answer = await offline().complete(replace(request, person=owner))
     assert "OPENAI_BASE_URL" in answer.text
     assert "LLM_MODEL" in answer.text
 
 
 async def test_ability_examples_are_in_the_persons_language() -> None:
     answer = await offline().complete(asked("o que você pode fazer?", "pt"))
-    assert "que horas são em …" in answer.text
+    assert "“quanto é 12 × 7”" in answer.text
+    assert "You can" not in answer.text
     assert "qué hora es" not in answer.text
 
 
@@ -269,3 +282,23 @@ async def test_odd_tools_and_messages_are_survived() -> None:
     messages = [{"role": "tool", "content": "not json"}, {"role": "user", "content": [{"type": "image_url"}]}]
     answer = await offline().complete(ModelRequest("answer", messages, tools, "odd worse", person()))
     assert answer.text or answer.calls
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "answer"),
+    [
+        ("es", "hola q tal", "¡Hola"),
+        ("es", "buenas noches", "¡Buenas noches!"),
+        ("pt", "boa noite", "Boa noite!"),
+        ("pt", "vlw", "De nada"),
+        ("pt", "obg", "De nada"),
+        ("pt", "kkkkk", "👍"),
+        ("es", "jajaja", "👍"),
+        ("pt", "eae blz", "Olá"),
+        ("en", "sup", "Hello"),
+        ("en", "what can u do", "I am the built-in"),
+        ("en", "are you a real person?", "I am the built-in"),
+    ],
+)
+async def test_small_talk_is_answered_fittingly(language: str, said: str, answer: str) -> None:
+    assert (await offline().complete(asked(said, language))).text.startswith(answer)

@@ -117,7 +117,7 @@ def test_an_ambiguous_deletion_asks_and_deletes_nothing(ana) -> None:
     assert listing(context=ana)["count"] == 2
 
 
-@pytest.mark.parametrize("wanted", ["7", "nada", "", "0", "1" * 500])
+@pytest.mark.parametrize("wanted", ["7", "nada", "0", "1" * 500])
 def test_an_unknown_note_is_named(ana, wanted: str) -> None:
     save("pan", context=ana)
     assert delete(wanted, context=ana)["error"]["code"] == "NOTE_NOT_FOUND"
@@ -154,3 +154,12 @@ def test_a_long_list_is_bounded(ana) -> None:
 def test_without_a_person_there_are_no_notes() -> None:
     for answer in (save("x"), listing(), search("x"), delete("1")):
         assert answer["error"]["code"] == "NO_PERSON"
+
+
+@pytest.mark.parametrize("wanted", ["", "todas", "tudo", "all my notes"])
+def test_all_notes_at_once_are_never_deleted(ana, wanted: str) -> None:
+    save("comprar pan", context=ana)
+    error = delete(wanted, context=ana)["error"]
+    assert error["code"] == "ONE_AT_A_TIME"
+    assert "de a una" in error["message"]
+    assert listing(context=ana)["count"] == 1

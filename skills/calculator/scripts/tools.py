@@ -161,6 +161,20 @@ WORDS = [
     (r"\b(?:del?|do|da|of)\b(?: (?:la|los|las|the))?", " of "),
     (r"\b(?:el|la|los|las|the|o|os|un|una|um|uma)\b", " "),
 ]
+_OFF = r"(?:off|(?:de |of )?(?:descuento|desconto|discount))"
+_TIP = r"(?:tip|(?:de |of )?(?:propina|gorjeta))"
+_FROM = r"(?:en|em|on|de|of|sobre|a|na|no|for)(?: (?:la|el|a|o|the|una?|uma?|cuenta de|conta de|bill of))*"
+TOLD = [
+    # A verb that tells what is done with two numbers: "divide 90 por 4".
+    (r"^(?:divid[aeio]r?|dividime) (.+?) (?:por|entre|by|para|en|em) (.+)$", r"(\1) / (\2)"),
+    (r"^(?:multiplicar?|multiplique|multiply) (.+?) (?:por|by|times|con|com|with) (.+)$", r"(\1) * (\2)"),
+    (rf"(?<![\d.,])([\d.,]+) ?% {_OFF} (?:{_FROM} )?([\d.,]+)", r"\2 - \1%"),
+    (rf"(?:descuento|desconto|discount) (?:del?|of) ([\d.,]+) ?% {_FROM} ([\d.,]+)", r"\2 - \1%"),
+    (rf"(?<![\d.,])([\d.,]+) ?% {_TIP} (?:{_FROM} )?([\d.,]+)", r"\1% of \2"),
+    (rf"(?:propina|gorjeta|tip) (?:del?|of) ([\d.,]+) ?% {_FROM} ([\d.,]+)", r"\1% of \2"),
+]
+SUMMED = re.compile(r"^(?:(?:la|a|the) )?(?:suma(?:r|me)?|som[ae]r?|sum|add)(?: de| of)? (?=[\d(])(.+)$")
+TERMS = re.compile(r"\s*[,;]\s+(?:(?:y|e|and) )?|\s+(?:y|e|and|con|com|with|to|a|ao)\s+")
 COUNTED = {
     0: "cero zero",
     1: "uno one",
@@ -288,14 +302,10 @@ def _answer(expression, form, language):
     tokens = _tokens(text, form.decimal)
     unsure = list(dict.fromkeys(token.text for token in tokens if token.unsure))
     first = _result(tokens, form, language)
-    if not unsure:
-        return first
-    if form.known:
-        notes = [
-            SAID[language]["read"].format(text=word, plain=_exact(_number(word, form.decimal)[0]))
-            for word in unsure
-        ]
-        return {**first, "summary": f"{first['summary']}\n{' '.join(notes)}", "read_as": notes}
+    if form.known or not unsure:
+        notes = _readings(tokens, form, language) if form.known else []
+        told = {"summary": f"{first['summary']}\n{' '.join(notes)}", "read_as": notes} if notes else {}
+        return {**first, **told}
     second = _result(_tokens(text, "," if form.decimal == "." else "."), form, language)
     word = unsure[0]
     readings = [
@@ -305,6 +315,26 @@ def _answer(expression, form, language):
         text=word, first=readings[0], second=readings[1], one=first["summary"], two=second["summary"]
     )
     return {"summary": summary, "ambiguous": True, "readings": [first, second]}
+
+
+def _readings(tokens, form, language):
+    """A sentence for each number that means something else than it would by the country's marks."""
+    notes = {}
+    for token in tokens:
+        if token.kind != "number" or not re.search("[.,]", token.text):
+            continue
+        plain = _localised(_exact(token.value), form)
+        if _bare(token.text, form) != _bare(plain, form):
+            notes[token.text] = SAID[language]["read"].format(text=token.text, plain=plain)
+    return list(notes.values())
+
+
+def _bare(text, form):
+    """A number without what its value does not depend on: grouping, and zeros at the end."""
+    text = re.sub(r"[ \u00a0\u202f']", "", text.replace(form.group, "") if form.group else text)
+    whole, mark, rest = text.partition(form.decimal)
+    rest = rest.rstrip("0")
+    return f"{whole.lstrip('0')}{mark if rest else ''}{rest}"
 
 
 def _result(tokens, form, language):
@@ -349,6 +379,9 @@ def _plain(expression):
     text = QUESTION.sub("", " ".join(text.split()))
     text = MONEY.sub(" ", _without_closing(text))
     text = _counted(PERCENT.sub("%", text))
+    for pattern, signs in TOLD:
+        text = re.sub(pattern, signs, text)
+    text = SUMMED.sub(lambda found: TERMS.sub(" + ", found[1]), text)
     for pattern, sign in WORDS:
         text = re.sub(pattern, f" {sign} ", text)
     text = " ".join(text.split())

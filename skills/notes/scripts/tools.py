@@ -29,6 +29,8 @@ SAID = {
         "TOO_MANY": f"Ya tienes {MAX_NOTES} notas, que es el máximo.",
         "NOTE_NOT_FOUND": "No encontré la nota «{note}».",
         "AMBIGUOUS": "Hay varias notas así:\n{lines}",
+        "ONE_AT_A_TIME": "Las notas se borran de a una, así que no borré ninguna.",
+        "hint_ONE_AT_A_TIME": "Di el número de la nota o palabras de ella.",
         "NO_PERSON": "Las notas son de una persona, y aquí no hay ninguna.",
         "hint_EMPTY_NOTE": "Escribe qué quieres anotar.",
         "hint_TOO_LONG": "Divídela en varias notas.",
@@ -48,6 +50,8 @@ SAID = {
         "TOO_MANY": f"Você já tem {MAX_NOTES} notas, que é o máximo.",
         "NOTE_NOT_FOUND": "Não encontrei a nota “{note}”.",
         "AMBIGUOUS": "Há várias notas assim:\n{lines}",
+        "ONE_AT_A_TIME": "As notas são apagadas uma de cada vez, então não apaguei nenhuma.",
+        "hint_ONE_AT_A_TIME": "Diga o número da nota ou palavras dela.",
         "NO_PERSON": "As notas são de uma pessoa, e aqui não há nenhuma.",
         "hint_EMPTY_NOTE": "Escreva o que quer anotar.",
         "hint_TOO_LONG": "Divida em várias notas.",
@@ -67,6 +71,8 @@ SAID = {
         "TOO_MANY": f"You already have {MAX_NOTES} notes, the most there can be.",
         "NOTE_NOT_FOUND": 'I did not find the note "{note}".',
         "AMBIGUOUS": "There are several notes like that:\n{lines}",
+        "ONE_AT_A_TIME": "Notes are deleted one at a time, so I deleted none.",
+        "hint_ONE_AT_A_TIME": "Say the number of the note or words of it.",
         "NO_PERSON": "Notes belong to a person, and there is none here.",
         "hint_EMPTY_NOTE": "Say what to write down.",
         "hint_TOO_LONG": "Split it into several notes.",
@@ -87,6 +93,10 @@ LAST = {
     ),
     *("mi ultima nota", "last", "the last", "last note", "the last note", "my last note", "the last one"),
     *("latest", "newest", "the newest", "the latest", "la mas reciente", "a mais recente"),
+}
+ALL = {
+    *("", "todas", "todo", "todos", "tudo", "all", "everything", "all of them", "all notes", "all my notes"),
+    *("todas mis notas", "todas las notas", "todas as notas", "todas as minhas notas", "todas minhas notas"),
 }
 _NUMBER = re.compile(
     r"(?:la |a |the |mi |my |minha )?(?:nota |note |numero |number |nota numero |n )?#? ?(\d{1,6})"
@@ -166,11 +176,11 @@ def search_notes(query: str, context=None) -> dict:
     return {"summary": text, "count": len(found), "notes": _fields(shown, context)}
 
 
-def delete_note(note: str, context=None) -> dict:
+def delete_note(note: str = "", context=None) -> dict:
     """Deletes one of the person's notes for good.
 
     Args:
-        note: The note's number from the list ("3"), words of it, or "last".
+        note: The note's number from the list ("3"), words of it, or "last"; never all of them at once.
 
     Example: borra la nota 2
     Example: apaga a nota do supermercado
@@ -179,6 +189,8 @@ def delete_note(note: str, context=None) -> dict:
     store = _store(context)
     if store is None:
         return _error(said, "NO_PERSON")
+    if _folded(str(note)) in ALL:
+        return _error(said, "ONE_AT_A_TIME")
     found = _meant(_notes(context), str(note))
     if not found:
         return _error(said, "NOTE_NOT_FOUND", note=_cut(str(note), 80))
