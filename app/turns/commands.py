@@ -13,6 +13,17 @@ _COMMANDS: dict[str, Command] = {
 }
 
 
+_WRITTEN_IN = {
+    **dict.fromkeys(("/ayuda", "/detener", "/alto", "/nuevo", "/nueva"), "es"),
+    **dict.fromkeys(("/ajuda", "/pare", "/novo", "/nova"), "pt"),
+}
+
+
+def language_of_command(text: str) -> str:
+    """The language that a command's word belongs to, "" where it is used in several."""
+    return _WRITTEN_IN.get(text.strip().casefold(), "")
+
+
 def read_command(text: str) -> Command | None:
     """The command that a message is, None where it is something else."""
     return _COMMANDS.get(text.strip().casefold())

@@ -91,7 +91,7 @@ class TurnRunner:
         if run.opened.attempts > MAX_ATTEMPTS:
             return await self._end.given_up(run, "it failed three times")
         if last is not None and last.command:
-            return await self._obey(run, last.command)
+            return await self._obey(run, last.command, last.text)
         with self._typing.shown(run.channel, last.wamid if last is not None else ""):
             try:
                 await self.execute_tool_loop(run)
@@ -197,8 +197,8 @@ class TurnRunner:
             tokens_today=opened.tokens_today,
         )
 
-    async def _obey(self, run: Run, command: str) -> None:
-        language = run.person.language
+    async def _obey(self, run: Run, command: str, written: str) -> None:
+        language = commands.language_of_command(written) or run.person.language
         if command == "help":
             self._abilities.refresh()
             text = commands.help_text(language, self._abilities.summary(run.person), self._offline)
