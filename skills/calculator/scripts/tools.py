@@ -166,6 +166,11 @@ _TIP = r"(?:tip|(?:de |of )?(?:propina|gorjeta))"
 _FROM = r"(?:en|em|on|de|of|sobre|a|na|no|for)(?: (?:la|el|a|o|the|una?|uma?|cuenta de|conta de|bill of))*"
 TOLD = [
     # A verb that tells what is done with two numbers: "divide 90 por 4".
+    (r"^(?:divid[aeio]r?|dividime) ([\d.,]+) (?:por|entre|by|para|en|em) ([\d.,]+)$", r"\1 / \2"),
+    (
+        r"^(?:multiplicar?|multiplique|multiply) ([\d.,]+) (?:por|by|times|con|com|with) ([\d.,]+)$",
+        r"\1 * \2",
+    ),
     (r"^(?:divid[aeio]r?|dividime) (.+?) (?:por|entre|by|para|en|em) (.+)$", r"(\1) / (\2)"),
     (r"^(?:multiplicar?|multiplique|multiply) (.+?) (?:por|by|times|con|com|with) (.+)$", r"(\1) * (\2)"),
     (rf"(?<![\d.,])([\d.,]+) ?% {_OFF} (?:{_FROM} )?([\d.,]+)", r"\2 - \1%"),
