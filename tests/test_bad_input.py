@@ -8,13 +8,27 @@ import time
 import pytest
 from starlette.responses import Response
 
-from tests.standins.model import calls, is_classifier, none_needed
+from tests.standins.model import ModelServer, calls, is_classifier, none_needed
 from tests.test_conversation import echo, open_work
-from tests.world import messages_body, sign, text_body, wait_for
+from tests.world import messages_body, sign, text_body, wait_for, world
 
 PHONE = "12125550001"
 OPEN_WINDOW = {"window_open": True}
 """For bodies that do not come through the stand-in, which would find its 24-hour window closed."""
+
+
+STRANGE = ["long", "emoji", "arabic", "nul", "bidi", "surrogate", "sql", "braces", "blank"]
+
+
+@pytest.fixture(scope="module")
+def shared_world(tmp_path_factory):
+    """One server for tests that each speak as a person of their own, and play the model in turn."""
+    model_server = ModelServer(echo)
+    url = {"OPENAI_BASE_URL": model_server.url, "LLM_MODEL": "stand-in"}
+    for server, graph in world(tmp_path_factory.mktemp("shared"), crowd=40, graph=OPEN_WINDOW, **url):
+        server.start()
+        yield server, graph, model_server
+    model_server.stop()
 
 
 @pytest.fixture
@@ -81,13 +95,13 @@ def test_good_messages_beside_malformed_ones_are_answered(quiet_world):
         "{place} {0} %s {{}}",
         "   ",
     ],
-    ids=["long", "emoji", "arabic", "nul", "bidi", "surrogate", "sql", "braces", "blank"],
+    ids=STRANGE,
 )
-def test_strange_texts_are_answered(make_world, text):
-    server, graph = make_world(graph=OPEN_WINDOW)
-    assert server.post(text_body("wamid.t", text, PHONE)).status_code == 200
-    assert graph.reply("p1")
-    wait_for(lambda: not open_work(server), "the end")
+def test_strange_texts_are_answered(shared_world, text, request):
+    server, graph, _ = shared_world
+    person = f"p{20 + STRANGE.index(request.node.callspec.id)}"
+    assert server.post(text_body(f"wamid.{person}", text, f"1212555{int(person[1:]):04}")).status_code == 200
+    assert graph.reply(person)
 
 
 def garbage(*answers):
@@ -137,13 +151,15 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_whatever_the_model_answers_the_person_gets_one_reply(make_world, model, case):
+def test_whatever_the_model_answers_the_person_gets_one_reply(shared_world, case):
+    server, graph, model_server = shared_world
     play, expected = MALFORMED[case]
-    server, graph = make_world(model=model(play))
-    graph.say("p1", "calculate something")
-    assert expected in graph.reply("p1")
+    model_server.play = play
+    person = f"p{list(MALFORMED).index(case)}"
+    graph.say(person, "calculate something")
+    assert expected in graph.reply(person)
     wait_for(lambda: not open_work(server), "the end")
-    assert len(graph.sends("p1")) == 1
+    assert len(graph.sends(person)) == 1
 
 
 def test_a_server_that_refuses_tools_gets_them_in_the_prompt(make_world, model):
