@@ -118,6 +118,7 @@ def garbage(*answers):
 
 MALFORMED = {
     "empty then text": (garbage({"content": None}, "here I am"), "here I am"),
+    "an empty fence": (garbage("```\n```"), "another way"),
     "always empty": (garbage({"content": ""}), "another way"),
     "not json": (garbage(Response("<html>oops</html>")), "language model"),
     "no choices": (garbage(Response('{"error": {"message": "no"}}')), "language model"),
@@ -317,7 +318,7 @@ def test_a_full_disk_acknowledges_nothing_and_recovers(make_world, model):
     server, graph = make_world(model=model(echo), graph=OPEN_WINDOW)
     graph.say("p1", "before")
     graph.reply("p1")
-    wait_for(lambda: not open_work(server), "the end")
+    wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the last status")
     pid = server.process.pid
     unlimited = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, unlimited[1]))

@@ -82,7 +82,7 @@ async def classify_intent(model: Model, request: IntentRequest, index: ToolIndex
     reading = read_intent(answer.text, [name for name, _ in request.categories])
     if reading is None:
         return Classified(
-            _fallback(request, None), prompt, answer, f"unreadable answer: {answer.text[:200]!r}"
+            _fallback(request, None), prompt, answer, f"unreadable answer of {len(answer.text)} characters"
         )
     return Classified(_intent(request, reading), prompt, answer)
 

@@ -129,7 +129,8 @@ def _queue(
 ) -> None:
     stops = arrival.kind == "stop"  # stopping is never made to wait
     due = now if stops else _due_at(conn, entrance.pace, who.person.id, now)
-    if due > now and not conversation.group and not _already_waiting(conn, who.person.id, now):
+    silent = bool(conversation.group) or who.frozen
+    if due > now and not silent and not _already_waiting(conn, who.person.id, now):
         source = f"rate:{who.person.id}:{int(now // entrance.pace.window)}"
         put_notice(conn, conversation, source, entrance.too_fast(who.person), now)
         taken.notices.add(who.person.id)

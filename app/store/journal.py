@@ -18,7 +18,7 @@ class Spent:
 
     model: str
     parts: tuple[tuple[str, str], ...]
-    """(hash, body) of each part of the prompt, in order; body "" where it was kept before."""
+    """(hash, body) of each part of the prompt, in order."""
     prompt: int
     completion: int
     cached: int
@@ -76,7 +76,7 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
     conn.executemany(
         "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (person_id, hash) DO NOTHING",
-        [(person, part, body, now) for part, body in spent.parts if body],
+        [(person, part, body, now) for part, body in spent.parts],
     )
     conn.execute(
         "INSERT INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens,"

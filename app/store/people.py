@@ -244,7 +244,9 @@ def _claim(
 
 def _confirm(conn: Connection, realm: Realm, person: str, now: float) -> None:
     """Gives a person the names they claimed, in place of those of the same kind, from whoever held them."""
-    claimed = conn.execute("SELECT * FROM claimed_aliases WHERE person_id = ?", (person,)).fetchall()
+    claimed = conn.execute(
+        "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
+    ).fetchall()
     for claim in claimed:
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",

@@ -7,7 +7,7 @@ import orjson
 
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.store.turns import Entry
+from app.store.opening import Entry
 
 
 @dataclass(frozen=True, slots=True)

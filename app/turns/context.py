@@ -16,7 +16,7 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
 from app.routing.abilities import Instructions
-from app.store.turns import Exchange, InboxMessage
+from app.store.opening import Exchange, InboxMessage
 from app.turns.actions import Round
 
 CHARACTERS_PER_TOKEN = 4

@@ -31,15 +31,8 @@ class Endings:
         self._on_reply = on_reply
 
     async def answered(self, run: Run, text: str) -> None:
-        """The model's answer; a plain sentence where it found none."""
-        nothing = "I found nothing to say to that. Could you put it another way?"
-        routed = run.routed
-        await self._end(
-            run,
-            "answered",
-            text or say(run.person.language, nothing),
-            sticky=(routed.tools, routed.categories),
-        )
+        """The model's answer; a plain sentence where it found none, or none that can be shown."""
+        await self._end(run, "answered", text, sticky=(run.routed.tools, run.routed.categories))
 
     async def obeyed(self, run: Run, text: str, *, fresh: bool) -> None:
         """A command's answer; `fresh` starts the conversation anew."""
@@ -86,8 +79,7 @@ class Endings:
         source: str = "",
     ) -> None:
         opened = run.opened
-        text = _bounded(text, run.person.language)
-        draft = Draft(text, tuple(await asyncio.to_thread(run.channel.render, text)))
+        draft = await asyncio.to_thread(_draft, run, text)
         now = time.time()
 
         def write(conn: Connection) -> None:
@@ -106,6 +98,16 @@ class Endings:
                 alerts.mend(conn, "model", now)
 
         await self._store.tx(write, then=lambda _: self._on_reply(run.person.id))
+
+
+def _draft(run: Run, text: str) -> Draft:
+    """The text as its channel shows it; a plain sentence where nothing of it can be shown."""
+    text = _bounded(text, run.person.language)
+    parts = run.channel.render(text)
+    if not parts:
+        text = say(run.person.language, "I found nothing to say to that. Could you put it another way?")
+        parts = run.channel.render(text)
+    return Draft(text, tuple(parts))
 
 
 def _bounded(text: str, language: str) -> str:

@@ -7,8 +7,8 @@ from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people
 from app.store.database import Database
+from app.store.opening import Opened
 from app.store.ownership import Doors
-from app.store.turns import Opened
 
 
 class Profiles:

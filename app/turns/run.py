@@ -12,7 +12,7 @@ from app.messages import JSON, Channel
 from app.people import Person
 from app.routing.abilities import Instructions
 from app.store.journal import Spent
-from app.store.turns import Opened
+from app.store.opening import Opened
 from app.turns.actions import Routed, Transcript
 from app.turns.context import history_messages, newest_message, round_messages, system_message
 
@@ -64,9 +64,9 @@ class Run:
         """Every text the model was given but for our own instructions."""
         return [str(message.get("content") or "") for message in self.messages[1:]]
 
-    def prompt_tokens(self) -> int:
-        """A rough size of the prompt."""
-        return sum(len(message.get("content") or "") for message in self.messages) // 4
+    def prompt_tokens(self, tools: Sequence[JSON]) -> int:
+        """A rough size of the prompt with these tools: four characters a token."""
+        return len(orjson.dumps([self.messages, tools])) // 4
 
     def spent(self, tools: Sequence[JSON], answer: ModelAnswer, seconds: float) -> Spent:
         """What a call with the prompt as it stands cost, the prompt by the hashes of its parts."""

@@ -13,7 +13,7 @@ from app.llm.reading import calls_in_text
 from app.messages import JSON, Channel
 from app.routing import Classified, IntentRequest, classify_intent, select_tools
 from app.routing.abilities import Abilities
-from app.store import journal, turns
+from app.store import journal, opening
 from app.store.database import Database
 from app.store.journal import Spent
 from app.store.turns import MAX_ATTEMPTS
@@ -77,7 +77,7 @@ class TurnRunner:
         self._model = model
         self._abilities = abilities
         self._tool_calls = tool_calls
-        self._end = endings
+        self._endings = endings
         self._channels = channels
         self._profiles = profiles
         self._limits = limits
@@ -89,16 +89,16 @@ class TurnRunner:
         run = await self._open(turn)
         last = run.opened.members[-1] if run.opened.members else None
         if run.opened.attempts > MAX_ATTEMPTS:
-            return await self._end.given_up(run, "it failed three times")
+            return await self._endings.given_up(run, "it failed three times")
         if last is not None and last.command:
             return await self._obey(run, last.command, last.text)
         with self._typing.shown(run.channel, last.wamid if last is not None else ""):
             try:
                 await self.execute_tool_loop(run)
             except ModelError as error:
-                await self._end.model_failed(run, error)
+                await self._endings.model_failed(run, error)
             except OverBudget:
-                await self._end.over_budget(run)
+                await self._endings.over_budget(run)
 
     async def close(self) -> None:
         await self._typing.close()
@@ -117,7 +117,7 @@ class TurnRunner:
                 case RunTools(number, calls, begun):
                     await self._run_tools(run, number, calls, begun)
                 case Reply(text):
-                    return await self._end.answered(run, text)
+                    return await self._endings.answered(run, text)
 
     async def _route(self, run: Run) -> None:
         """Classifies the intent and chooses the tools; both are kept, so that a restart offers the same."""
@@ -131,7 +131,7 @@ class TurnRunner:
                 "classifier failed",
                 turn=run.opened.id,
                 person=run.person.id,
-                problem=mask_text(classified.problem.split(": '")[0]),  # never what a model wrote
+                problem=mask_text(classified.problem),
             )
         intent = classified.intent
         tools = select_tools(
@@ -163,7 +163,7 @@ class TurnRunner:
             tools,
             said=run.said,
             person=run.person,
-            max_tokens=self._tokens_left(run),
+            max_tokens=self._tokens_left(run, tools),
         )
         started = time.monotonic()
         answer = await run.patience.complete(self._model, request)
@@ -187,7 +187,7 @@ class TurnRunner:
 
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
-        opened = await self._store.tx(lambda conn: turns.begin(conn, turn, now, HISTORY_TURNS, day))
+        opened = await self._store.tx(lambda conn: opening.begin(conn, turn, now, HISTORY_TURNS, day))
         return Run(
             opened=opened,
             person=await self._profiles.person(opened),
@@ -204,7 +204,7 @@ class TurnRunner:
             text = commands.help_text(language, self._abilities.summary(run.person), self._offline)
         else:
             text = commands.new_text(language) if command == "new" else commands.stopped_text(language)
-        await self._end.obeyed(run, text, fresh=command == "new")
+        await self._endings.obeyed(run, text, fresh=command == "new")
 
     def _build_prompt(self, run: Run, routed: Routed) -> None:
         run.build_prompt(self._abilities.instructions(routed.categories, routed.tools))
@@ -219,11 +219,11 @@ class TurnRunner:
             timeout=self._limits.classifier_seconds,
         )
 
-    def _tokens_left(self, run: Run) -> int:
+    def _tokens_left(self, run: Run, tools: Sequence[JSON] = ()) -> int:
         """How many tokens the next answer may have, 0 for no limit. Raises OverBudget where none are left."""
         if not self._limits.daily_tokens:
             return 0
-        left = self._limits.daily_tokens - run.tokens_today - run.prompt_tokens()
+        left = self._limits.daily_tokens - run.tokens_today - run.prompt_tokens(tools)
         if left <= 0:
             raise OverBudget
         return left

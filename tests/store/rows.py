@@ -6,11 +6,12 @@ from typing import Any
 
 from app.messages import AliasChange, Inbound, Outgoing, Sender
 from app.people import Conversation, Person
-from app.store import inbox, outbox, people, turns
+from app.store import inbox, opening, outbox, people, turns
 from app.store.inbox import Arrival, Entrance, Pace, Taken
+from app.store.opening import Opened
 from app.store.outbox import Draft
 from app.store.ownership import Doors
-from app.store.turns import Opened, Ready
+from app.store.turns import Ready
 
 T = 1_800_000_000.0
 """The moment at which these tests begin."""
@@ -83,7 +84,7 @@ def claim(
 def begun(conn: Connection, where: Conversation, turn: str, now: float = T, history: int = 40) -> Opened:
     """Claims what waits as `turn` and begins it."""
     assert claim(conn, where, turn, now) == Ready(turn)
-    return turns.begin(conn, turn, now, history, "2027-01-15")
+    return opening.begin(conn, turn, now, history, "2027-01-15")
 
 
 def answered(conn: Connection, where: Conversation, turn: str, said: str, reply: str, now: float) -> None:

@@ -5,7 +5,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import AliasChange, Sender, Unreadable
-from app.store import inbox, people, retention, turns
+from app.store import inbox, opening, people, retention, turns
 from app.store.outbox import Draft
 from app.store.ownership import Doors, offer_ownership
 from app.store.turns import Ready
@@ -140,7 +140,7 @@ def test_the_sweep_finds_unclaimed_messages_and_open_turns(conn: Connection) -> 
     found = [inbox.waiting(conn, {"whatsapp"}, T)]
     claim(conn, where, "t1", T)
     found.append(inbox.waiting(conn, {"whatsapp"}, T))
-    turns.begin(conn, "t1", T, 40, "d")
+    opening.begin(conn, "t1", T, 40, "d")
     turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
     found.append(inbox.waiting(conn, {"whatsapp"}, T))
     assert found == [[where.id], [where.id], []]
@@ -152,7 +152,7 @@ def test_the_sweep_leaves_other_channels_and_what_is_not_due(conn: Connection) -
     take(conn, inbound("w2"), limit=1)
     assert inbox.waiting(conn, {"terminal"}, T) == []
     claim(conn, where, "t1", T)
-    turns.begin(conn, "t1", T, 40, "d")
+    opening.begin(conn, "t1", T, 40, "d")
     turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
     assert inbox.waiting(conn, {"whatsapp"}, T + 1) == []
     assert inbox.waiting(conn, {"whatsapp"}, T + 61) == [where.id]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store import turns
+from app.store import opening, turns
 from app.store.database import migrate
 
 
@@ -31,7 +31,7 @@ def conn(tmp_path: Path) -> sqlite3.Connection:
 def crash(conn: sqlite3.Connection, *running: str) -> list[int]:
     """The server dies while these turns run and starts again; gives the attempts that count."""
     for turn in running:
-        turns.begin(conn, turn, 0.0, 10, "2026-01-01")
+        opening.begin(conn, turn, 0.0, 10, "2026-01-01")
     assert turns.recover(conn) == len(running)
     return [
         conn.execute("SELECT attempts FROM turns WHERE id = ?", (turn,)).fetchone()[0] for turn in running

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from app.errors import RecadoError
-from app.store import journal, people, turns
+from app.store import journal, opening, people, turns
 from app.store.journal import Spent, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
 from tests.store.rows import (
@@ -150,7 +150,7 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     take(conn, inbound("w1", "uno"))
     first = begun(conn, where, "t1")
     take(conn, inbound("w2", "dos"), now=T + 1)
-    second = turns.begin(conn, "t1", T + 9, 40, "d")
+    second = opening.begin(conn, "t1", T + 9, 40, "d")
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
@@ -158,7 +158,7 @@ def test_each_beginning_counts_an_attempt_before_the_turn_runs(conn: Connection)
     where = conversation(conn)
     take(conn, inbound("w1"))
     counted = [begun(conn, where, "t1").attempts]
-    counted += [turns.begin(conn, "t1", T, 40, "d").attempts for _ in range(3)]
+    counted += [opening.begin(conn, "t1", T, 40, "d").attempts for _ in range(3)]
     assert counted == [1, 2, 3, 4]
 
 
@@ -186,7 +186,7 @@ def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection
     begun(conn, where, "t1")
     ended = [turns.postpone(conn, "t1", T, "boom")]
     while not ended[-1] and len(ended) < 10:
-        turns.begin(conn, "t1", T, 40, "d")
+        opening.begin(conn, "t1", T, 40, "d")
         ended.append(turns.postpone(conn, "t1", T, "boom"))
     assert len(ended) == MAX_ATTEMPTS + 2
     assert value(conn, "SELECT state || outcome FROM turns") == "donefailed"
@@ -198,7 +198,7 @@ def test_a_finished_step_clears_earlier_attempts(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    turns.begin(conn, "t1", T, 40, "d")
+    opening.begin(conn, "t1", T, 40, "d")
     journal.record(conn, "t1", "intent:0:a", "intent", "{}", T)
     after_intent = value(conn, "SELECT attempts FROM turns")
     journal.record(conn, "t1", "tool:0:a", "tool", "{}", T)
@@ -224,7 +224,7 @@ def test_a_turn_that_ended_takes_nothing_more(conn: Connection, step: str) -> No
     steps = {
         "record": lambda: journal.record(conn, "t1", "llm:0", "llm", "{}", T),
         "end": lambda: turns.end(conn, "t1", where, "answered", draft("again"), T),
-        "begin": lambda: turns.begin(conn, "t1", T, 40, "d"),
+        "begin": lambda: opening.begin(conn, "t1", T, 40, "d"),
     }
     with pytest.raises(TurnGone):
         steps[step]()

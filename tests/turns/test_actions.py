@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.llm.model import ToolCall
-from app.store.turns import Entry
+from app.store.opening import Entry
 from app.tools import ToolResult
 from app.turns.actions import (
     Action,

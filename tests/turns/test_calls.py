@@ -13,6 +13,7 @@ from app.people import Conversation, Person
 from app.routing.abilities import Abilities
 from app.store import journal, turns
 from app.store.database import Database
+from app.store.opening import Opened
 from app.store.outbox import Draft
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
 from app.turns.actions import Round, Routed, Transcript
@@ -27,7 +28,7 @@ BOOK = ToolCall("a", "book", {"table": 4})
 class Hall:
     """One turn of Ana's, and a tool that counts how often it ran."""
 
-    def __init__(self, store: Database, opened: turns.Opened, *, idempotent: bool) -> None:
+    def __init__(self, store: Database, opened: Opened, *, idempotent: bool) -> None:
         self.store = store
         self.ran: list[str] = []
 
@@ -72,7 +73,7 @@ async def make_hall(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     await store.open()
 
     async def make(*, idempotent: bool = False) -> Hall:
-        def open_turn(conn: Any) -> turns.Opened:
+        def open_turn(conn: Any) -> Opened:
             where = conversation(conn)
             take(conn, inbound("w1"))
             return begun(conn, where, "t1")

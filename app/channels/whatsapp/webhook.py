@@ -123,6 +123,9 @@ class WhatsAppWebhook:
         except (TimeoutError, StoreError) as error:
             log.error("webhook not committed", error=str(error) or "took over 3 s")
             return PlainTextResponse("not stored, send it again", 503)
+        except Exception:  # Meta sends it again, and the operator sees why
+            log.exception("webhook not committed")
+            return PlainTextResponse("not stored, send it again", 503)
         for field, _ in webhook.notices:
             log.info("webhook notice", field=field[:100])
         return PlainTextResponse("ok")

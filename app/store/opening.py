@@ -1,0 +1,173 @@
+"""Opening a turn: the attempt counted, and everything it starts from read in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection, Row
+
+import orjson
+
+from app.messages import JSON
+from app.people import Conversation
+from app.store.journal import TurnGone, tokens_used
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One journal row."""
+
+    key: str
+    kind: str
+    payload: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class InboxMessage:
+    """A message as the turn reads it: what was said, and what came with it."""
+
+    row: int
+    wamid: str
+    kind: str
+    text: str
+    payload: JSON
+    at: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One earlier turn of a conversation: what the person said and what they were answered."""
+
+    said: str
+    reply: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Everything a turn starts from, read in the transaction that counts the attempt."""
+
+    id: str
+    attempts: int
+    created_at: float
+    person: Row
+    phones: tuple[str, ...]
+    conversation: Conversation
+    sticky_tools: tuple[str, ...]
+    sticky_categories: tuple[str, ...]
+    members: tuple[InboxMessage, ...]
+    journal: tuple[Entry, ...]
+    exchanges: tuple[Exchange, ...]
+    quoted: dict[str, tuple[str, str]]
+    """Text of the quoted messages by wamid, with their direction."""
+    tokens_today: int
+    first_contact: bool
+
+
+def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
+    """Counts an attempt and reads what the turn starts from. Raises TurnGone where it has ended."""
+    row = conn.execute(
+        "UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?"
+        " AND state IN ('queued', 'running') RETURNING *",
+        (turn,),
+    ).fetchone()
+    if row is None:
+        raise TurnGone(f"turn {turn} has ended")
+    person = conn.execute("SELECT * FROM people WHERE id = ?", (row["person_id"],)).fetchone()
+    conversation = conn.execute(
+        "SELECT * FROM conversations WHERE id = ?", (row["conversation_id"],)
+    ).fetchone()
+    members = _members(conn, turn)
+    exchanges = _exchanges(conn, conversation, turn, history)
+    return Opened(
+        id=turn,
+        attempts=row["attempts"],
+        created_at=row["created_at"],
+        person=person,
+        phones=tuple(
+            alias["value"]
+            for alias in conn.execute(
+                "SELECT value FROM aliases WHERE person_id = ? ORDER BY kind", (person["id"],)
+            )
+        ),
+        conversation=Conversation(
+            conversation["id"], person["id"], conversation["channel"], conversation["group_id"]
+        ),
+        sticky_tools=tuple(orjson.loads(conversation["tools"])),
+        sticky_categories=tuple(orjson.loads(conversation["categories"])),
+        members=members,
+        journal=tuple(
+            Entry(entry["key"], entry["kind"], orjson.loads(entry["payload"]))
+            for entry in conn.execute("SELECT key, kind, payload FROM journal WHERE turn_id = ?", (turn,))
+        ),
+        exchanges=exchanges,
+        quoted=_quoted(conn, conversation["id"], members),
+        tokens_today=tokens_used(conn, person["id"], day),
+        first_contact=not exchanges and _is_first(conn, person["id"], turn),
+    )
+
+
+def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
+    rows = conn.execute(
+        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command FROM inbox i"
+        " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
+        (turn,),
+    )
+    return tuple(
+        InboxMessage(
+            row["id"],
+            row["wamid"] or "",
+            row["kind"],
+            row["text"],
+            orjson.loads(row["payload"]),
+            row["at"],
+            "" if row["command"] == "message" else row["command"],
+        )
+        for row in rows
+    )
+
+
+def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple[Exchange, ...]:
+    """The window of earlier turns. Past `limit` its older half goes at once, so that the start of the
+    prompt stays the same for many turns and a provider's prompt cache keeps hitting."""
+    rows = conn.execute(
+        "SELECT t.id, t.reply, t.created_at FROM turns t WHERE t.conversation_id = ? AND t.created_at >= ?"
+        " AND t.state = 'done' AND t.outcome = 'answered' AND t.id <> ?"
+        " ORDER BY t.created_at DESC, t.rowid DESC LIMIT ?",
+        (conversation["id"], conversation["history_from"], turn, limit + 1),
+    ).fetchall()
+    if len(rows) > limit:
+        rows = rows[: limit // 2]
+        conn.execute(
+            "UPDATE conversations SET history_from = ? WHERE id = ?",
+            (rows[-1]["created_at"], conversation["id"]),
+        )
+    return tuple(Exchange(_said(conn, row["id"]), row["reply"], row["created_at"]) for row in reversed(rows))
+
+
+def _said(conn: Connection, turn: str) -> str:
+    rows = conn.execute(
+        "SELECT kind, text FROM messages WHERE turn_id = ? AND direction = 'in' ORDER BY id", (turn,)
+    )
+    return "\n".join(row["text"] or f"[{row['kind']}]" for row in rows)
+
+
+def _quoted(
+    conn: Connection, conversation: str, members: Sequence[InboxMessage]
+) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
+        row = conn.execute(
+            "SELECT text, direction FROM messages WHERE wamid = ? AND conversation_id = ?",
+            (wamid, conversation),
+        ).fetchone()
+        if row is not None:
+            found[wamid] = (row["text"], row["direction"])
+    return found
+
+
+def _is_first(conn: Connection, person: str, turn: str) -> bool:
+    row = conn.execute(
+        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND outcome = 'answered' LIMIT 1",
+        (person, turn),
+    ).fetchone()
+    return row is None
