@@ -1,26 +1,17 @@
-"""A real model behind any OpenAI-compatible chat-completions endpoint.
+"""A real model behind any OpenAI-compatible chat-completions endpoint."""
 
-`create()` of the openai package copies every message recursively (6–12 ms of a blocked loop a call);
-we post the bytes ourselves through the same client, so authentication, time limits and error classes
-stay the package's own.
-"""
-
-import asyncio
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
 from app.llm.reading import without_thoughts
 from app.messages import JSON, seconds_in
 from app.settings import Settings
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-MAX_ANSWER_BYTES = 8 * 1024 * 1024
+OPENAI_URL = "https://api.openai.com/v1"
 _NO_TOOLS = re.compile(
     r"(support|unsupported|allow|enabl|unknown|unrecogni).*\b(tools?|functions?)\b"
     r"|\b(tools?|functions?)\b.*(support|allow|enabl|unknown|unrecogni)",
@@ -33,21 +24,20 @@ class ChatModel:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._client: AsyncOpenAI | None = None
-        self._opening = asyncio.Lock()
+        self._key = settings.openai_api_key.get_secret_value()
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._endpoint = Endpoint(settings.openai_base_url or OPENAI_URL, headers, proxies=True)
         self.tools_refused = False
         """The server answered 400 to `tools`: they are written into the prompt instead."""
         self.failure = ""
         """Why the last call failed, "" once one succeeded."""
 
     async def warm(self) -> None:
-        """Imports and connects what the first call needs, off that call's way (half a second of CPU)."""
-        await self._open()
+        """Loads what the first call needs."""
+        await self._endpoint.warm()
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        await self._endpoint.close()
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """One model call. Raises ModelError; retrying is the caller's."""
@@ -76,8 +66,6 @@ class ChatModel:
     async def _post(
         self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]
     ) -> ModelAnswer:
-        import openai
-
         classify = request.purpose == "classify"
         model = self._settings.classifier_model if classify else self._settings.llm_model
         body: dict[str, JSON] = {"model": model, "messages": messages}
@@ -87,46 +75,21 @@ class ChatModel:
             own = not self._settings.openai_base_url  # OpenAI's newer models refuse the older name
             body["max_completion_tokens" if own else "max_tokens"] = request.max_tokens
         limit = self._settings.classifier_timeout if classify else self._settings.llm_timeout
-        client = await self._open()
         try:
-            async with asyncio.timeout(limit):
-                raw = await client.post(
-                    "/chat/completions",
-                    content=orjson.dumps(body),
-                    cast_to=_response_class(),
-                    options={"headers": {"Content-Type": "application/json"}, "timeout": limit},
-                )
-        except TimeoutError as error:
-            raise ModelError(f"{model} gave no answer within {limit:g} s") from error
-        except openai.APIConnectionError as error:
-            raise _connection_error(model, limit, error) from error
-        except openai.APIStatusError as error:
-            raise _status_error(model, error, self._settings.openai_api_key.get_secret_value()) from None
-        except openai.OpenAIError as error:
-            raise ModelError(f"{model}: {error}") from error
-        return read_completion(raw.content, request, model)
-
-    async def _open(self) -> "AsyncOpenAI":
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._make_client)
-        return self._client
-
-    def _make_client(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI, DefaultAioHttpClient
-
-        return AsyncOpenAI(
-            api_key=self._settings.openai_api_key.get_secret_value() or "none",
-            base_url=self._settings.openai_base_url or None,
-            max_retries=0,
-            http_client=DefaultAioHttpClient(),
-        )
+            answer = await self._endpoint.post("/chat/completions", orjson.dumps(body), limit)
+        except NotSent as error:
+            raise ModelError(f"{model} cannot be reached: {error}", retryable=True) from error
+        except TimedOut as error:
+            raise ModelError(f"{model} gave {error}") from error
+        except NoAnswer as error:
+            raise ModelError(f"{model} gave {error}", retryable=True) from error
+        if answer.status >= 400:
+            raise _status_error(model, answer, self._key)
+        return read_completion(answer.body, request, model)
 
 
 def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnswer:
     """The answer in a chat-completions body, however odd. Raises ModelError where it is none at all."""
-    if len(body) > MAX_ANSWER_BYTES:
-        raise ModelError(f"{model} answered with {len(body)} bytes")
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -187,30 +150,29 @@ def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
     )
 
 
-def _connection_error(model: str, limit: float, error: Any) -> ModelError:
-    """openai calls a refused connection a time-out: its aiohttp transport says ConnectTimeout of it."""
-    import httpx2
-    import openai
-
-    cause = error.__cause__
-    if isinstance(error, openai.APITimeoutError) and not isinstance(cause, httpx2.ConnectTimeout):
-        return ModelError(f"{model} gave no answer within {limit:g} s")
-    return ModelError(f"{model} cannot be reached: {cause or error}", retryable=True)
-
-
-def _status_error(model: str, error: Any, key: str) -> ModelError:
+def _status_error(model: str, answer: Answer, key: str) -> ModelError:
     """What the server answered; servers have been seen to repeat the key."""
-    status = int(error.status_code)
-    after = error.response.headers.get("retry-after")
-    retryable = status == 429 or status >= 500
-    reason = str(error.message).replace(key, "***") if key else str(error.message)
-    text = f"{model} answered {status}: {reason[:300]}"
+    reason = _reason(answer.body)
+    if key:
+        reason = reason.replace(key, "***")
     return ModelError(
-        text,
-        status=status,
-        retryable=retryable,
-        retry_after=seconds_in(after),
+        f"{model} answered {answer.status}: {reason[:300]}",
+        status=answer.status,
+        retryable=answer.status == 429 or answer.status >= 500,
+        retry_after=seconds_in(answer.retry_after),
     )
+
+
+def _reason(body: bytes) -> str:
+    """The server's own words: `error.message` where it follows the form, else the body's text."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = None
+    error = data.get("error", data) if isinstance(data, dict) else None
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or error
+    return str(error) if error else body[:1000].decode("utf-8", "replace")
 
 
 def _tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:
@@ -242,9 +204,3 @@ def _plain(message: dict[str, JSON]) -> dict[str, JSON]:
         for call in calls
     ]
     return {"role": "assistant", "content": orjson.dumps(written).decode()}
-
-
-def _response_class() -> Any:
-    import httpx2
-
-    return httpx2.Response

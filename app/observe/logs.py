@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 _NOISY = (
-    *("httpx2", "httpcore2", "httpx", "httpcore", "openai", "aiosqlite", "asyncio"),
+    *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "aiosqlite", "asyncio"),
     *("markdown_it", "tzlocal", "uvicorn.access", "uvicorn.error"),
 )
 """At DEBUG these would write whole messages and requests."""

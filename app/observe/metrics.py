@@ -1,5 +1,7 @@
 """Figures for Prometheus."""
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 
@@ -35,9 +37,23 @@ class Metrics:
         )
         self.outbox = Gauge("recado_outbox", "Outbox rows by state", ["state"], registry=self.registry)
 
+        self._answers = cache(self.webhooks.labels)  # looking a label up costs more than counting
+        self._outcomes = cache(self.messages.labels)
+        self._codes = cache(self.tool_calls.labels)
+        self._seconds = cache(self.tool_seconds.labels)
+
+    def answered(self, status: int) -> None:
+        """A webhook was answered with this status."""
+        self._answers(str(status)).inc()
+
+    def taken(self, outcome: str, messages: int) -> None:
+        """So many messages of a body came to this: accepted, duplicate or turned_away."""
+        if messages:
+            self._outcomes(outcome).inc(messages)
+
     def tool_called(self, tool: str, code: str, seconds: float) -> None:
-        self.tool_calls.labels(tool, code).inc()
-        self.tool_seconds.labels(tool).observe(seconds)
+        self._codes(tool, code).inc()
+        self._seconds(tool).observe(seconds)
 
     def text(self) -> bytes:
         """The exposition format."""

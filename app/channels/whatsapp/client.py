@@ -1,20 +1,19 @@
 """The Graph API: sending, typing, and what each of Meta's errors means for us."""
 
-import asyncio
 from typing import Any
 
-import httpx2
 import orjson
 import structlog
 
+from app.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown, seconds_in
 from app.phones import digits, other_form
 
 log = structlog.get_logger(__name__)
 
 TEXT_LIMIT = 4096
-SEND_SECONDS = 20.0
-CONNECT_SECONDS = 5.0
+SEND_SECONDS = 25.0
+CONNECTIONS = 100
 
 # What Meta's error codes ask for (facts gathered from its documents, November 2026).
 RETRY = frozenset({1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053})
@@ -29,16 +28,16 @@ class GraphClient:
     """Sends to one business number. Never raises for what the other side does."""
 
     def __init__(self, api_url: str, phone_number_id: str, access_token: str) -> None:
-        self._messages = f"{api_url}/{phone_number_id}/messages"
-        self._http = httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {access_token}", "Content-Type": "application/json"},
-            timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS),
-            limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20),
-            trust_env=False,
-        )
+        self._messages = f"/{phone_number_id}/messages"
+        headers = {"Authorization": f"Bearer {access_token}"}
+        self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
+
+    async def warm(self) -> None:
+        """Loads what the first send needs."""
+        await self._endpoint.warm()
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._endpoint.close()
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         """Sends one message. A number that a test list knows only in its other national form is tried so."""
@@ -61,19 +60,18 @@ class GraphClient:
             "typing_indicator": {"type": "text"},
         }
         try:
-            await self._http.post(self._messages, content=orjson.dumps(body))
-        except httpx2.HTTPError as error:
-            log.debug("typing not shown", error=type(error).__name__)
+            await self._endpoint.post(self._messages, orjson.dumps(body), SEND_SECONDS)
+        except (NotSent, NoAnswer) as error:
+            log.debug("typing not shown", error=str(error))
 
     async def _post(self, body: dict[str, Any]) -> SendResult:
         try:
-            async with asyncio.timeout(SEND_SECONDS + CONNECT_SECONDS):
-                response = await self._http.post(self._messages, content=orjson.dumps(body))
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            return Refused("retry", detail=f"no connection: {type(error).__name__}")
-        except (TimeoutError, httpx2.HTTPError) as error:
-            return Unknown(f"no answer: {type(error).__name__}")
-        return read_response(response.status_code, response.content, response.headers.get("retry-after"))
+            answer = await self._endpoint.post(self._messages, orjson.dumps(body), SEND_SECONDS)
+        except NotSent as error:
+            return Refused("retry", detail=str(error))
+        except NoAnswer as error:
+            return Unknown(str(error))
+        return read_response(answer.status, answer.body, answer.retry_after)
 
 
 def message_body(to: Address, message: Outgoing, outbox_id: str) -> dict[str, Any]:

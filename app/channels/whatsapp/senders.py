@@ -22,8 +22,10 @@ class Identity:
         return self.phone, self.user_id, self.parent_id
 
     def contradicts(self, other: "Identity") -> bool:
-        return any(
-            mine and theirs and mine != theirs for mine, theirs in zip(self.ids, other.ids, strict=True)
+        return (
+            _differ(self.phone, other.phone)
+            or _differ(self.user_id, other.user_id)
+            or _differ(self.parent_id, other.parent_id)
         )
 
     def completed_by(self, other: "Identity") -> "Identity":
@@ -39,6 +41,10 @@ class Identity:
         """As the rest of the house knows it. The parent id stands in only where nothing else is known."""
         known = self.user_id or ("" if self.phone else self.parent_id)
         return Sender(phone=self.phone, user_id=known, username=self.username, name=self.name)
+
+
+def _differ(mine: str, theirs: str) -> bool:
+    return mine != theirs and bool(mine and theirs)
 
 
 class Contacts:

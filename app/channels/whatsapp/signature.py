@@ -1,6 +1,5 @@
 """Proof that a webhook comes from Meta: the signature of a body and the handshake of an address."""
 
-import hashlib
 import hmac
 from collections.abc import Mapping
 
@@ -9,8 +8,7 @@ _PREFIX = b"sha256="
 
 def sign(body: bytes, secret: str) -> str:
     """The value of `X-Hub-Signature-256` for a body."""
-    digest = hmac.new(_bytes(secret), body, hashlib.sha256).hexdigest()
-    return _PREFIX.decode() + digest
+    return _PREFIX.decode() + hmac.digest(_bytes(secret), body, "sha256").hex()
 
 
 def verify_signature(body: bytes, header: str | None, secret: str) -> bool:

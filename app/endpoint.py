@@ -1,0 +1,121 @@
+"""One HTTP address that the operator configured, over connections that are kept.
+
+aiohttp, because a call through it costs a quarter of one through httpx2 or the openai package
+(docs/decisions/0015).
+"""
+
+import asyncio
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from app.errors import RecadoError
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+CONNECT_SECONDS = 5.0
+ANSWER_BYTES = 8 * 1024 * 1024
+
+
+class NotSent(RecadoError):
+    """No byte of the request left this machine."""
+
+
+class NoAnswer(RecadoError):
+    """The request may have arrived, and no whole answer came back."""
+
+
+class TimedOut(NoAnswer):
+    """The other side was still at it when the time was up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; `retry_after` is that header, as it was written."""
+
+    status: int
+    body: bytes
+    retry_after: str | None
+
+
+class Endpoint:
+    """Posts JSON to paths below `url`, at most `connections` at once (0: as many as are asked for).
+
+    Redirects are not followed: what the headers hold is for this host. `proxies` obeys HTTPS_PROXY and
+    the like.
+    """
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str], *, connections: int = 0, proxies: bool = False
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._headers = {**headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._connections = connections
+        self._proxies = proxies
+        self._session: ClientSession | None = None
+
+    async def warm(self) -> None:
+        """Imports the client off the loop, and off the first call's way."""
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def post(self, path: str, body: bytes, seconds: float) -> Answer:
+        """The answer to a JSON body within `seconds`. Raises NotSent, TimedOut or NoAnswer."""
+        import aiohttp
+
+        session = self._session or self._open()
+        try:
+            async with session.post(
+                self._url + path,
+                data=body,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
+            ) as response:
+                return Answer(response.status, await _read(response), response.headers.get("Retry-After"))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            raise NotSent(f"no connection: {_reason(error)}") from error
+        except TimeoutError as error:
+            raise TimedOut(f"no answer within {seconds:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise NoAnswer(f"no answer: {_reason(error)}") from error
+
+    def _open(self) -> "ClientSession":
+        import aiohttp
+
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=self._headers,
+            proxy=_proxy(self._url) if self._proxies else None,
+        )
+        return self._session
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address; aiohttp's own way reads .netrc at each call."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+
+
+async def _read(response: "ClientResponse") -> bytes:
+    """The body; what is too large to be an answer is not read to its end."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > ANSWER_BYTES:
+            raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,111 @@
+"""What one HTTP call to an operator's address comes to, whatever the other side does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from app import endpoint
+from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+
+
+@asynccontextmanager
+async def server(*writes: bytes, hang: bool = False) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Reads a request, writes these bytes, then hangs or closes; gives its URL and the heads it read."""
+    heads: list[bytes] = []
+    release = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        for data in writes:
+            writer.write(data)
+        await writer.drain()
+        if hang:
+            await release.wait()
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/", heads
+    finally:
+        release.set()
+        listening.close()
+
+
+async def post(url: str, seconds: float = 5.0) -> Answer:
+    one = Endpoint(url, {"Authorization": "Bearer secret"})
+    try:
+        return await one.post("/x", b"{}", seconds)
+    finally:
+        await one.close()
+
+
+async def test_an_answer_is_given_whole() -> None:
+    async with server(HEAD.replace(b"\r\n\r\n", b"\r\nRetry-After: 7\r\n\r\n") % 2, b"o", b"k") as (
+        url,
+        heads,
+    ):
+        assert await post(url) == Answer(200, b"ok", "7")
+    head = heads[0].lower()
+    assert head.startswith(b"post /v1/x http/1.1")
+    assert b"authorization: bearer secret" in head
+
+
+async def test_nothing_listens_means_not_sent() -> None:
+    async with server() as (url, _):
+        pass
+    with pytest.raises(NotSent, match="no connection"):
+        await post(url)
+
+
+@pytest.mark.parametrize("url", ["http://name.invalid/v1", "no address at all"])
+async def test_an_address_that_leads_nowhere_means_not_sent(url: str) -> None:
+    with pytest.raises(NotSent):
+        await post(url)
+
+
+@pytest.mark.parametrize(
+    "writes", [(), (b"garbage\r\n\r\n",), (HEAD % 10, b"half")], ids=["nothing", "garbage", "half"]
+)
+async def test_a_connection_that_breaks_off_is_no_answer(writes: tuple[bytes, ...]) -> None:
+    async with server(*writes) as (url, _):
+        with pytest.raises(NoAnswer, match="no answer"):
+            await post(url)
+
+
+async def test_an_answer_that_does_not_end_in_time_is_told_apart() -> None:
+    async with server(HEAD % 10, b"half", hang=True) as (url, _):
+        with pytest.raises(TimedOut, match=r"no answer within 0\.2 s"):
+            await post(url, 0.2)
+
+
+async def test_what_is_too_large_is_not_read_to_its_end() -> None:
+    size = endpoint.ANSWER_BYTES * 4
+    async with server(HEAD % size, b"x" * (endpoint.ANSWER_BYTES + 1), hang=True) as (url, _):
+        with pytest.raises(NoAnswer, match="more than"):
+            await post(url)
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with server(HEAD % 0) as (elsewhere, heads):
+        moved = b"HTTP/1.1 307 Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % elsewhere.encode()
+        async with server(moved) as (url, _):
+            assert (await post(url)).status == 307
+    assert heads == []
+
+
+async def test_a_proxy_of_the_environment_is_used_only_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with server(HEAD % 0) as (proxy, heads):
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.setenv("no_proxy", "")
+        through = Endpoint("http://name.invalid/v1", {}, proxies=True)
+        assert (await through.post("/x", b"{}", 5)).status == 200
+        await through.close()
+        with pytest.raises(NotSent):
+            await post("http://name.invalid/v1")
+    assert heads[0].startswith(b"POST http://name.invalid/v1/x")
