@@ -29,6 +29,8 @@ def _reason(code: str) -> str:
     """An alert in words that anybody may read: the details are for `recado doctor`."""
     if code == "model":
         return "the language model does not answer"
+    if code.startswith("space:"):
+        return "the disk is nearly full"
     kind, _, number = code.partition(":")
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
 
@@ -57,7 +59,8 @@ class Health:
             return State("down", (f"the database takes no writes: {self._store.last_failure}",))
         try:
             rows = await self._store.all(
-                "SELECT code FROM alerts WHERE mended_at IS NULL AND (code = 'model' OR code LIKE 'send:%')"
+                "SELECT code FROM alerts WHERE mended_at IS NULL"
+                " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%')"
             )
         except StoreError as error:
             return State("down", (str(error),))

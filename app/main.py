@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from sqlite3 import Connection
 
 import structlog
@@ -37,6 +38,7 @@ from app.store.database import Database
 from app.store.inbox import Arrival, Entrance, Pace, Taken
 from app.store.outbox import Draft
 from app.store.ownership import Doors, offer_ownership
+from app.store.space import MEGABYTE, Disk
 from app.sweep import Sweep
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.turns.calls import ToolCalls
@@ -91,7 +93,7 @@ class Assistant:
             self.store,
             self.model,
             self.abilities,
-            ToolCalls(self.store, engine, self.abilities),
+            ToolCalls(self.store, engine, self.abilities, data_quota=int(settings.data_quota_mb * MEGABYTE)),
             Endings(self.store, self.sender.wake if wakes else _no_hint),
             self.channels,
             Profiles(self.store, self.doors, settings.timezone or local_timezone()),
@@ -109,12 +111,13 @@ class Assistant:
             quiet=settings.burst_quiet_seconds,
             longest=settings.burst_max_seconds,
             at_once=settings.concurrent_turns,
-            ready=self._model_ready,
+            ready=self._clients_ready,
         )
         self.sweep = Sweep(
             self.store,
             settings.sweep_seconds,
             self.channels.keys(),
+            Disk(settings.data_dir, settings.free_space_mb * MEGABYTE),
             wake_conversation=self.carrier.wake,
             wake_person=self.sender.wake,
         )
@@ -139,7 +142,7 @@ class Assistant:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
         self.sweep.start()
-        self._warming = asyncio.create_task(self.model.warm(), name="warm model")
+        self._warming = asyncio.create_task(self._warm(), name="warm clients")
 
     async def listening(self) -> None:
         """The port listens: the time in which statuses of a crashed run can come in begins now."""
@@ -197,9 +200,9 @@ class Assistant:
     def received(self, received: Received) -> None:
         """After a webhook's commit: figures, logs, hints."""
         taken = received.taken
-        self.metrics.messages.labels("accepted").inc(taken.accepted)
-        self.metrics.messages.labels("duplicate").inc(taken.duplicates)
-        self.metrics.messages.labels("turned_away").inc(len(taken.turned_away))
+        self.metrics.taken("accepted", taken.accepted)
+        self.metrics.taken("duplicate", taken.duplicates)
+        self.metrics.taken("turned_away", len(taken.turned_away))
         log_received(received)
         self.hint(taken)
         if self._wakes:
@@ -210,6 +213,8 @@ class Assistant:
         """Wakes what the rows say already."""
         if not self._wakes:
             return
+        for conversation in taken.expect:
+            self.carrier.expect(conversation)
         for conversation in taken.wake:
             self.carrier.wake(conversation)
         for person in taken.notices:
@@ -230,8 +235,12 @@ class Assistant:
                 flush=True,
             )
 
-    async def _model_ready(self) -> None:
-        """Returns once the model's client is loaded; what went wrong with it shows at the first call."""
+    async def _warm(self) -> None:
+        await self.model.warm()
+        await self.client.warm()
+
+    async def _clients_ready(self) -> None:
+        """Returns once the clients are loaded; what went wrong with them shows at the first call."""
         if self._warming is not None:
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
@@ -277,12 +286,12 @@ def _routes(assistant: Assistant) -> list[BaseRoute]:
     """The routes that are there whatever is configured."""
     webhook = WhatsAppWebhook(
         assistant.store,
-        lambda: assistant.entrance(assistant.realm),
+        cache(lambda: assistant.entrance(assistant.realm)),
         app_secret=assistant.credentials.app_secret,
         verify_token=assistant.credentials.verify_token,
         command_of=read_command,
         on_received=assistant.received,
-        on_answer=lambda status: assistant.metrics.webhooks.labels(str(status)).inc(),
+        on_answer=assistant.metrics.answered,
     )
 
     async def health(request: Request) -> Response:
@@ -296,7 +305,7 @@ def _routes(assistant: Assistant) -> list[BaseRoute]:
         return PlainTextResponse(assistant.metrics.text(), media_type="text/plain; version=0.0.4")
 
     return [
-        Route("/webhook", webhook.endpoint, methods=["GET", "POST"]),
+        Route("/webhook", webhook, methods=["GET", "POST"]),
         Route("/health", health),
         Route("/metrics", metrics),
         *console_routes(assistant.admin_token),

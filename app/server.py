@@ -17,6 +17,7 @@ import orjson
 import structlog
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.access import write_private
 from app.errors import RecadoError
@@ -28,6 +29,9 @@ log = structlog.get_logger(__name__)
 DRAIN_SECONDS = 2
 EXIT_SECONDS = 9.0
 CONNECTIONS = 2000
+REQUEST_SECONDS = 30.0
+"""Until a request is here as a whole: from its first byte on, the first one from the connection on."""
+HEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ def read_running(data_dir: Path) -> Running | None:
 def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create_app) -> NoReturn:
     """Serves until SIGTERM or SIGINT, then ends the process: with 0, or not 0 where it could not start."""
     try:
-        status = asyncio.run(_serve(settings, make_app))
+        with asyncio.Runner(loop_factory=_new_loop()) as runner:
+            status = runner.run(_serve(settings, make_app))
     except RecadoError as error:
         print(f"recado: {error}", file=sys.stderr)  # noqa: T201
         status = 1
@@ -64,6 +69,15 @@ def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
 
 
+def _new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is there; None for Python's own loop."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
 async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) -> int:
     _allow_files(CONNECTIONS + 256)
     app = make_app(settings)
@@ -71,6 +85,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) 
         app,
         host=settings.host,
         port=settings.port,
+        http=_Connection,
         lifespan="off",  # entered here, so that its faults reach us and its end comes after the intake's
         log_config=None,
         access_log=False,
@@ -78,7 +93,6 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) 
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=15,
-        h11_max_incomplete_event_size=64 * 1024,
         limit_concurrency=CONNECTIONS,
     )
     server = _Server(config, app.state.close_streams)
@@ -108,6 +122,54 @@ def _forget(data_dir: Path) -> None:
     running = read_running(data_dir)
     if running is not None and running.pid == os.getpid():
         (data_dir / "server.json").unlink(missing_ok=True)
+
+
+class _Connection(HttpToolsProtocol):
+    """A connection that is cut where a request comes too slowly or its head is too large.
+
+    uvicorn bounds neither, so a few hundred connections that trickle would keep Meta's out.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+    _head: int | None = None
+    """Bytes of a head that is still coming."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > HEAD_BYTES:
+                self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._expect()
+
+    def on_headers_complete(self) -> None:
+        self._head = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._arrived()
+        super().on_message_complete()
+
+    def _expect(self) -> None:
+        self._head = 0
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    def _arrived(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _Server(uvicorn.Server):

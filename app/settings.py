@@ -50,6 +50,9 @@ class Settings(BaseSettings):
     dry_run: bool = False
     workspace_dir_setting: Path | None = Field(None, alias="WORKSPACE_DIR")
     allow_delete: bool = False
+    data_quota_mb: float = Field(50, ge=0)
+    files_quota_mb: float = Field(500, ge=0)
+    free_space_mb: int = Field(500, ge=0)
 
     rate_limit_max: int = Field(20, ge=0)
     rate_limit_window: float = Field(60, gt=0)

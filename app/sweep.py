@@ -1,4 +1,4 @@
-"""The sweep: wakes whatever is due, whether or not anybody was told; forgets what is old enough."""
+"""The sweep: wakes whatever is due, whether or not anybody was told; forgets what is old; knows the disk."""
 
 import asyncio
 import time
@@ -7,8 +7,9 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.store import inbox, outbox, retention
+from app.store import inbox, outbox, retention, space
 from app.store.database import Database
+from app.store.space import Disk
 
 log = structlog.get_logger(__name__)
 
@@ -21,6 +22,7 @@ class Sweep:
         store: Database,
         seconds: float,
         channels: Collection[str],
+        disk: Disk,
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
@@ -28,6 +30,7 @@ class Sweep:
         self._store = store
         self._seconds = seconds
         self._channels = channels
+        self._disk = disk
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
         self._task: asyncio.Task[None] | None = None
@@ -49,13 +52,22 @@ class Sweep:
             await asyncio.sleep(self._seconds)
 
     async def _look(self) -> None:
-        now = time.time()
+        now, free = time.time(), await asyncio.to_thread(self._disk.free)
+        ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
-        def look(conn: Connection) -> tuple[list[str], list[str]]:
+        def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
             retention.sweep(conn, now)
-            return inbox.waiting(conn, self._channels, now), outbox.waiting(conn, self._channels, now)
+            outbox.mend_clock(conn, now)
+            changes = space.note(conn, free, self._disk.least, now)
+            return (
+                inbox.waiting(conn, self._channels, now, ahead),
+                outbox.waiting(conn, self._channels, now, ahead),
+                changes,
+            )
 
-        conversations, people = await self._store.tx(look)
+        conversations, people, changes = await self._store.tx(look)
+        for change in changes:
+            log.warning("free space", change=change)
         for conversation in conversations:
             self._wake_conversation(conversation)
         for person in people:

@@ -122,4 +122,5 @@ def test_a_default_follows_from_others(
 
 def test_every_setting_is_of_the_contract_or_one_of_our_own() -> None:
     names = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
-    assert names - set(DEFAULTS) == {"SWEEP_SECONDS", "CONCURRENT_TURNS"}
+    own = {"SWEEP_SECONDS", "CONCURRENT_TURNS", "FREE_SPACE_MB", "DATA_QUOTA_MB", "FILES_QUOTA_MB"}
+    assert names - set(DEFAULTS) == own

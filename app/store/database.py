@@ -52,7 +52,9 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
+        self._called: list[_Job[Any]] = []
+        self._left: list[_Job[Any]] = []
         self._writer: threading.Thread | None = None
         self._lock_file: int | None = None
         self._reader: aiosqlite.Connection | None = None
@@ -86,6 +88,7 @@ class Database:
         """Commits what is queued, then closes; waits at most `CLOSE_SECONDS`."""
         writer, self._writer = self._writer, None  # from here on `tx` refuses
         if writer is not None:
+            self._hand_over()
             self._jobs.put(None)
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
         if self._reader is not None:
@@ -104,13 +107,21 @@ class Database:
         `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
         Raises what `fn` raised, or StoreError where the commit failed.
         """
+        return await self.submit(fn, then=then)
+
+    def submit(
+        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
+    ) -> "asyncio.Future[T]":
+        """As `tx`, for whoever waits later: what is submitted after it is written after it."""
         if self._writer is None:
             raise StoreError("the database is closed")
         assert self._loop is not None
         future: asyncio.Future[T] = self._loop.create_future()
         future.add_done_callback(_retrieve)
-        self._jobs.put(_Job(fn, then, future))
-        return await asyncio.shield(future)
+        if not self._called:
+            self._loop.call_soon(self._hand_over)
+        self._called.append(_Job(fn, then, future))
+        return future
 
     async def all(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
         """Every row of a query, on a read connection."""
@@ -122,6 +133,12 @@ class Database:
         """The first row of a query, or None."""
         rows = await self.all(sql, *parameters)
         return rows[0] if rows else None
+
+    def _hand_over(self) -> None:
+        """What was called for in one round of the loop goes to the writer at once: one wake, one commit."""
+        for start in range(0, len(self._called), MAX_BATCH):
+            self._jobs.put(self._called[start : start + MAX_BATCH])
+        self._called = []
 
     def _write(self) -> None:
         connection = self._reopen(None)
@@ -148,13 +165,15 @@ class Database:
     def _next_batch(self) -> tuple[list[_Job[Any]], bool]:
         """What queued while the last commit ran, without a timer (facts: a 2 ms window gains nothing)."""
         batch: list[_Job[Any]] = []
-        job = self._jobs.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) == MAX_BATCH:
+        jobs = self._left or self._jobs.get()
+        self._left = []
+        while jobs is not None:
+            if len(batch) + len(jobs) > MAX_BATCH:
+                self._left = jobs
                 return batch, True
+            batch += jobs
             try:
-                job = self._jobs.get_nowait()
+                jobs = self._jobs.get_nowait()
             except queue.Empty:
                 return batch, True
         return batch, False
@@ -173,6 +192,8 @@ class Database:
 def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
     """One transaction for the batch; a function that raises is undone alone."""
     connection.execute("BEGIN IMMEDIATE")
+    if len(batch) == 1:
+        return [_commit_one(connection, batch[0])]
     outcomes: list[Any] = []
     for job in batch:
         connection.execute("SAVEPOINT one")
@@ -186,6 +207,19 @@ def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[
         connection.execute("RELEASE one")
     connection.execute("COMMIT")
     return outcomes
+
+
+def _commit_one(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
+    """A function that has the transaction for itself needs no savepoint."""
+    try:
+        outcome = job.fn(connection)
+    except Exception as error:
+        if not connection.in_transaction:
+            raise _BatchLost(str(error)) from error
+        connection.execute("ROLLBACK")
+        return _Failed(_raisable(error))
+    connection.execute("COMMIT")
+    return outcome
 
 
 def _raisable(error: Exception) -> Exception:

@@ -46,6 +46,9 @@ class Taken:
     accepted: int = 0
     duplicates: int = 0
     wake: set[str] = field(default_factory=set)
+    """Conversations with a command: it is obeyed at once."""
+    expect: set[str] = field(default_factory=set)
+    """Conversations with a message: more may follow within the burst."""
     notices: set[str] = field(default_factory=set)
     """People whose outbox got a notice."""
     turned_away: list[TurnedAway] = field(default_factory=list)
@@ -104,8 +107,7 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
         return
     taken.accepted += 1
     person = who.person
-    conversation = people.conversation(conn, person.id, entrance.channel, message.group, now)
-    conn.execute("UPDATE conversations SET last_inbound_at = ? WHERE id = ?", (now, conversation.id))
+    conversation = people.heard_in(conn, person.id, entrance.channel, message.group, now)
     row = _keep(conn, conversation, message, now)
     if who.became_owner:
         taken.new_owners.append(message.sender.phone or message.sender.user_id)
@@ -141,6 +143,8 @@ def _queue(
     )
     if who.frozen:
         taken.frozen.append(arrival.message.sender.phone or arrival.message.sender.user_id)
+    elif arrival.kind == "message":
+        taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)
 
@@ -161,7 +165,7 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
     }
     row = conn.execute(
         "INSERT INTO messages (person_id, conversation_id, direction, wamid, kind, text, payload, at)"
-        " VALUES (?, ?, 'in', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+        " VALUES (?, ?, 'in', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation.person_id,
             conversation.id,
@@ -171,10 +175,11 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
             orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
             now,
         ),
-    ).fetchone()
-    if row is None:  # older than the dedupe keys we keep, but its text is still here
-        row = conn.execute("SELECT id FROM messages WHERE wamid = ?", (message.id,)).fetchone()
-    return int(row["id"])
+    )
+    if row.rowcount:
+        return int(row.lastrowid or 0)
+    known = conn.execute("SELECT id FROM messages WHERE wamid = ?", (message.id,)).fetchone()
+    return int(known["id"])  # older than the dedupe keys we keep, but its text is still here
 
 
 def _due_at(conn: Connection, pace: Pace, person: str, now: float) -> float:
@@ -194,14 +199,16 @@ def _already_waiting(conn: Connection, person: str, now: float) -> bool:
     return row is not None
 
 
-def waiting(conn: Connection, channels: Collection[str], now: float) -> list[str]:
-    """Conversations of these channels with something to do: due messages unclaimed, or turns not done."""
+def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
+    """Conversations of these channels with something to do within `ahead` seconds: due messages unclaimed,
+    or turns not done."""
+    until = now + ahead
     rows = conn.execute(
         "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
         "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
         " AND (due_at <= ? OR received_at > ?)"  # the latter after a clock was set back
         " UNION SELECT conversation_id FROM turns WHERE state IN ('queued', 'running')"
         " AND (due_at IS NULL OR due_at <= ? OR created_at > ?))",
-        (now, now, now, now),
+        (until, now, until, now),
     )
     return [row["id"] for row in rows if row["channel"] in channels]

@@ -6,6 +6,10 @@ from sqlite3 import Connection
 import orjson
 
 from app.errors import RecadoError
+from app.store import space
+
+PART_CHARACTERS = 256 * 1024
+"""Of one part of a prompt, in a trace."""
 
 
 class TurnGone(RecadoError):
@@ -17,8 +21,10 @@ class Spent:
     """A model call as it is kept: what it cost, and the prompt by the hashes of its parts."""
 
     model: str
+    hashes: tuple[str, ...]
+    """Of each part of the prompt, in order."""
     parts: tuple[tuple[str, str], ...]
-    """(hash, body) of each part of the prompt, in order."""
+    """(hash, body) of the parts that no earlier call of the turn had."""
     prompt: int
     completion: int
     cached: int
@@ -33,22 +39,25 @@ def record(
     payload: str,
     now: float,
     *,
+    after: str = "",
     spent: Spent | None = None,
     day: str = "",
 ) -> int:
     """Adds a journal row while the turn runs. Raises TurnGone where it has ended or has that row.
 
-    With `spent` it counts the tokens too and gives how many the person has used on that day. What was
+    `after` is the key of a row that must stand before it: a call's intent or result, the answer that asked
+    for it. With `spent` it counts the tokens too and gives how many the person has used on that day. What was
     finished shows that the turn comes further: earlier attempts no longer speak against it.
     """
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
         " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
+        " AND (? = '' OR EXISTS (SELECT 1 FROM journal WHERE turn_id = turns.id AND key = ?))"
         " ON CONFLICT DO NOTHING",
-        (key, kind, payload, now, turn),
+        (key, kind, payload, now, turn, after, after),
     ).rowcount
     if not added:
-        raise TurnGone(f"turn {turn} has ended, or has {key} already")
+        raise TurnGone(f"turn {turn} has ended, has {key} already, or lacks {after}")
     if kind != "intent":
         conn.execute("UPDATE turns SET attempts = 1 WHERE id = ? AND attempts > 1", (turn,))
     return 0 if spent is None else _record_cost(conn, turn, key, spent, now, day)
@@ -73,10 +82,12 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
         " ON CONFLICT (person_id, day) DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
         (person, day, spent.prompt + spent.completion),
     ).fetchone()["tokens"]
+    if not space.keeps(conn, "traces"):
+        return used
     conn.executemany(
         "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (person_id, hash) DO NOTHING",
-        [(person, part, body, now) for part, body in spent.parts],
+        [(person, part, _bounded(body), now) for part, body in spent.parts],
     )
     conn.execute(
         "INSERT INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens,"
@@ -86,7 +97,7 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
             key,
             person,
             spent.model,
-            orjson.dumps([part for part, _ in spent.parts]).decode(),
+            orjson.dumps(spent.hashes).decode(),
             spent.prompt,
             spent.completion,
             spent.cached,
@@ -95,3 +106,10 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
         ),
     )
     return used
+
+
+def _bounded(body: str) -> str:
+    """A part as a trace keeps it: of a very long one its beginning, and how long it was."""
+    if len(body) <= PART_CHARACTERS:
+        return body
+    return orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()

@@ -141,14 +141,22 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
             "UPDATE conversations SET history_from = ? WHERE id = ?",
             (rows[-1]["created_at"], conversation["id"]),
         )
-    return tuple(Exchange(_said(conn, row["id"]), row["reply"], row["created_at"]) for row in reversed(rows))
+    said = _said(conn, [row["id"] for row in rows])
+    return tuple(Exchange(said[row["id"]], row["reply"], row["created_at"]) for row in reversed(rows))
 
 
-def _said(conn: Connection, turn: str) -> str:
+def _said(conn: Connection, turns: Sequence[str]) -> dict[str, str]:
+    """What the person wrote, by turn."""
+    marks = ",".join("?" * len(turns))
     rows = conn.execute(
-        "SELECT kind, text FROM messages WHERE turn_id = ? AND direction = 'in' ORDER BY id", (turn,)
+        f"SELECT turn_id, kind, text FROM messages WHERE turn_id IN ({marks}) AND direction = 'in'"
+        " ORDER BY id",
+        turns,
     )
-    return "\n".join(row["text"] or f"[{row['kind']}]" for row in rows)
+    lines: dict[str, list[str]] = {turn: [] for turn in turns}
+    for row in rows:
+        lines[row["turn_id"]].append(row["text"] or f"[{row['kind']}]")
+    return {turn: "\n".join(texts) for turn, texts in lines.items()}
 
 
 def _quoted(

@@ -112,6 +112,8 @@ def put_notice(conn: Connection, conversation: Conversation, source: str, draft:
 
 def take(conn: Connection, person: str, now: float) -> Given:
     """The person's next row to send, put on the wire; in order, one at a time."""
+    if not _may_be_sent_to(conn, person, now):
+        return Given()
     lost: list[str] = []
     while True:
         row = conn.execute(
@@ -126,7 +128,7 @@ def take(conn: Connection, person: str, now: float) -> Given:
             _close_unknown(conn, row["id"])
             lost.append(row["id"])
             continue
-        if row["state"] in ("held", "ready", "sending") and _window_closed(conn, row, now):
+        if row["state"] == "held" and _window_closed(conn, row, now):
             fail(conn, row["id"], row["code"] or 131047, row["error"] or "the 24-hour window closed", now)
             continue
         break
@@ -270,16 +272,40 @@ def await_statuses(conn: Connection, due: float) -> None:
     )
 
 
-def waiting(conn: Connection, channels: Collection[str], now: float) -> list[str]:
-    """People with a row that is due on one of these channels."""
+def mend_clock(conn: Connection, now: float) -> None:
+    """Where the clock was set back (our newest message is of a later time), ends pauses counted by the old
+    time: what would be tried again is due, an unknown send has a minute left for its status."""
+    newest = conn.execute("SELECT at FROM messages ORDER BY id DESC LIMIT 1").fetchone()
+    if newest is None or newest["at"] <= now:
+        return
+    conn.execute(
+        "UPDATE outbox SET due_at = min(due_at, ? + (state = 'unknown') * ?)"
+        f" WHERE due_at > ? AND sending_at IS NULL AND {_OPEN}",
+        (now, SEND_SECONDS, now),
+    )
+
+
+def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
+    """People with a row on one of these channels that is due within `ahead` seconds."""
     rows = conn.execute(
         "SELECT DISTINCT o.person_id, c.channel FROM outbox o"
         " JOIN conversations c ON c.id = o.conversation_id"
         " WHERE o.state IN ('ready', 'sending', 'unknown', 'held') AND o.due_at IS NOT NULL"
         " AND (o.due_at <= ? OR (o.attempts = 0 AND o.created_at > ?))",  # a clock that was set back
-        (now, now),
+        (now + ahead, now),
     )
     return sorted({row["person_id"] for row in rows if row["channel"] in channels})
+
+
+def _may_be_sent_to(conn: Connection, person: str, now: float) -> bool:
+    """What is for a frozen person waits, since their number may be another's; for a blocked one it fails."""
+    row = conn.execute("SELECT access, frozen FROM people WHERE id = ?", (person,)).fetchone()
+    if row is None or row["access"] != "blocked":
+        return row is not None and not row["frozen"]
+    waiting = conn.execute(f"SELECT id FROM outbox WHERE person_id = ? AND {_OPEN}", (person,)).fetchall()
+    for one in waiting:
+        fail(conn, one["id"], 0, "the person was shut out", now)
+    return False
 
 
 def _exists(conn: Connection, source: str, part: int) -> bool:

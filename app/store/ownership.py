@@ -37,7 +37,7 @@ def has_owner(conn: Connection, doors: Doors) -> bool:
 def offer_ownership(conn: Connection, doors: Doors, now: float) -> str | None:
     """A fresh one-time code for whoever is to own this, None while an owner exists."""
     if has_owner(conn, doors):
-        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+        withdraw_code(conn)
         return None
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
@@ -60,12 +60,17 @@ def takes_ownership(conn: Connection, doors: Doors, text: str, now: float) -> bo
     if now > float(until) or int(tries) <= 0:
         return False
     if right:
-        conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
+        withdraw_code(conn)
         return True
     conn.execute(
         "UPDATE meta SET value = ? WHERE key = 'owner_code'", (f"{expected} {until} {int(tries) - 1}",)
     )
     return False
+
+
+def withdraw_code(conn: Connection) -> None:
+    """There is an owner now, or again: no code makes another."""
+    conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
 
 
 def _code_hash(doors: Doors, code: str) -> str:

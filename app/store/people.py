@@ -11,7 +11,7 @@ from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm
 from app.phones import canonical
 from app.store.ids import new_id
-from app.store.ownership import Doors, takes_ownership
+from app.store.ownership import Doors, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
 
@@ -73,10 +73,12 @@ def admit(
         conn.execute(
             "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (row["id"],)
         )
+        row, known = _by_id(conn, row["id"]), _alias_rows(conn, row["id"])
     else:
-        _learn(conn, doors.realm, row["id"], sender, aliases, now)
-    row = conn.execute("SELECT * FROM people WHERE id = ?", (row["id"],)).fetchone()
-    names = _aliases(conn, row["id"])
+        known = _alias_rows(conn, row["id"])
+        if _learn(conn, doors.realm, row["id"], sender, aliases, known, now):
+            row, known = _by_id(conn, row["id"]), _alias_rows(conn, row["id"])
+    names = [alias["value"] for alias in known]
     if row["access"] == "blocked":
         return _turn_away(conn, doors.realm, sender, "blocked", now)
     owner = row["role"] == "owner" or not doors.owners.isdisjoint(names)
@@ -85,7 +87,7 @@ def admit(
     name, language = sender.name[:200] or row["name"], language or row["language"]
     if (name, language) != (row["name"], row["language"]):
         conn.execute("UPDATE people SET name = ?, language = ? WHERE id = ?", (name, language, row["id"]))
-        row = conn.execute("SELECT * FROM people WHERE id = ?", (row["id"],)).fetchone()
+        row = _by_id(conn, row["id"])
     return Admitted(person_of(row, doors, names), became_owner, bool(row["frozen"]))
 
 
@@ -109,13 +111,13 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
     row = _find(conn, realm, previous)
     if row is None:
         return False
+    holders = _holders(conn, realm, [*previous, *current])
+    if len(holders) > 1:
+        freeze(conn, holders, "two people turned out to share " + ", ".join(new.value for new in current))
+        _claim(conn, holders, change.current, current, now)
+        return True
     admitted = _is_listed(doors, _aliases(conn, row["id"])) and row["access"] == "listed"
     for new in current:
-        holder = _holder(conn, realm, new)
-        if holder is not None and holder != row["id"]:
-            freeze(conn, [holder, row["id"]], f"two people turned out to share {new.value}")
-            _claim(conn, [holder, row["id"]], change.current, current, now)
-            return True
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
                 conn.execute(
@@ -133,7 +135,7 @@ def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
     aliases = aliases_of(sender)
     row = _find(conn, doors.realm, aliases, sender, now)
     if row is not None:
-        _learn(conn, doors.realm, row["id"], sender, aliases, now)
+        _learn(conn, doors.realm, row["id"], sender, aliases, _alias_rows(conn, row["id"]), now)
 
 
 def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
@@ -165,6 +167,8 @@ def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Makes somebody an owner."""
     person = allow(conn, realm, who, now)
     conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (person,))
+    if realm == "whatsapp":
+        withdraw_code(conn)
     return person
 
 
@@ -196,6 +200,20 @@ def listing(conn: Connection) -> list[PersonLine]:
         )
         for row in turned_away
     ]
+
+
+def heard_in(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
+    """The conversation in which the person has just written, made where there is none."""
+    row = conn.execute(
+        "UPDATE conversations SET last_inbound_at = ? WHERE person_id = ? AND channel = ? AND group_id = ?"
+        " RETURNING id",
+        (now, person, channel, group),
+    ).fetchone()
+    if row is not None:
+        return Conversation(row["id"], person, channel, group)
+    new = conversation(conn, person, channel, group, now)
+    conn.execute("UPDATE conversations SET last_inbound_at = ? WHERE id = ?", (now, new.id))
+    return new
 
 
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
@@ -263,35 +281,44 @@ def _find(
     conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
 ) -> Row | None:
     """The person behind aliases seen together; two people behind them are frozen, and the first is given."""
-    found: list[str] = []
-    for alias in aliases:
-        holder = _holder(conn, realm, alias)
-        if holder is not None and holder not in found:
-            found.append(holder)
+    rows = [row for alias in aliases if (row := _holder(conn, realm, alias)) is not None]
+    found = {row["id"]: row for row in rows}
     if len(found) > 1:
-        freeze(conn, found, "two people turned out to be one: " + ", ".join(a.value for a in aliases))
+        freeze(conn, [*found], "two people turned out to be one: " + ", ".join(a.value for a in aliases))
         if sender is not None:
-            _claim(conn, found, sender, aliases, now)
-    if not found:
-        return None
-    row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (found[0],)).fetchone()
+            _claim(conn, [*found], sender, aliases, now)
+        return _by_id(conn, next(iter(found)))
+    return next(iter(found.values()), None)
+
+
+def _by_id(conn: Connection, person: str) -> Row:
+    row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
     return row
 
 
 def _learn(
-    conn: Connection, realm: Realm, person: str, sender: Sender, aliases: Sequence[Alias], now: float
-) -> None:
-    """Adds what a signed message says of a person; a phone with another user id than before freezes."""
-    known = {(row["kind"], row["value"]) for row in _alias_rows(conn, person)}
-    for alias in aliases:
-        if (alias.kind, alias.value) in known:
-            continue
+    conn: Connection,
+    realm: Realm,
+    person: str,
+    sender: Sender,
+    aliases: Sequence[Alias],
+    rows: Sequence[Row],
+    now: float,
+) -> bool:
+    """Adds what a signed message says of a person; a phone with another user id than before freezes.
+
+    `rows` are the aliases we have of them. False where nothing was new.
+    """
+    known = {(row["kind"], row["value"]) for row in rows}
+    new = [alias for alias in aliases if (alias.kind, alias.value) not in known]
+    for alias in new:
         if any(kind == alias.kind for kind, _ in known):
             freeze(conn, [person], f"came with another {alias.kind.replace('_', ' ')} than before")
             _claim(conn, [person], sender, aliases, now)
-            return
+            break
         if _holder(conn, realm, alias) is None:
             _add_alias(conn, realm, person, alias, _address(sender, alias), now)
+    return bool(new)
 
 
 def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> Row:
@@ -304,8 +331,7 @@ def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Al
         _add_alias(conn, realm, person, alias, _address(sender, alias), now)
     for alias in aliases:
         conn.execute("DELETE FROM outsiders WHERE realm = ? AND value = ?", (realm, alias.value))
-    row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
-    return row
+    return _by_id(conn, person)
 
 
 def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
@@ -359,12 +385,19 @@ def _values(names: Sequence[Alias | str]) -> list[str]:
     return [name.value if isinstance(name, Alias) else name for name in names]
 
 
-def _holder(conn: Connection, realm: Realm, alias: Alias) -> str | None:
-    row = conn.execute(
-        "SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
+def _holders(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[str]:
+    """Whom these names lead to, each once, in the order of the names."""
+    found = [_holder(conn, realm, alias) for alias in aliases]
+    return list(dict.fromkeys(holder["id"] for holder in found if holder is not None))
+
+
+def _holder(conn: Connection, realm: Realm, alias: Alias) -> Row | None:
+    row: Row | None = conn.execute(
+        "SELECT p.* FROM aliases a JOIN people p ON p.id = a.person_id"
+        " WHERE a.realm = ? AND a.kind = ? AND a.value = ?",
         (realm, alias.kind, alias.value),
     ).fetchone()
-    return None if row is None else str(row["person_id"])
+    return row
 
 
 def _alias_rows(conn: Connection, person: str) -> list[Row]:

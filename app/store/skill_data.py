@@ -1,29 +1,49 @@
-"""What skills keep for a person: JSON by key. Writes wait for the result's row and commit with it."""
+"""What skills keep for a person: JSON by key. Writes wait for the result's row and commit with it.
+
+A person has a quota over all skills; it is counted in the transaction of the write.
+"""
 
 import asyncio
 import time
 from sqlite3 import Connection
+from typing import Literal
 
 import orjson
 
+from app.errors import RecadoError
 from app.messages import JSON
+from app.store import space
 from app.store.database import Database
 
 READ_SECONDS = 5.0
+KEY_CHARACTERS = 512
 VALUE_BYTES = 256 * 1024
+CALL_BYTES = 8 * 1024 * 1024
+"""What one call may write in all: it waits in memory for the commit."""
 LIST_LIMIT = 5000
+
+
+class NoRoom(RecadoError):
+    """A call's writes were not kept: the person's quota is used up, or the disk is nearly full."""
+
+    def __init__(self, code: Literal["QUOTA_EXCEEDED", "NO_SPACE"]) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class SkillStore:
     """One call's view of one person's rows for one skill: its own writes over what is stored.
 
     This is the awaitable face (`async def` tools); `sync()` gives the one for `def` tools.
+    `quota`: bytes that all skills together may keep for the person, 0 for no limit.
     """
 
-    def __init__(self, database: Database, person: str, skill: str) -> None:
+    def __init__(self, database: Database, person: str, skill: str, quota: int = 0) -> None:
         self._database = database
         self._person = person
         self._skill = skill
+        self._quota = quota
+        self._written = 0
         self._writes: dict[str, str | None] = {}
 
     async def get(self, key: str, default: JSON = None) -> JSON:
@@ -41,7 +61,7 @@ class SkillStore:
         return default if text is None else orjson.loads(text)
 
     async def put(self, key: str, value: JSON) -> None:
-        """Keeps a JSON value. Raises ValueError where it is larger than 256 KiB."""
+        """Keeps a JSON value. Raises ValueError where it, its key or the call's writes are too large."""
         self._put(key, value)
 
     async def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
@@ -71,14 +91,45 @@ class SkillStore:
 
     def _put(self, key: str, value: JSON) -> None:
         text = orjson.dumps(value)
+        if len(key) > KEY_CHARACTERS:
+            raise ValueError(f"a key has at most {KEY_CHARACTERS} characters, this has {len(key)}")
         if len(text) > VALUE_BYTES:
             raise ValueError(
                 f"{key!r}: a value has at most {VALUE_BYTES // 1024} KiB, this has {len(text)} bytes"
             )
+        self._written += len(text)
+        if self._written > CALL_BYTES:
+            raise ValueError(f"one call writes at most {CALL_BYTES // 1024**2} MiB")
         self._writes[key] = text.decode()
 
     def apply(self, conn: Connection) -> None:
-        """Writes what the call changed; part of the transaction that records its result."""
+        """Writes what the call changed; part of the transaction that records its result.
+
+        Raises NoRoom, with nothing written, where it makes the person's data grow and may not. Less may
+        always be kept.
+        """
+        if not self._writes:
+            return
+        before = self._bytes(conn)
+        conn.execute("SAVEPOINT skill_data")
+        self._write(conn)
+        after = self._bytes(conn)
+        refused: NoRoom | None = None
+        if after > before and not space.keeps(conn, "data"):
+            refused = NoRoom("NO_SPACE")
+        elif after > before and 0 < self._quota < after:
+            refused = NoRoom("QUOTA_EXCEEDED")
+        if refused is not None:
+            conn.execute("ROLLBACK TO skill_data")
+        conn.execute("RELEASE skill_data")
+        if refused is not None:
+            raise refused
+
+    def _bytes(self, conn: Connection) -> int:
+        row = conn.execute("SELECT data_bytes FROM people WHERE id = ?", (self._person,)).fetchone()
+        return int(row["data_bytes"])
+
+    def _write(self, conn: Connection) -> None:
         now = time.time()
         for key, text in self._writes.items():
             if text is None:

@@ -1,7 +1,7 @@
 """Turns: claiming a burst, stopping, ending, and what a crash or a fault means for them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sqlite3 import Connection, Row
 from typing import Literal
 
@@ -29,10 +29,12 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A turn to run now; `attempts` counts those that were cut off before they came any further."""
+    """A turn to run now; `attempts` counts those that were cut off before they came any further, `more`
+    says that there may be something to do after it."""
 
     id: str
     attempts: int = 0
+    more: bool = field(default=False, compare=False)
 
 
 def claim(
@@ -53,7 +55,7 @@ def claim(
     if open_turn is not None:
         if (open_turn["due_at"] or 0) > now >= open_turn["created_at"]:
             return Pause(open_turn["due_at"])
-        return Ready(open_turn["id"], open_turn["attempts"])
+        return Ready(open_turn["id"], open_turn["attempts"], more=True)
     rows = conn.execute(
         "SELECT seq, kind, message_id, person_id, received_at, due_at FROM inbox"
         " WHERE conversation_id = ? AND turn_id IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?",
@@ -70,7 +72,7 @@ def claim(
         if first <= now < complete:
             return Pause(complete)
     _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
-    return Ready(turn)
+    return Ready(turn, more=len(members) < len(rows))
 
 
 def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
@@ -150,7 +152,7 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
         )
     ]
     _open_turn(conn, conversation, turn, seqs, row["person_id"], now)
-    return Ready(turn)
+    return Ready(turn, more=True)
 
 
 def end(

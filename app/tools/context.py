@@ -30,8 +30,11 @@ class Recorder(Protocol):
     async def intent(self, tool: "Tool", args: dict[str, JSON]) -> None:
         """The call is about to run: committed before it does."""
 
-    async def result(self, result: "ToolResult") -> None:
-        """What the call came to: every call gets one, also those that were refused before an intent."""
+    async def result(self, result: "ToolResult") -> "ToolResult":
+        """What the call came to: every call gets one, also those that were refused before an intent.
+
+        Gives what was written: another result where what the tool stored could not be kept.
+        """
 
 
 class Services(dict[str, object]):

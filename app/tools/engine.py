@@ -224,7 +224,7 @@ class ExecutionEngine:
         if recorder is None:
             return result
         try:
-            await recorder.result(result)
+            return await recorder.result(result)
         except Exception as error:
             log.error("result not recorded", tool=tool.name if tool else "unknown", error=_sentence(error))
             return ToolResult.failure(
@@ -232,7 +232,6 @@ class ExecutionEngine:
                 "the call ended but its result could not be recorded",
                 "do not call it again",
             )
-        return result
 
     def _count(self, tool: Tool | None, result: ToolResult, seconds: float) -> None:
         if self._on_call is None:

@@ -7,12 +7,15 @@ import os
 import re
 import secrets
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, ParamSpec
 
 from app.messages import JSON
+from app.people import Person
+from app.store.space import MEGABYTE, Disk
 from app.tools.context import ToolContext
 from app.tools.result import ToolResult
 from app.tools.tool import Tool
@@ -20,6 +23,8 @@ from app.tools.tool import Tool
 READ_LIMIT = 512 * 1024
 WRITE_LIMIT = 1024 * 1024
 LIST_LIMIT = 500
+BLOCK = 4096
+"""Bytes that even an empty file counts as."""
 
 _LONGEST_NAME = 255
 _DRIVE = re.compile(r"^[A-Za-z]:")
@@ -63,12 +68,16 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
     return real
 
 
-def file_tools(workspace_root: str | Path, allow_delete: bool = False) -> list[Tool]:
+def file_tools(
+    workspace_root: str | Path, allow_delete: bool = False, *, quota: int = 0, least_free: int = 0
+) -> list[Tool]:
     """read_file, list_files, write_file and delete_file for one workspace.
 
-    Owners, and calls without a person, work at its root; others in their own `people/<id>` in it.
+    Owners, and calls without a person, work at its root; others in their own `people/<id>` in it, which
+    holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free`
+    bytes. 0: no limit.
     """
-    files = _Files(Path(workspace_root), allow_delete)
+    files = _Files(Path(workspace_root), allow_delete, quota, least_free)
     made: list[tuple[Callable[..., ToolResult], bool, bool]] = [
         (files.read_file, False, True),
         (files.list_files, False, True),
@@ -111,9 +120,13 @@ def _told(function: Callable[P, ToolResult]) -> Callable[P, ToolResult]:
 class _Files:
     """The four functions; every path goes through `_place`, every open through a walk without links."""
 
-    def __init__(self, root: Path, allow_delete: bool) -> None:
+    def __init__(self, root: Path, allow_delete: bool, quota: int, least_free: int) -> None:
         self._root = root
         self._allow_delete = allow_delete
+        self._quota = quota
+        self._disk = Disk(root, least_free)
+        self._one_writer = threading.Lock()
+        """Held from counting to writing: two calls at once must not both get the last bytes."""
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
         validate_path(args.get("path", "."), self._home(context))
@@ -202,11 +215,16 @@ class _Files:
             return ToolResult.failure(
                 "TOO_LARGE", f"{len(data)} bytes are more than the {WRITE_LIMIT} that one write may have"
             )
-        with _open_parent(self._home(context), path, create=True) as (parent, name):
-            if mode == "append":
-                _append(name, data, parent)
-            else:
-                _replace(name, data, parent)
+        home = self._home(context)
+        with self._one_writer:
+            refusal = self._refusal(home, context.person, path, len(data), mode == "append")
+            if refusal is not None:
+                return refusal
+            with _open_parent(home, path, create=True) as (parent, name):
+                if mode == "append":
+                    _append(name, data, parent)
+                else:
+                    _replace(name, data, parent)
         return ToolResult.success({"path": path, "bytes": len(data), "mode": mode})
 
     @_told
@@ -224,11 +242,27 @@ class _Files:
                 "deleting files is switched off",
                 "the operator can set ALLOW_DELETE=true",
             )
-        with _open_parent(self._home(context), path) as (parent, name):
+        with self._one_writer, _open_parent(self._home(context), path) as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
             os.unlink(name, dir_fd=parent)
         return ToolResult.success({"path": path, "deleted": True})
+
+    def _refusal(
+        self, home: Path, person: Person | None, path: str, size: int, append: bool
+    ) -> ToolResult | None:
+        """Why there is no room for `size` bytes more; a file that is replaced gives its own back."""
+        if not self._disk.has_room_for("data"):
+            return ToolResult.failure("NO_SPACE", "the disk is nearly full, so no file is written")
+        if not self._quota or person is None or person.is_owner:  # an owner's workspace is the operator's own
+            return None
+        target = validate_path(path, home)
+        replaced = 0 if append or not target.is_file() else _counted(target.stat().st_size)
+        if _used(home) - replaced + _counted(size) <= self._quota:
+            return None
+        limit = f"{self._quota / MEGABYTE:g} MB"
+        hint = "say so; files that are no longer needed must go first"
+        return ToolResult.failure("QUOTA_EXCEEDED", f"this person's files may have {limit} in all", hint)
 
     def _home(self, context: ToolContext) -> Path:
         person = context.person
@@ -313,6 +347,19 @@ def _entries(folder: Path, recursive: bool) -> Iterator[os.DirEntry[str]]:
         yield entry
         if recursive and entry.is_dir(follow_symlinks=False):
             yield from _entries(Path(entry.path), recursive)
+
+
+def _used(home: Path) -> int:
+    """Bytes of a person's files."""
+    if not home.is_dir():
+        return 0
+    return sum(
+        _counted(entry.stat(follow_symlinks=False).st_size) for entry in _entries(home, recursive=True)
+    )
+
+
+def _counted(size: int) -> int:
+    return max(size, BLOCK)
 
 
 def _described(entry: os.DirEntry[str], relative: str) -> dict[str, JSON]:

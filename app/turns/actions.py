@@ -113,6 +113,11 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     return AskModel(len(rounds), with_tools=False)
 
 
+def answer_key(number: int) -> str:
+    """The journal's key of the model's answer in a round."""
+    return f"llm:{number}"
+
+
 def read_journal(entries: Iterable[Entry]) -> Transcript:
     """The transcript that journal rows tell."""
     routed: Routed | None = None

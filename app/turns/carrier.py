@@ -27,6 +27,11 @@ class _Lane:
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     task: "asyncio.Task[None] | None" = None
     turn: str = ""
+    attempt: "asyncio.Task[None] | None" = None
+    """Runs the turn."""
+    stopping: "asyncio.Task[None] | None" = None
+    """Looks whether a /stop ends it."""
+    hints: int = 0
 
 
 class LocalCarrier:
@@ -54,12 +59,25 @@ class LocalCarrier:
         self._places = asyncio.Semaphore(at_once)  # wakes its waiters first come, first served
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
+        self._expected: dict[str, asyncio.TimerHandle] = {}
         self._closing = False
 
     @property
     def running(self) -> int:
         """How many turns run now."""
         return sum(1 for lane in self._lanes.values() if lane.turn)
+
+    def expect(self, conversation: str) -> None:
+        """Says that a message came in: its burst is looked at when it may be complete, not before."""
+        if self._quiet <= 0:
+            self.wake(conversation)
+        elif conversation not in self._expected and not self._closing:
+            loop = asyncio.get_running_loop()
+            self._expected[conversation] = loop.call_later(self._quiet, self._wake_expected, conversation)
+
+    def _wake_expected(self, conversation: str) -> None:
+        del self._expected[conversation]
+        self.wake(conversation)
 
     def wake(self, conversation: str) -> None:
         """Says that a conversation may have something to do."""
@@ -69,11 +87,16 @@ class LocalCarrier:
         if lane is None:
             lane = self._lanes[conversation] = _Lane()
             lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
+        elif lane.attempt is not None and lane.stopping is None:
+            lane.stopping = asyncio.create_task(self._stop_if_asked(conversation, lane, lane.attempt))
+        lane.hints += 1
         lane.dirty.set()
 
     async def close(self, seconds: float) -> None:
         """Takes up nothing more, waits for the turns that run, gives back unfinished what is left."""
         self._closing = True
+        for timer in self._expected.values():
+            timer.cancel()
         for lane in self._lanes.values():
             if not lane.turn and lane.task is not None:
                 lane.task.cancel()
@@ -96,8 +119,8 @@ class LocalCarrier:
                 found = await self._guarded(conversation, lane)
                 if isinstance(found, Pause):
                     await _wait(lane.dirty, found.at - time.time())
-                elif found is None and not lane.dirty.is_set():  # no await between this check and leaving
-                    break
+                elif (found is None or not found.more) and not lane.dirty.is_set():
+                    break  # no await between this check and leaving
         finally:
             self._lanes.pop(conversation, None)
 
@@ -106,7 +129,7 @@ class LocalCarrier:
         try:
             found = await self._next(conversation)
             if isinstance(found, Ready):
-                await self._run(conversation, lane, found)
+                await self._run(lane, found)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -122,34 +145,34 @@ class LocalCarrier:
 
         return await self._store.tx(choose)
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
+    async def _run(self, lane: _Lane, turn: Ready) -> None:
         """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells
         the turn that brings the server down from those that only ran beside it. None begins before the
         model can be asked: a crash while starting speaks against no turn."""
         await self._ready()
         async with self._places, self._alone if turn.attempts >= 2 else nullcontext():
             lane.turn = turn.id
-            task = asyncio.create_task(self._attempt(turn.id), name=f"turn {turn.id}")
+            lane.attempt = asyncio.create_task(self._attempt(turn.id), name=f"turn {turn.id}")
             try:
-                await self._until_done(conversation, lane, task)
+                await asyncio.wait({lane.attempt})
             finally:
-                if not task.done():
-                    task.cancel()
-                    await asyncio.gather(task, return_exceptions=True)
-                lane.turn = ""
+                await _ended(lane.attempt, lane.stopping)
+                lane.turn, lane.attempt, lane.stopping = "", None, None
 
-    async def _until_done(self, conversation: str, lane: _Lane, task: "asyncio.Task[None]") -> None:
-        """Waits for a turn, and ends it early where a /stop came in."""
-        while not task.done():
-            hint = asyncio.create_task(lane.dirty.wait())
-            await asyncio.wait({task, hint}, return_when=asyncio.FIRST_COMPLETED)
-            hint.cancel()
-            if task.done():
-                return
-            lane.dirty.clear()
-            if await self._stop_waits(conversation):
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+    async def _stop_if_asked(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
+        """Ends a turn early where a /stop came in; looks as long as hints come."""
+        looked = 0
+        try:
+            while looked != lane.hints:
+                looked = lane.hints
+                if await self._stop_waits(conversation):
+                    attempt.cancel()
+                    return
+        except Exception as error:
+            log.error("a stop was not looked for", error=f"{type(error).__name__}: {error}")
+        finally:
+            if lane.attempt is attempt:
+                lane.stopping = None
 
     async def _stop_waits(self, conversation: str) -> bool:
         row = await self._store.one(
@@ -177,6 +200,15 @@ class LocalCarrier:
         except Exception as fault:
             log.error("turn not postponed", turn=turn, error=f"{type(fault).__name__}: {fault}")
             await asyncio.sleep(RETRY_SECONDS)  # the disk is in trouble: the lane tries again
+
+
+async def _ended(*tasks: "asyncio.Task[None] | None") -> None:
+    """Cancels what still runs, and waits for its end."""
+    left = [task for task in tasks if task is not None and not task.done()]
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

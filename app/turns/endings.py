@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 
 LONGEST_REPLY = 16_000
 """Characters; four full WhatsApp messages."""
+QUICK = 2_000
+"""Characters that are rendered within a millisecond or two; longer texts are rendered off the loop."""
 
 
 class Endings:
@@ -79,7 +81,7 @@ class Endings:
         source: str = "",
     ) -> None:
         opened = run.opened
-        draft = await asyncio.to_thread(_draft, run, text)
+        draft = _draft(run, text) if len(text) <= QUICK else await asyncio.to_thread(_draft, run, text)
         now = time.time()
 
         def write(conn: Connection) -> None:

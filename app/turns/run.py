@@ -1,5 +1,6 @@
 """A turn in progress: what its rows say, and the prompt as far as it has come."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -13,7 +14,7 @@ from app.people import Person
 from app.routing.abilities import Instructions
 from app.store.journal import Spent
 from app.store.opening import Opened
-from app.turns.actions import Routed, Transcript
+from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import history_messages, newest_message, round_messages, system_message
 
 
@@ -28,7 +29,21 @@ class Run:
     transcript: Transcript
     tokens_today: int
     messages: list[dict[str, JSON]] = field(default_factory=list)
+    tools: list[dict[str, JSON]] = field(default_factory=list)
     patience: Patience = field(default_factory=Patience)
+    _hashes: list[str] = field(default_factory=list)
+    """Of the messages that an earlier call of this run had."""
+    _unsettled: "asyncio.Future[int] | None" = None
+
+    def write_behind(self, written: "asyncio.Future[int]") -> None:
+        """A row that is on its way: what is written later comes after it, so nothing waits for it alone."""
+        self._unsettled = written
+
+    async def settle(self) -> None:
+        """Waits for that row. Raises what kept it from being written."""
+        if self._unsettled is not None:
+            written, self._unsettled = self._unsettled, None
+            self.tokens_today = await written or self.tokens_today
 
     @property
     def routed(self) -> Routed:
@@ -42,8 +57,8 @@ class Run:
         """Others read along: nothing of the person's own may be shown, and so no tool is offered."""
         return bool(self.opened.conversation.group)
 
-    def build_prompt(self, instructions: Sequence[Instructions]) -> None:
-        """The prompt up to where the transcript stands."""
+    def build_prompt(self, instructions: Sequence[Instructions], tools: list[dict[str, JSON]]) -> None:
+        """The prompt up to the last finished round, and the tools that go with it."""
         opened = self.opened
         self.messages = [
             system_message(self.person, instructions),
@@ -57,8 +72,15 @@ class Run:
                 in_group=self.in_group,
             ),
         ]
+        self.tools = tools
+        self._hashes = []
         for one in self.transcript.rounds:
-            self.messages += round_messages(one)
+            if not one.unfinished:
+                self.add_round(one)
+
+    def add_round(self, one: Round) -> None:
+        """A finished round goes to the end of the prompt; what stands before it stays as it is."""
+        self.messages += round_messages(one)
 
     def heard(self) -> list[str]:
         """Every text the model was given but for our own instructions."""
@@ -69,8 +91,12 @@ class Run:
         return len(orjson.dumps([self.messages, tools])) // 4
 
     def spent(self, tools: Sequence[JSON], answer: ModelAnswer, seconds: float) -> Spent:
-        """What a call with the prompt as it stands cost, the prompt by the hashes of its parts."""
-        return cost(answer, (*hashed([{"tools": tools}] if tools else []), *hashed(self.messages)), seconds)
+        """What a call with the prompt as it stands cost."""
+        shown = hashed([{"tools": tools}] if tools else [])
+        new = hashed(self.messages[len(self._hashes) :])
+        self._hashes += [part for part, _ in new]
+        hashes = (*(part for part, _ in shown), *self._hashes)
+        return cost(answer, hashes, (*shown, *new), seconds)
 
 
 def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
@@ -79,7 +105,9 @@ def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
     return tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
 
 
-def cost(answer: ModelAnswer, parts: tuple[tuple[str, str], ...], seconds: float) -> Spent:
+def cost(
+    answer: ModelAnswer, hashes: tuple[str, ...], parts: tuple[tuple[str, str], ...], seconds: float
+) -> Spent:
     """A model call as it is kept."""
     usage = answer.usage
-    return Spent(answer.model, parts, usage.prompt, usage.completion, usage.cached, seconds)
+    return Spent(answer.model, hashes, parts, usage.prompt, usage.completion, usage.cached, seconds)

@@ -26,12 +26,13 @@ from app.turns.actions import (
     Route,
     Routed,
     RunTools,
+    answer_key,
     next_action,
     read_journal,
     unique_calls,
 )
 from app.turns.calls import ToolCalls
-from app.turns.context import round_messages, said_by
+from app.turns.context import said_by
 from app.turns.endings import Endings
 from app.turns.profile import Profiles
 from app.turns.run import Run, cost, hashed
@@ -149,14 +150,14 @@ class TurnRunner:
             "source": intent.source,
             "catalog": self._abilities.version,
         }
-        await self._record(run, "route", "route", payload, _classifier_cost(classified, started))
+        self._write(run, "route", "route", payload, _classifier_cost(classified, started))
         run.transcript = run.transcript.with_route(Routed(intent.categories, tools))
         self._build_prompt(run, run.routed)
 
     async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
         """One model call, recorded before anything follows from it."""
-        offered = run.routed.tools if with_tools else ()
-        tools = self._abilities.schemas(offered)
+        await run.settle()
+        tools = run.tools if with_tools else []
         request = ModelRequest(
             "answer",
             run.messages,
@@ -167,23 +168,25 @@ class TurnRunner:
         )
         started = time.monotonic()
         answer = await run.patience.complete(self._model, request)
-        text, calls = _read(run, answer, offered)
+        text, calls = _read(run, answer, run.routed.tools if with_tools else ())
         payload = {
             "text": text,
             "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls],
         }
         spent = run.spent(tools, answer, time.monotonic() - started)
-        await self._record(run, f"llm:{number}", "llm", payload, spent)
-        run.transcript = run.transcript.with_round(Round(text, calls))
+        self._write(run, answer_key(number), "llm", payload, spent)
+        asked = Round(text, calls)
+        run.transcript = run.transcript.with_round(asked)
         if not calls:
-            run.messages += round_messages(run.transcript.rounds[-1])
+            run.add_round(asked)
 
     async def _run_tools(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> None:
         results = await self._tool_calls.run(run, number, calls, begun)
+        await run.settle()
         run.transcript = run.transcript.with_results(number, results)
-        self._build_prompt(run, run.routed)
+        run.add_round(run.transcript.rounds[number])
 
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
@@ -207,7 +210,8 @@ class TurnRunner:
         await self._endings.obeyed(run, text, fresh=command == "new")
 
     def _build_prompt(self, run: Run, routed: Routed) -> None:
-        run.build_prompt(self._abilities.instructions(routed.categories, routed.tools))
+        instructions = self._abilities.instructions(routed.categories, routed.tools)
+        run.build_prompt(instructions, self._abilities.schemas(routed.tools))
 
     def _intent_request(self, run: Run) -> IntentRequest:
         return IntentRequest(
@@ -228,13 +232,14 @@ class TurnRunner:
             raise OverBudget
         return left
 
-    async def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
+    def _write(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
         now, turn, day = time.time(), run.opened.id, today()
         text = orjson.dumps(payload).decode()
-        used = await self._store.tx(
-            lambda conn: journal.record(conn, turn, key, kind, text, now, spent=spent, day=day)
+        run.write_behind(
+            self._store.submit(
+                lambda conn: journal.record(conn, turn, key, kind, text, now, spent=spent, day=day)
+            )
         )
-        run.tokens_today = used or run.tokens_today
 
 
 def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:
@@ -252,7 +257,8 @@ def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, t
 def _classifier_cost(classified: Classified, started: float) -> Spent | None:
     if classified.answer is None:
         return None
-    return cost(classified.answer, hashed(classified.prompt), time.monotonic() - started)
+    parts = hashed(classified.prompt)
+    return cost(classified.answer, tuple(part for part, _ in parts), parts, time.monotonic() - started)
 
 
 def today() -> str:

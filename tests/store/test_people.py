@@ -206,6 +206,22 @@ def test_a_number_that_becomes_somebody_elses_freezes_both(conn: Connection) -> 
     assert frozen(conn) == pair
 
 
+def test_a_change_to_a_number_of_ones_own_and_an_id_of_anothers_moves_nothing(conn: Connection) -> None:
+    ana, beto = admit(conn, ANA).id, admit(conn, BETO).id
+    people.apply_change(conn, "whatsapp", AliasChange(ANA, Sender(NEW.phone, BETO.user_id)), OPEN, T)
+    assert frozen(conn) == sorted([ana, beto])
+    assert aliases(conn, ana) == [canonical(ANA.phone), ANA.user_id]
+
+
+def test_a_change_whose_old_names_are_two_peoples_freezes_both_and_moves_nothing(conn: Connection) -> None:
+    ana, beto = admit(conn, ANA_PHONE).id, admit(conn, BETO).id
+    people.apply_change(conn, "whatsapp", AliasChange(Sender(ANA.phone, BETO.user_id), NEW), OPEN, T)
+    assert frozen(conn) == sorted([ana, beto])
+    assert (aliases(conn, ana), len(aliases(conn, beto))) == ([canonical(ANA.phone)], 2)
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert (aliases(conn, ana), frozen(conn)) == ([canonical(NEW.phone), NEW.user_id], [beto])
+
+
 def code_of(conn: Connection) -> str:
     code = offer_ownership(conn, CLOSED, T)
     assert code is not None
@@ -258,6 +274,8 @@ def test_the_code_works_once(conn: Connection) -> None:
 def test_the_code_is_void_once_there_is_an_owner(conn: Connection) -> None:
     code = code_of(conn)
     people.make_owner(conn, "whatsapp", BETO.phone, T)
+    assert not takes_ownership(conn, CLOSED, code, T)
+    people.block(conn, "whatsapp", BETO.phone, T)  # nobody owns it again: an old code does not come back
     assert not takes_ownership(conn, CLOSED, code, T)
 
 

@@ -15,7 +15,7 @@ def a_turn(conn: Connection, *, ended: bool) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    spent = Spent("m", (("h", "body"),), 1, 1, 0, 0.1)
+    spent = Spent("m", ("h",), (("h", "body"),), 1, 1, 0, 0.1)
     journal.record(conn, "t1", "llm:0", "llm", "{}", T, spent=spent, day="d")
     if ended:
         turns.end(conn, "t1", where, "answered", draft("ok"), T)

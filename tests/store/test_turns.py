@@ -120,6 +120,19 @@ def test_a_large_burst_is_split(conn: Connection) -> None:
     assert len(said(conn, "t1")) == turns.BURST_MESSAGES
 
 
+@pytest.mark.parametrize(
+    ("messages", "limit", "more"), [(3, 20, False), (turns.BURST_MESSAGES + 5, 90, True), (2, 1, True)]
+)
+def test_a_claim_says_whether_it_left_something(
+    conn: Connection, messages: int, limit: int, more: bool
+) -> None:
+    where = conversation(conn)
+    take(conn, *(inbound(f"w{n}") for n in range(messages)), limit=limit)
+    ready = claim(conn, where, "t1", T + 2)
+    assert isinstance(ready, Ready)
+    assert ready.more == more
+
+
 def test_messages_over_the_rate_are_left_for_later(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"), inbound("w2", "dos"), limit=1)
@@ -399,7 +412,7 @@ def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) ->
     where = conversation(conn)
     take(conn, inbound("w1"))
     opened = begun(conn, where, "t1")
-    spent = Spent("m", (("h1", "a body"), ("h2", "")), 100, 20, 5, 0.5)
+    spent = Spent("m", ("h1", "h2"), (("h1", "a body"), ("h2", "")), 100, 20, 5, 0.5)
     used = [
         journal.record(conn, "t1", key, "llm", "{}", T, spent=spent, day=day)
         for key, day in (("llm:0", "mon"), ("llm:1", "mon"), ("llm:2", "tue"))

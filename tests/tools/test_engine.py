@@ -52,10 +52,11 @@ class Journal:
             raise OSError("disk full")
         self.rows.append(f"intent {tool.name} {args}")
 
-    async def result(self, result: ToolResult) -> None:
+    async def result(self, result: ToolResult) -> ToolResult:
         if self._refuse == "result":
             raise OSError("disk full")
         self.rows.append(f"result {result.code}")
+        return result
 
 
 def add(a: int, b: int = 1) -> int:

@@ -1,5 +1,6 @@
 """Paths that cannot leave the workspace, and the four tools that work in it."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from app.tools import (
     file_tools,
     validate_path,
 )
+from app.tools.files import BLOCK
 
 
 @pytest.fixture
@@ -77,8 +79,8 @@ def test_paths_inside_are_real_paths(root: Path, path: str) -> None:
 class Bench:
     """The four tools behind an engine that asks nobody."""
 
-    def __init__(self, root: Path, allow_delete: bool = False, dry_run: bool = False) -> None:
-        registry = ToolRegistry(file_tools(root, allow_delete))
+    def __init__(self, root: Path, allow_delete: bool = False, dry_run: bool = False, **limits: int) -> None:
+        registry = ToolRegistry(file_tools(root, allow_delete, **limits))
         self.engine = ExecutionEngine(registry, ConfirmationPolicy("yolo"), dry_run)
 
     async def __call__(self, name: str, context: ToolContext | None = None, **args: Any) -> ToolResult:
@@ -148,6 +150,47 @@ async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Pat
     assert (await run("read_file", member, path="inner/kept.txt")).code == "NOT_FOUND"
     assert (await run("read_file", member, path=str(root / "inner" / "kept.txt"))).code == "BAD_REQUEST"
     assert (await run("read_file", owner, path="people/p1/mine.txt")).data["content"] == "m"
+
+
+MEMBER = ToolContext(person=Person("p1", "simulator"))
+OTHER = ToolContext(person=Person("p2", "simulator"))
+OWNER = ToolContext(person=Person("p3", "simulator", role="owner"))
+
+
+async def test_a_members_files_have_a_quota_and_what_is_replaced_gives_its_bytes_back(root: Path) -> None:
+    run = Bench(root, allow_delete=True, quota=10 * BLOCK)
+    assert (await run("write_file", MEMBER, path="a/one.txt", content="x" * 6 * BLOCK)).ok
+    full = await run("write_file", MEMBER, path="two.txt", content="x" * 5 * BLOCK)
+    assert (full.code, (root / "people" / "p1" / "two.txt").exists()) == ("QUOTA_EXCEEDED", False)
+    assert full.error is not None
+    assert "0.0390625 MB" in full.error.message
+    appended = await run("write_file", MEMBER, path="a/one.txt", content="x" * 5 * BLOCK, mode="append")
+    assert appended.code == "QUOTA_EXCEEDED"
+    assert (await run("write_file", MEMBER, path="a/one.txt", content="x" * 9 * BLOCK)).ok
+    assert (await run("write_file", OTHER, path="one.txt", content="x" * 9 * BLOCK)).ok
+    assert (await run("write_file", OWNER, path="one.txt", content="x" * 20 * BLOCK)).ok
+    assert (await run("delete_file", MEMBER, path="a/one.txt")).ok
+    assert (await run("write_file", MEMBER, path="two.txt", content="x" * 5 * BLOCK)).ok
+
+
+async def test_many_small_files_use_the_quota_up_too(root: Path) -> None:
+    run = Bench(root, quota=10 * BLOCK)
+    codes = [(await run("write_file", MEMBER, path=f"{n}.txt", content="")).code for n in range(12)]
+    assert codes == ["ok"] * 10 + ["QUOTA_EXCEEDED"] * 2
+
+
+async def test_writes_at_once_do_not_both_get_the_last_bytes(root: Path) -> None:
+    run = Bench(root, quota=10 * BLOCK)
+    writes = [run("write_file", MEMBER, path=f"{n}.txt", content="x" * 6 * BLOCK) for n in range(8)]
+    results = await asyncio.gather(*writes)
+    assert sorted(result.code for result in results) == ["QUOTA_EXCEEDED"] * 7 + ["ok"]
+
+
+@pytest.mark.parametrize("context", [MEMBER, OWNER], ids=["member", "owner"])
+async def test_nothing_is_written_on_a_disk_nearly_full(root: Path, context: ToolContext) -> None:
+    run = Bench(root, least_free=10**18)
+    assert (await run("write_file", context, path="one.txt", content="x")).code == "NO_SPACE"
+    assert (await run("list_files", context)).ok
 
 
 def test_what_writes_is_sensitive(root: Path) -> None:

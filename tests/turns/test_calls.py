@@ -51,7 +51,8 @@ class Hall:
         return orjson.loads(results[call.id])
 
     async def journal(self) -> list[str]:
-        return [row["key"] for row in await self.store.all("SELECT key FROM journal ORDER BY key")]
+        rows = await self.store.all("SELECT key FROM journal WHERE kind <> 'llm' ORDER BY key")
+        return [row["key"] for row in rows]
 
 
 class Fixed:
@@ -76,7 +77,10 @@ async def make_hall(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
         def open_turn(conn: Any) -> Opened:
             where = conversation(conn)
             take(conn, inbound("w1"))
-            return begun(conn, where, "t1")
+            opened = begun(conn, where, "t1")
+            for number in range(2):
+                journal.record(conn, "t1", f"llm:{number}", "llm", "{}", T)
+            return opened
 
         return Hall(store, await store.tx(open_turn), idempotent=idempotent)
 
@@ -129,3 +133,10 @@ async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[...,
     with pytest.raises(journal.TurnGone):
         await hall.call(BOOK)
     assert hall.ran == []
+
+
+async def test_a_call_whose_answer_was_not_written_down_does_not_run(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    with pytest.raises(journal.TurnGone, match="lacks llm:2"):
+        await hall.call(BOOK, round_=2)
+    assert (hall.ran, await hall.journal()) == ([], [])

@@ -1,0 +1,64 @@
+"""Free space on the disk, and what is kept no more when it runs low: traces first, then data, the inbox last.
+
+The sweep looks and writes what follows as alerts; whoever writes asks them in its own transaction.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final, Literal
+
+from app.store import alerts
+
+MEGABYTE: Final = 1024 * 1024
+Kind = Literal["traces", "data"]
+
+_SHARES: Final[dict[Kind, float]] = {"traces": 1.0, "data": 0.4}
+"""Of the least that should be free: below it this is kept no more."""
+_FACTS: Final[dict[Kind, str]] = {
+    "traces": "traces and media are not kept",
+    "data": "notes and other data of skills, and files, are refused",
+}
+_EASED = 1.1
+"""Of a limit: free space that hovers around it does not change things at every look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The disk of a folder. `least`: bytes that should be free on it, 0 where nobody cares."""
+
+    folder: Path
+    least: int
+
+    def free(self) -> int:
+        """Bytes that are free, for a folder that is still to be made too. Raises OSError."""
+        folder = self.folder.absolute()
+        return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
+
+    def has_room_for(self, kind: Kind) -> bool:
+        """Whether `kind` is still kept, as the disk is now."""
+        return not self.least or self.free() >= self.least * _SHARES[kind]
+
+
+def keeps(conn: Connection, kind: Kind) -> bool:
+    """Whether there was room for `kind` when the sweep looked last."""
+    row = conn.execute("SELECT 1 FROM alerts WHERE code = ? AND mended_at IS NULL", (f"space:{kind}",))
+    return row.fetchone() is None
+
+
+def note(conn: Connection, free: int, least: int, now: float) -> list[str]:
+    """Opens and closes alerts as `free` bytes demand it; gives what changed, in words."""
+    changes = []
+    for kind, share in _SHARES.items():
+        limit, kept = least * share, keeps(conn, kind)
+        if kept and free < limit:
+            fact = f"only {free // MEGABYTE} MB are free on the disk: {_FACTS[kind]}"
+            alerts.raise_alert(conn, f"space:{kind}", fact, now)
+            changes.append(fact)
+        elif not kept and free >= limit * _EASED:
+            alerts.mend(conn, f"space:{kind}", now)
+            changes.append(
+                f"{free // MEGABYTE} MB are free on the disk again: it is over that {_FACTS[kind]}"
+            )
+    return changes

@@ -1,0 +1,132 @@
+"""What skills keep for a person: counted as it is written, refused where there is no room."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from app.store import space
+from app.store.database import Database, migrate, migrations
+from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, NoRoom, SkillStore
+from tests.store.rows import ANA, BETO, T, admit, value
+
+COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "recado.db")
+    await database.open()
+    yield database
+    await database.close()
+
+
+async def person(store: Database, sender: object = ANA) -> str:
+    return await store.tx(lambda conn: admit(conn, sender).id)  # type: ignore[arg-type]
+
+
+async def write(store: Database, who: str, quota: int = 0, skill: str = "notes", **values: object) -> None:
+    """One call that writes these keys; None deletes."""
+    face = SkillStore(store, who, skill, quota)
+    for key, one in values.items():
+        await (face.delete(key) if one is None else face.put(key, one))
+    await store.tx(face.apply)
+
+
+async def counted(store: Database) -> tuple[int, int]:
+    """(bytes as the database counted them along, bytes that are there)"""
+    rows = [await store.one("SELECT sum(data_bytes) FROM people"), await store.one(COUNTED)]
+    return rows[0][0], rows[1][0]  # type: ignore[index]
+
+
+async def test_bytes_are_counted_through_every_change(store: Database) -> None:
+    ana = await person(store)
+    await write(store, ana, a="año", b=[1, 2])
+    await write(store, ana, skill="projects", a="x" * 100)
+    await write(store, ana, a="shorter", b=None, c="new")
+    along, there = await counted(store)
+    assert (along, along > 100) == (there, True)
+
+
+async def test_what_would_exceed_the_quota_is_not_kept_and_nothing_of_its_call(store: Database) -> None:
+    ana = await person(store)
+    await write(store, ana, 100, a="x" * 50)
+    with pytest.raises(NoRoom) as full:
+        await write(store, ana, 100, b="y" * 30, c="z" * 30)
+    assert full.value.code == "QUOTA_EXCEEDED"
+    rows = await store.all("SELECT key FROM skill_data")
+    assert [row["key"] for row in rows] == ["a"]
+    assert (await counted(store))[0] == (await counted(store))[1]
+
+
+async def test_the_quota_is_over_all_skills_and_of_one_person(store: Database) -> None:
+    ana, beto = await person(store), await person(store, BETO)
+    await write(store, ana, 100, a="x" * 50)
+    with pytest.raises(NoRoom):
+        await write(store, ana, 100, skill="projects", a="x" * 50)
+    await write(store, beto, 100, a="x" * 50)
+
+
+async def test_writes_committed_together_do_not_both_get_the_last_bytes(store: Database) -> None:
+    ana = await person(store)
+    faces = [SkillStore(store, ana, "notes", 100) for _ in range(5)]
+    for n, face in enumerate(faces):
+        await face.put(f"k{n}", "x" * 40)
+    calls = [store.tx(face.apply) for face in faces]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(outcome, NoRoom) for outcome in outcomes) == 3
+    assert (await counted(store))[1] <= 100
+
+
+@pytest.mark.parametrize("change", [{"a": "less"}, {"a": None}, {"a": None, "b": "in its place"}])
+async def test_over_the_quota_or_without_space_less_may_be_kept(
+    store: Database, change: dict[str, str]
+) -> None:
+    ana = await person(store)
+    await write(store, ana, a="x" * 500)
+    await store.tx(lambda conn: space.note(conn, 0, 1000, T))
+    await write(store, ana, 100, **change)
+    assert (await counted(store))[1] < 100
+
+
+async def test_on_a_disk_nearly_full_nothing_more_is_kept_until_there_is_room(store: Database) -> None:
+    ana = await person(store)
+    await store.tx(lambda conn: space.note(conn, 0, 1000, T))
+    with pytest.raises(NoRoom) as full:
+        await write(store, ana, a="x")
+    assert full.value.code == "NO_SPACE"
+    await store.tx(lambda conn: space.note(conn, 5000, 1000, T))
+    await write(store, ana, a="x")
+
+
+async def test_the_sizes_of_one_call_are_bounded(store: Database) -> None:
+    face = SkillStore(store, "p", "notes")
+    for key, one in [("k" * (KEY_CHARACTERS + 1), "x"), ("k", "x" * VALUE_BYTES)]:
+        with pytest.raises(ValueError, match="at most"):
+            await face.put(key, one)
+    for n in range(CALL_BYTES // VALUE_BYTES):
+        await face.put(f"k{n}", "x" * (VALUE_BYTES - 2))
+    with pytest.raises(ValueError, match="at most 8 MiB"):
+        await face.put("one more", "x")
+
+
+def test_what_was_there_before_the_count_is_counted_by_the_migration(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.db", isolation_level=None)) as conn:
+        conn.row_factory = sqlite3.Row
+        conn.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, name TEXT, applied_at REAL)")
+        conn.executescript(f"{migrations()[0][1]}; INSERT INTO schema_version VALUES (1, 'first', 0)")
+        ana = admit(conn).id
+        conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'ñ', '\"x\"', 1)", (ana,))
+        migrate(conn)
+        assert value(conn, "SELECT data_bytes FROM people") == 5
+
+
+def test_a_person_who_is_gone_leaves_nothing_to_count(conn: Connection) -> None:
+    ana = admit(conn).id
+    conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'k', '1', 1)", (ana,))
+    conn.execute("DELETE FROM people WHERE id = ?", (ana,))
+    assert value(conn, "SELECT count(*) FROM skill_data") == 0

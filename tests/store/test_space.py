@@ -1,0 +1,75 @@
+"""Free space: what is kept at which level, and when it is told."""
+
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from app.store import alerts, journal, space
+from app.store.journal import PART_CHARACTERS, Spent
+from app.store.space import MEGABYTE, Disk
+from tests.store.rows import T, begun, conversation, inbound, take, value
+
+LEAST = 500 * MEGABYTE
+
+
+def kept(conn: Connection) -> list[bool]:
+    return [space.keeps(conn, "traces"), space.keeps(conn, "data")]
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "expected"),
+    [
+        (501, [True, True]),
+        (500, [True, True]),
+        (499, [False, True]),
+        (199, [False, False]),
+        (0, [False, False]),
+    ],
+)
+def test_traces_stop_before_data(conn: Connection, megabytes: int, expected: list[bool]) -> None:
+    space.note(conn, megabytes * MEGABYTE, LEAST, T)
+    assert kept(conn) == expected
+
+
+def test_a_change_is_told_once_and_taken_back_when_there_is_room(conn: Connection) -> None:
+    told = [len(space.note(conn, free * MEGABYTE, LEAST, T)) for free in (900, 400, 390, 100, 100, 300, 900)]
+    assert told == [0, 1, 0, 1, 0, 1, 1]
+    assert (kept(conn), alerts.open_alerts(conn)) == ([True, True], [])
+
+
+def test_space_that_hovers_around_the_limit_changes_nothing(conn: Connection) -> None:
+    told = [space.note(conn, free * MEGABYTE, LEAST, T) for free in (499, 501, 499, 520)]
+    assert [len(changes) for changes in told] == [1, 0, 0, 0]
+
+
+def test_nobody_looks_where_no_space_is_asked_for(conn: Connection, tmp_path: Path) -> None:
+    assert space.note(conn, 0, 0, T) == []
+    assert Disk(tmp_path, 0).has_room_for("data")
+
+
+def test_the_disk_of_a_folder_that_is_still_to_be_made_is_known(tmp_path: Path) -> None:
+    assert Disk(tmp_path / "not" / "yet", 1).free() > 0
+
+
+def trace(conn: Connection, body: str) -> int:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    return journal.record(
+        conn, "t1", "llm:0", "llm", "{}", T, spent=Spent("m", ("h",), (("h", body),), 5, 2, 0, 0.1), day="d"
+    )
+
+
+def test_without_room_a_call_is_journaled_and_counted_but_not_traced(conn: Connection) -> None:
+    space.note(conn, 0, LEAST, T)
+    assert trace(conn, '"hello"') == 7
+    tables = ("journal", "token_use", "model_calls", "prompt_parts")
+    assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("characters", [PART_CHARACTERS, 50 * PART_CHARACTERS])
+def test_a_part_of_a_trace_is_bounded(conn: Connection, characters: int) -> None:
+    trace(conn, '"' + "x" * characters + '"')
+    assert value(conn, "SELECT length(body) FROM prompt_parts") < PART_CHARACTERS + 100
+    assert value(conn, "SELECT json_extract(body, '$.characters') FROM prompt_parts") == characters + 2

@@ -1,0 +1,112 @@
+"""A disk that fills up and a person who has much: what stops first, what goes on, what is told."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.doctor.machine import check_folder
+from app.settings import Settings
+from tests.test_conversation import echo
+from tests.world import wait_for
+
+MORE_THAN_ANY_DISK = str(10**12)
+HUNDRED = "x" * 100
+
+
+def traced(server) -> int:
+    return server.rows("SELECT count(*) AS n FROM model_calls")[0]["n"]
+
+
+def test_on_a_disk_nearly_full_messages_are_answered_without_traces(make_world, model):
+    server, graph = make_world(model=model(echo), FREE_SPACE_MB=MORE_THAN_ANY_DISK)
+    wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the first look at the disk")
+    assert server.http.get("/health").json() == {"status": "degraded", "reason": "the disk is nearly full"}
+    graph.say("p0", "are you there")
+    assert graph.reply("p0") == "you said: are you there"
+    assert (traced(server), server.rows("SELECT * FROM prompt_parts")) == (0, [])
+    assert server.rows("SELECT sum(tokens) AS n FROM token_use")[0]["n"] > 0
+    assert server.log.count("traces and media are not kept") == 1
+    alerts = server.rows("SELECT code, times FROM alerts WHERE mended_at IS NULL ORDER BY code")
+    assert [tuple(row) for row in alerts] == [("space:data", 1), ("space:traces", 1)]
+
+
+def test_a_note_that_cannot_be_kept_says_so_and_is_kept_once_there_is_room(make_world):
+    server, graph = make_world(FREE_SPACE_MB=MORE_THAN_ANY_DISK)
+    wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the first look at the disk")
+    graph.say("p0", "save a note: buy bread")
+    assert "I could not save it: my disk is nearly full." in graph.reply("p0")
+    server.stop()
+    server.env["FREE_SPACE_MB"] = "1"
+    server.start()
+    wait_for(lambda: server.http.get("/health").json() == {"status": "ok"}, "the first look at the disk")
+    graph.say("p0", "save a note: buy milk")
+    graph.reply("p0", 2)
+    assert [row["value"] for row in server.rows("SELECT value FROM skill_data")] != []
+    assert "bread" not in str([row["value"] for row in server.rows("SELECT value FROM skill_data")])
+    assert traced(server) > 0
+
+
+def test_who_has_used_up_their_quota_is_told_and_others_are_not_touched(make_world):
+    server, graph = make_world(DATA_QUOTA_MB="0.0003")
+    for count, said in enumerate([f"save a note: first {HUNDRED}", f"save a note: second {HUNDRED}"], 1):
+        graph.say("p0", said)
+        graph.reply("p0", count)
+    assert "your data has reached its limit" in graph.texts("p0")[1]
+    graph.say("p1", f"save a note: mine {HUNDRED}")
+    assert "limit" not in graph.reply("p1")
+    graph.say("p0", "borra la nota 1")
+    graph.reply("p0", 3)
+    graph.say("p0", f"save a note: third {HUNDRED}")
+    assert "limit" not in graph.reply("p0", 4)
+    kept = str([row["value"] for row in server.rows("SELECT value FROM skill_data")])
+    assert ("second" in kept, "third" in kept, "mine" in kept) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("least", "level", "words"),
+    [(MORE_THAN_ANY_DISK, "WARN", "and notes and files are refused"), ("0", "OK", "GB free")],
+)
+def test_the_doctor_tells_what_is_not_kept_and_the_cure(tmp_path, least, level, words):
+    settings = Settings(_env_file=None, database_url=f"sqlite:///{tmp_path}/recado.db", free_space_mb=least)
+    (finding,) = check_folder(settings)
+    assert finding.level == level
+    assert words in finding.fact
+    assert (f"free at least {least} MB" in finding.cure) == (level == "WARN")
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Callable[[Path], None]]:
+    """Puts a disk of 64 MB in a folder's place."""
+    mounted: list[Path] = []
+
+    def mount(folder: Path) -> None:
+        command = ["mount", "-t", "tmpfs", "-o", "size=64m", "recado-test", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("this user may not mount a disk")
+        mounted.append(folder)
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_and_is_freed_while_the_server_runs(make_world, model, small_disk):
+    server, graph = make_world(model=model(echo), start=False, FREE_SPACE_MB="40", SWEEP_SECONDS="0.2")
+    small_disk(server.folder)
+    server.start()
+    filler = server.folder / "filler"
+    graph.say("p0", "one")
+    graph.reply("p0")
+    before = traced(server)
+    filler.write_bytes(b"x" * 30 * 1024**2)
+    wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the low disk to be seen")
+    graph.say("p0", "two")
+    assert graph.reply("p0", 2) == "you said: two"
+    assert (before, traced(server)) == (2, 2)
+    filler.unlink()
+    wait_for(lambda: server.http.get("/health").json()["status"] == "ok", "the room to be seen")
+    graph.say("p0", "three")
+    graph.reply("p0", 3)
+    assert traced(server) == 4

@@ -1,0 +1,263 @@
+"""People are kept apart, in every table, file, prompt, reply and log line; who may not talk gets nothing."""
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.simulator.people import PEOPLE
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.test_conversation import echo, open_work
+from tests.world import text_body, wait_for
+
+ANA, BETO = "12125550000", "12125550001"
+ANAS, BETOS = "alfa-7319", "bravo-2846"
+
+
+def keeper(body):
+    """Keeps what it is told to, and says what it kept."""
+    if is_classifier(body):
+        return '{"categories": ["notes"], "phrases": ["note"]}'
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        return f"here: {last['content']}"
+    said = last_user_text(body)
+    if "keep" in said:
+        return calls(("save_note", {"text": said.splitlines()[-1]}))
+    return calls(("list_notes", {}))
+
+
+@pytest.fixture
+def lived_in(make_world, model):
+    """A server on which two people kept a secret each, listed their notes, and one quoted the other."""
+    model_server = model(keeper)
+    server, graph = make_world(model=model_server, LOG_LEVEL="DEBUG")
+    for person, secret in [("p0", ANAS), ("p1", BETOS)]:
+        graph.say(person, f"keep {secret}")
+        graph.reply(person)
+        graph.say(person, "list")
+        assert secret in graph.reply(person, 2)
+    of_ana = [row["wamid"] for row in server.rows("SELECT wamid FROM messages WHERE text LIKE '%alfa%'")]
+    for number, wamid in enumerate(filter(None, of_ana), 3):
+        body = text_body(f"wamid.q{number}", "list what this says", BETO, context={"id": wamid})
+        assert server.post(body).status_code == 200
+        graph.reply("p1", number)
+    wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the last status")
+    return server, graph, model_server
+
+
+def test_nothing_of_one_person_reaches_another_in_any_prompt_reply_figure_or_log(lived_in):
+    server, graph, model_server = lived_in
+    prompts = [json.dumps(body) for body in model_server.requests]
+    assert [prompt for prompt in prompts if ANAS in prompt and BETOS in prompt] == []
+    assert sum(ANAS in prompt for prompt in prompts) > 3
+    quoting = [prompt for prompt in prompts if "list what this says" in prompt]
+    assert len(quoting) >= 4
+    assert ANAS not in "".join(quoting)
+    assert ANAS not in "".join(graph.texts("p1"))
+    assert BETOS not in "".join(graph.texts("p0"))
+    told = [server.http.get(path).text for path in ("/health", "/metrics")]
+    for private in (ANAS, BETOS, ANA, BETO):
+        assert all(private not in text for text in [*told, server.log])
+
+
+def test_every_row_and_file_with_words_of_a_person_is_that_persons(lived_in):
+    server, _, _ = lived_in
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "recado.db")) as database:
+        database.row_factory = sqlite3.Row
+        database.execute("PRAGMA foreign_keys=ON")
+        people = {
+            row["value"]: row["person_id"] for row in database.execute("SELECT value, person_id FROM aliases")
+        }
+        for secret, phone in [(ANAS, ANA), (BETOS, BETO)]:
+            found = [*rows_with(database, secret), *rows_with(database, phone)]
+            assert {owner for _, owner in found} == {people[phone]}
+            assert {table for table, _ in found} >= {
+                "messages",
+                "journal",
+                "outbox",
+                "prompt_parts",
+                "skill_data",
+            }
+        for path in filter(Path.is_file, server.folder.rglob("*")):
+            if not path.name.startswith(("recado.db", "graph.")):  # the latter is the stand-in's
+                content = path.read_bytes()
+                assert (path.name, [one for one in (ANAS, BETOS) if one.encode() in content]) == (
+                    path.name,
+                    [],
+                )
+        database.execute("DELETE FROM people WHERE id = ?", (people[ANA],))
+        assert rows_with(database, ANAS) + rows_with(database, ANA) == []
+        assert rows_with(database, BETOS) != []
+
+
+def rows_with(database: sqlite3.Connection, text: str) -> list[tuple[str, str]]:
+    """(table, person) of every row that holds a text in any of its columns."""
+    found = []
+    for table in [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]:
+        for row in database.execute(f"SELECT * FROM {table}"):
+            if any(isinstance(value, str) and text in value for value in tuple(row)):
+                found.append((table, row["person_id"] if "person_id" in row.keys() else "nobody"))  # noqa: SIM118
+    return found
+
+
+def test_who_is_shut_out_while_being_answered_gets_nothing_more(make_world, model):
+    blocked = asyncio.Event()
+
+    async def play(body):
+        while not is_classifier(body) and "slow" in last_user_text(body) and not blocked.is_set():
+            await asyncio.sleep(0.02)
+        return echo(body)
+
+    server, graph = make_world(model=model(play))
+    graph.say("p1", "slow please")
+    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'running'"), "the slow turn")
+    change(server, "block", BETO)
+    blocked.set()
+    wait_for(lambda: not open_work(server), "the end of everything that waits")
+    graph.say("p1", "hello")
+    graph.say("p0", "hello")
+    graph.reply("p0")
+    assert graph.sends("p1") == []
+    assert [row["state"] for row in server.rows("SELECT state FROM outbox WHERE state <> 'sent'")] == [
+        "failed"
+    ]
+
+
+def test_a_reply_to_somebody_who_is_frozen_waits_for_an_owners_word(make_world, model):
+    frozen = asyncio.Event()
+
+    async def play(body):
+        while not is_classifier(body) and "slow" in last_user_text(body) and not frozen.is_set():
+            await asyncio.sleep(0.02)
+        return echo(body)
+
+    server, graph = make_world(model=model(play), SWEEP_SECONDS="0.3")
+    graph.say("p1", "slow secret")
+    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'running'"), "the slow turn")
+    assert server.post(text_body("wamid.2", "who am I", BETO, from_user_id="US.2")).status_code == 200
+    frozen.set()
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'ready'"), "the reply")
+    graph.say("p0", "hello")
+    graph.reply("p0")
+    assert graph.sends("p1") == []
+    change(server, "allow", BETO)
+    assert graph.reply("p1") == "you said: slow secret"
+    assert graph.reply("p1", 2) == "you said: who am I"
+
+
+def test_a_used_up_budget_is_told_once_an_hour_and_the_next_day_answers_again(make_world, model):
+    server, graph = make_world(model=model(echo), DAILY_TOKEN_BUDGET="2000")
+    for count in range(1, 13):
+        graph.say("p0", f"message {count}")
+        wait_for(lambda n=count: turns_done(server) == n, "the turn's end")
+    wait_for(lambda: not open_work(server), "every send")
+    texts = graph.texts("p0")
+    assert texts[0] == "you said: message 1"
+    assert sum("tomorrow" in text for text in texts) == 1
+    assert server.rows("SELECT tokens FROM token_use")[0]["tokens"] <= 2000
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "recado.db")) as database:
+        database.execute("UPDATE token_use SET day = '2001-01-01'")
+        database.commit()
+    server.start()
+    graph.say("p0", "a new day")
+    assert graph.reply("p0", len(texts) + 1) == "you said: a new day"
+
+
+def test_people_are_let_in_and_made_owners_while_the_server_runs(make_world, model):
+    server, graph = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS="", OWNER_PHONE_NUMBERS=ANA)
+    graph.say("p1", "let me in")
+    wait_for(lambda: server.rows("SELECT 1 FROM outsiders"), "the outsider")
+    change(server, "allow", "+1 (212) 555-0001")
+    assert server.rows("SELECT 1 FROM outsiders") == []
+    graph.say("p1", "hello")
+    assert graph.reply("p1") == "you said: hello"
+    change(server, "owner", BETO)
+    assert [row["role"] for row in server.rows("SELECT role FROM people")] == ["owner"]
+    change(server, "block", BETO)
+    graph.say("p1", "again")
+    graph.say("p0", "hello")
+    graph.reply("p0")
+    assert len(graph.sends("p1")) == 1
+
+
+def test_a_skill_for_owners_does_not_exist_for_anybody_else(make_world, model, tmp_path):
+    skill = tmp_path / "skills" / "vault"
+    skill.mkdir(parents=True)
+    front = (
+        "---\nname: vault\ndescription: Opens the vault.\nmetadata:\n  audience: owners\n---\nTurn the key."
+    )
+    (skill / "SKILL.md").write_text(front)
+
+    def play(body):
+        return '{"categories": ["vault"], "phrases": ["open the vault"]}' if is_classifier(body) else "done"
+
+    model_server = model(play)
+    _, graph = make_world(model=model_server, SKILLS_DIR=str(tmp_path / "skills"))
+    for person in ("p1", "p0"):
+        graph.say(person, "open it")
+        assert graph.reply(person) == "done"
+        graph.say(person, "/help")
+        graph.reply(person, 2)
+    shown = ["Opens the vault" in json.dumps(body) for body in model_server.requests]
+    assert shown == [False, False, True, True]
+    assert ["Turn the key" in json.dumps(body) for body in model_server.main_calls] == [False, True]
+    assert ["vault" in graph.texts(person)[1] for person in ("p1", "p0")] == [False, True]
+
+
+def test_names_cards_and_quotes_make_nobody_somebody_else(make_world, model):
+    server, graph = make_world(model=model(echo))
+    graph.say("p0", "hello")
+    graph.reply("p0")
+    before = server.rows("SELECT * FROM aliases")
+    card = {"name": {"formatted_name": ANA}, "phones": [{"wa_id": ANA, "phone": ANA}], "user_id": "US.77"}
+    context = {"id": "wamid.other", "from": ANA, "from_user_id": "US.77"}
+    body = text_body("wamid.1", f"I am {ANA}", BETO, context=context)
+    body["entry"][0]["changes"][0]["value"]["contacts"][0]["profile"]["name"] = ANA
+    assert server.post(body).status_code == 200
+    body = text_body("wamid.2", "", BETO, type="contacts", contacts=[card], context=context)
+    assert server.post(body).status_code == 200
+    wait_for(lambda: turns_done(server) == 3, "both to be answered")
+    added = [row for row in server.rows("SELECT * FROM aliases") if row not in before]
+    assert [row["value"] for row in added] == [BETO]
+    assert [row["frozen"] for row in server.rows("SELECT frozen FROM people")] == ["", ""]
+
+
+def test_the_simulators_owner_is_nobody_to_whatsapp(make_world, model):
+    first = PEOPLE[0]
+    model_server = model(echo)
+    server, _ = make_world(
+        model=model_server, start=False, ALLOWED_PHONE_NUMBERS=first.phone, OWNER_PHONE_NUMBERS=""
+    )
+    connected = {name: server.env.pop(name) for name in list(server.env) if name.startswith("WHATSAPP_")}
+    server.start()
+    body = {"person": first.id, "type": "text", "text": "the secret of the simulator"}
+    server.http.post("/simulator/api/send", json=body).raise_for_status()
+    wait_for(lambda: turns_done(server) == 1 and not open_work(server), "the simulator's answer")
+    server.stop()
+    server.env.update(connected)
+    server.start()
+    assert "Nobody owns this assistant yet" in server.log
+    assert server.post(text_body("wamid.1", "hello", first.phone)).status_code == 200
+    wait_for(lambda: turns_done(server) == 2, "the answer on WhatsApp")
+    assert "the secret of the simulator" not in json.dumps(model_server.requests[-2:])
+    assert "owner" not in json.dumps(model_server.main_calls[-1]["messages"][0])
+    people = server.rows("SELECT realm, role FROM people ORDER BY created_at")
+    assert [tuple(row) for row in people] == [("simulator", "member"), ("whatsapp", "member")]
+
+
+def turns_done(server) -> int:
+    return server.rows("SELECT count(*) AS n FROM turns WHERE state = 'done'")[0]["n"]
+
+
+def change(server, action: str, who: str) -> None:
+    """`recado people …`, as the command asks it of a running server."""
+    running = json.loads((server.folder / "server.json").read_text())
+    header = {"Authorization": f"Bearer {running['token']}"}
+    body = {"action": action, "who": who}
+    server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
