@@ -15,12 +15,14 @@ WORKDIR /app
 COPY --from=build /venv /venv
 COPY --from=build /app /app
 COPY skills ./skills
-RUN mkdir data && chown recado:recado data
+# A new volume takes over the owner and the mode of the folder that it covers.
+RUN install --directory --owner=recado --group=recado --mode=0700 data
 ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOST=0.0.0.0 \
     PORT=8000
-USER recado
+# By its number, so that a runtime that demands a user other than root can see that it is one.
+USER 1000:1000
 VOLUME /app/data
 EXPOSE 8000
 STOPSIGNAL SIGTERM

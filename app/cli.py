@@ -116,7 +116,11 @@ def chat(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    url: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Also try the webhook at this public address.")
+    ] = "",
+) -> None:
     """Check the set-up, and say the cure.
 
     A line for each part; status 1 if something is broken. Safe while the server runs.
@@ -131,7 +135,7 @@ def doctor() -> None:
             typer.echo(line(Finding("FAIL", "configuration", fact, cure)))
         raise typer.Exit(FAILED) from error
     worst = OK
-    for finding in examine(settings):
+    for finding in examine(settings, url):
         typer.echo(line(finding))
         worst = max(worst, finding.level, key=("OK", "WARN", "FAIL").index)
     raise typer.Exit(FAILED if worst == "FAIL" else 0)

@@ -5,6 +5,7 @@ It never takes the database's lock and writes nothing that stays, so it is safe 
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level, line
 from app.settings import Settings
@@ -14,33 +15,36 @@ __all__ = ["FAIL", "OK", "WARN", "Finding", "Level", "examine", "line"]
 Check = Callable[[Settings], Iterator[Finding]]
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
-    """Every finding, as soon as it is known; no secret is in any. Never raises for what it examines."""
+def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
+    """Every finding, as soon as it is known; no secret is in any. Never raises for what it examines.
+
+    `address`: a public address whose webhook is tried besides the one that Meta knows.
+    """
     from app.doctor import machine, model, people, records, server, skills, whatsapp
 
-    checks: tuple[Check, ...] = (
-        machine.check_configuration,
-        machine.check_folder,
-        records.check_database,
-        server.check_server,
-        model.check_model,
-        whatsapp.check_whatsapp,
-        people.check_people,
-        skills.check_skills,
-        skills.check_mcp,
-        records.check_alerts,
-    )
-    for check in checks:
-        yield from _without_secrets(_guarded(check, settings), settings)
+    checks: dict[str, Check] = {
+        "configuration": machine.check_configuration,
+        "data folder": machine.check_folder,
+        "database": records.check_database,
+        "server": server.check_server,
+        "model": model.check_model,
+        "WhatsApp": partial(whatsapp.check_whatsapp, address=address),
+        "people": people.check_people,
+        "skills": skills.check_skills,
+        "MCP servers": skills.check_mcp,
+        "alerts": records.check_alerts,
+    }
+    for part, check in checks.items():
+        yield from _without_secrets(_guarded(part, check, settings), settings)
 
 
-def _guarded(check: Check, settings: Settings) -> Iterator[Finding]:
+def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
     """One check's findings; a check that breaks is a finding itself and does not stop the others."""
     try:
         yield from check(settings)
     except Exception as error:
-        part = check.__name__.removeprefix("check_")
-        yield Finding(FAIL, part, f"could not be checked: {type(error).__name__}: {error}")
+        fact = f"could not be checked: {type(error).__name__}: {error}"
+        yield Finding(FAIL, part, fact, "this is a fault of Recado's own: please report the line")
 
 
 def _without_secrets(findings: Iterator[Finding], settings: Settings) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 import difflib
 import os
-import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,11 +12,18 @@ from zoneinfo import ZoneInfo
 from app.commands.configuration import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import Settings
+from app.store.space import MEGABYTE, Disk
 
-LOW_SPACE = 500 * 1024 * 1024
 _ALIKE = 0.8
 _OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
-_OF_OTHERS = {"OPENAI_API_BASE": "OPENAI_BASE_URL", "OPENAI_MODEL": "LLM_MODEL"}
+_OF_OTHERS = {
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "OPENAI_MODEL": "LLM_MODEL",
+    "WHATSAPP_TOKEN": "WHATSAPP_ACCESS_TOKEN",
+    "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
+    "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
+    "APP_SECRET": "WHATSAPP_APP_SECRET",
+}
 
 
 def check_configuration(settings: Settings) -> Iterator[Finding]:
@@ -57,13 +64,30 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
         cure = f"give this user write access to {existing}, or set DATA_DIR and DATABASE_URL to another place"
         yield Finding(FAIL, "data folder", f"{folder} cannot be written: {error.strerror or error}", cure)
         return
-    free = shutil.disk_usage(existing).free
-    if free < LOW_SPACE:
-        fact = f"only {free // 1024**2} MB are free for {folder}"
-        yield Finding(WARN, "data folder", fact, "free at least 500 MB: traces and media stop first")
+    yield from _ownership(settings.database_path.absolute())
+    disk = Disk(folder, settings.free_space_mb * MEGABYTE)
+    free = disk.free()
+    if not disk.has_room_for("traces"):
+        notes = "" if disk.has_room_for("data") else ", and notes and files are refused"
+        fact = f"only {free // MEGABYTE} MB are free for {folder}: traces and media are not kept{notes}"
+        cure = f"free at least {settings.free_space_mb} MB there; all goes on by itself within a minute"
+        yield Finding(WARN, "data folder", fact, cure)
         return
     state = "can be written" if folder.exists() else "will be made at the first start"
     yield Finding(OK, "data folder", f"{folder} {state}, {free / 1024**3:.1f} GB free")
+
+
+def _ownership(database: Path) -> Iterator[Finding]:
+    """Files that an earlier start as another user left behind, and those that everybody may read."""
+    folder = database.parent
+    files = sorted(folder.glob(f"{database.name}*"))
+    shut = [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]
+    if shut:
+        fact = f"{', '.join(shut)} in {folder} cannot be read and written by this user"
+        yield Finding(FAIL, "data folder", fact, f"give them to it: sudo chown -R {os.getuid()} {folder}")
+    if any(file.stat().st_mode & stat.S_IROTH for file in files):
+        fact = f"every user of this machine may read the messages in {folder}"
+        yield Finding(WARN, "data folder", fact, f"chmod -R go-rwx {folder}")
 
 
 def _misspelt(path: Path) -> Iterator[tuple[str, str]]:

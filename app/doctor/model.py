@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from app.commands.configuration import check_model_address
 from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.doctor.window import check_window
 from app.errors import ConfigurationError
 from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.messages import JSON
@@ -16,9 +17,6 @@ from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.llm.client import ChatModel
-
-SMALL_WINDOW = 8192
-WINDOW_SECONDS = 3.0
 
 _CONNECT = "connect one with OPENAI_BASE_URL (or OPENAI_API_KEY) and LLM_MODEL: docs/models.md"
 _TOOL: JSON = {
@@ -76,7 +74,7 @@ async def _try(settings: Settings) -> list[Finding]:
     try:
         findings = [await _tool_call(model, settings)]
         if findings[0].level != FAIL:
-            findings += [*await _window(settings), *await _classifier(model, settings)]
+            findings += [*await check_window(model, settings), *await _classifier(model, settings)]
     finally:
         await model.close()
     return findings
@@ -131,25 +129,6 @@ async def _classifier(model: "ChatModel", settings: Settings) -> list[Finding]:
     return [Finding(OK, "classifier", f"{name} answers")]
 
 
-async def _window(settings: Settings) -> list[Finding]:
-    """Ollama cuts a prompt that exceeds its context window without a word; it tells the window's size."""
-    import httpx2
-
-    root = settings.openai_base_url.rstrip("/").removesuffix("/v1")
-    if not root:
-        return []
-    try:
-        async with httpx2.AsyncClient(timeout=WINDOW_SECONDS, trust_env=False) as http:
-            running = (await http.get(f"{root}/api/ps")).json()["models"]
-        windows = [int(one["context_length"]) for one in running if _is_same(one["name"], settings.llm_model)]
-    except (httpx2.HTTPError, ValueError, KeyError, TypeError):  # it is no Ollama, or one that does not tell
-        return []
-    if not windows or windows[0] >= SMALL_WINDOW:
-        return []
-    fact = f"the context window has {windows[0]} tokens: longer prompts are cut without a word"
-    return [Finding(WARN, "model", fact, "start Ollama with OLLAMA_CONTEXT_LENGTH=16384")]
-
-
 def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
     """What the operator can do about a model that does not answer."""
     said, base = str(error).lower(), settings.openai_base_url.rstrip("/")
@@ -157,7 +136,8 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
         return "set OPENAI_API_KEY to a key that is valid there"
     if error.status == 404 and "model" in said.partition("404")[2]:
         named = f"set {prefix}_MODEL to a model that is there"
-        return f"with Ollama: ollama pull {settings.llm_model}; else {named}" if base else named
+        pull = f"{_ollama(base)} pull {settings.llm_model}"
+        return f"with Ollama: {pull}; else {named}" if base else named
     if error.status in (404, 405) or "not json" in said or "without choices" in said:
         wanted = base if base.endswith("/v1") else f"{base}/v1"
         return f"see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}"
@@ -174,7 +154,14 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
     return "see what the model's server says in its log"
 
 
+def _ollama(base: str) -> str:
+    """The command of Ollama where it runs: beside Recado in the compose file it is a service of that name."""
+    return "docker compose exec ollama ollama" if urlsplit(base).hostname == "ollama" else "ollama"
+
+
 def _unreachable(base: str) -> str:
+    if urlsplit(base).hostname == "ollama":
+        return "start it with: docker compose up -d; another model's address goes into OPENAI_BASE_URL"
     cure = "start the model's server, and see that OPENAI_BASE_URL has its address"
     if Path("/.dockerenv").exists() and urlsplit(base).hostname in ("127.0.0.1", "localhost"):
         return f"{cure}; in a container the host is not localhost: try host.docker.internal"
@@ -190,7 +177,3 @@ def _connection_fault(error: BaseException) -> OSError | None:
             found = cause
         cause = cause.__cause__ or cause.__context__
     return found
-
-
-def _is_same(name: str, wanted: str) -> bool:
-    return name.removesuffix(":latest") == wanted.removesuffix(":latest")

@@ -11,10 +11,19 @@ from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import StoreError
 from app.settings import Settings
 from app.store import alerts
+from app.store.alerts import Alert
 from app.store.database import migrations
 
 SCAN_SECONDS = 5.0
+LATELY_SECONDS = 7 * 24 * 3600.0
 _STEPS_BETWEEN_LOOKS = 100_000
+_CURES = {
+    "131030": "a test number reaches only its list: add the person at WhatsApp > API Setup > To",
+    "131047": "the person last wrote more than 24 hours ago and has to write first",
+    "unknown": "ask the person whether it arrived",
+    "model": "see what is said about the model above",
+    "turn": "see what happened with: recado trace",
+}
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -32,16 +41,31 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 
 def check_alerts(settings: Settings) -> Iterator[Finding]:
-    """The alerts that are open."""
+    """The alerts that are open; of what happened once and cannot be mended, those of the last days."""
     try:
-        found = read_records(settings.database_path, alerts.open_alerts)
+        opened = read_records(settings.database_path, alerts.open_alerts)
     except StoreError:  # the database has a line of its own
         return
+    since = time.time() - LATELY_SECONDS
+    found = [alert for alert in opened if alert.last_at >= since or not _is_past(alert)]
     for alert in found:
         often = "" if alert.times == 1 else f" ({alert.times} times, last {moment(alert.last_at)})"
-        yield Finding(WARN, "alert", f"{alert.text}{often}")
+        fact, cure = _told(alert)
+        yield Finding(WARN, "alert", f"{fact}{often}", cure)
     if not found:
         yield Finding(OK, "alerts", "none is open")
+
+
+def _is_past(alert: Alert) -> bool:
+    return alert.code == "turn" or alert.code.startswith("undelivered:")
+
+
+def _told(alert: Alert) -> tuple[str, str]:
+    """The alert's fact and its cure; the words about a failed send end with theirs."""
+    if alert.text.startswith("sending failed"):
+        fact, _, cure = alert.text.rpartition("; ")
+        return fact, cure
+    return alert.text, _CURES.get(alert.code.rpartition(":")[2], "")
 
 
 def _state(connection: sqlite3.Connection, path: str) -> Finding:

@@ -1,0 +1,66 @@
+"""The configuration, the skills, the server's port."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.doctor import examine, line
+from app.settings import Settings
+from tests.doctor.report import found
+from tests.standins.answers import AnsweringServer
+
+KEY = "sk-the-key-of-the-operator"
+
+
+def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settings], tmp_path: Path) -> None:
+    findings = list(examine(settings()))
+    assert [finding for finding in findings if finding.level == "FAIL"] == []
+    assert {"configuration", "time zone", "data folder", "database", "server", "model", "WhatsApp"} <= {
+        finding.part for finding in findings
+    }
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_faulty_skills_misspelt_variables_and_mcp_servers_are_named(
+    settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    (tmp_path / "mine" / "broken").mkdir(parents=True)
+    (tmp_path / "mine" / "broken" / "SKILL.md").write_text("no frontmatter at all")
+    (tmp_path / "servers.json").write_text("{}")
+    (tmp_path / ".env").write_text("OPENAI_BASEURL=http://x\nWEATHER_KEY=1\n")
+    chosen = settings(skills_dir=tmp_path / "mine", mcp_config_path=tmp_path / "servers.json")
+
+    (fault,) = [finding for finding in found(chosen, "skills") if finding.level == "FAIL"]
+    assert "broken" in fault.fact
+    assert "recado skills check" in fault.cure
+    (misspelt,) = [finding for finding in found(chosen, "configuration") if finding.level == "WARN"]
+    assert "OPENAI_BASE_URL" in misspelt.cure
+    (servers,) = found(chosen, "MCP servers")
+    assert "not available in this version" in servers.fact
+
+
+def test_what_the_operator_has_mistyped_is_named(
+    settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "http://x")
+    (tmp_path / ".env").write_text(f"OPENAI_URL=http://x\nno line {KEY}\nOWNER_PHONE_NUMBERS=12\n")
+    chosen = settings(skills_dir=tmp_path / "nowhere", simulator="off")
+    told = {line(finding) for finding in examine(chosen) if finding.level != "OK"}
+    for level, part, fact, cure in (
+        ("WARN", "configuration", "line 2 of .env cannot be read", "NAME=value"),
+        ("WARN", "configuration", "OPENAI_URL is set, which nothing reads", "OPENAI_BASE_URL?"),
+        ("WARN", "configuration", "OPENAI_API_BASE is set", "OPENAI_BASE_URL?"),
+        ("WARN", "WhatsApp", "nobody can write", "SIMULATOR"),
+        ("FAIL", "people", "OWNER_PHONE_NUMBERS has 12", "+52 55"),
+        ("FAIL", "skills", "nowhere is no folder", "SKILLS_DIR"),
+    ):
+        assert any(one.startswith(f"{level:<5}{part}:") and fact in one and cure in one for one in told), fact
+
+
+def test_a_port_that_something_else_has_is_a_warning(
+    settings: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    (finding,) = found(settings(port=int(server.url.rpartition(":")[2])), "server")
+    assert finding.level == "WARN"
+    assert "PORT" in finding.cure

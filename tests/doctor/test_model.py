@@ -1,0 +1,179 @@
+"""What the doctor says of a model: one real tool call, the classifier, the context window."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.doctor.model import cure_of
+from app.llm.model import ModelError
+from app.settings import Settings
+from tests.doctor.report import found
+from tests.standins.answers import Answer, AnsweringServer, Asked, Told
+from tests.standins.chat import CALL, CHAT, able, completion, window
+
+KEY = "sk-the-key-of-the-operator"
+
+
+@pytest.mark.parametrize(
+    ("answers", "changes", "level", "fact", "cure"),
+    [
+        ({CHAT: able}, {}, "OK", "calls tools", ""),
+        ({}, {"base": ""}, "FAIL", "404", "most need"),
+        ({"/": (200, "<html>")}, {"base": "/"}, "FAIL", "", "/v1"),
+        (
+            {CHAT: (404, {"error": {"message": 'model "small" not found'}})},
+            {},
+            "FAIL",
+            "not found",
+            "ollama pull small",
+        ),
+        (
+            {CHAT: (401, {"error": {"message": f"bad key {KEY}"}})},
+            {},
+            "FAIL",
+            "bad key ***",
+            "OPENAI_API_KEY",
+        ),
+        (
+            {CHAT: (200, completion({"content": "It is 42."}))},
+            {},
+            "WARN",
+            "did not call",
+            "choose a model",
+        ),
+        (
+            {CHAT: (200, completion({"content": '{"name": "add_numbers", "arguments": {}}'}))},
+            {},
+            "WARN",
+            "as text",
+            "choose a model",
+        ),
+        (
+            {
+                CHAT: lambda asked: (
+                    (400, {"error": {"message": "small does not support tools"}})
+                    if "tools" in asked.body
+                    else (200, completion({"content": '{"name": "add_numbers", "arguments": {}}'}))
+                )
+            },
+            {},
+            "WARN",
+            "refuses tools",
+            "choose a model",
+        ),
+        ({CHAT: (429, {"error": {"message": "quota"}})}, {}, "FAIL", "429", "quota"),
+    ],
+)
+def test_a_model_that_does_not_do_gets_its_cure(
+    answers: dict[str, Told],
+    changes: dict[str, str],
+    level: str,
+    fact: str,
+    cure: str,
+    server: AnsweringServer,
+    settings: Callable[..., Settings],
+) -> None:
+    server.answers = answers
+    chosen = settings(
+        openai_base_url=server.url + changes.get("base", "/v1"), openai_api_key=KEY, llm_model="small"
+    )
+    (finding,) = found(chosen, "model")
+    assert finding.level == level
+    assert fact in finding.fact
+    assert cure.replace("most need", "most servers need …/v1") in finding.cure
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "cure"),
+    [
+        ({"openai_api_key": "sk-something"}, "WARN", "set LLM_MODEL"),
+        ({"llm_model": "small"}, "WARN", "set OPENAI_BASE_URL"),
+        ({"openai_base_url": "localhost:11434/v1", "llm_model": "small"}, "FAIL", "http://"),
+        (
+            {"openai_base_url": "http://127.0.0.1:1/v1", "llm_model": "small"},
+            "FAIL",
+            "start the model's server",
+        ),
+    ],
+)
+def test_a_model_that_is_half_configured_gets_its_cure(
+    changes: dict[str, str], level: str, cure: str, settings: Callable[..., Settings]
+) -> None:
+    (finding,) = found(settings(**changes), "model")
+    assert finding.level == level
+    assert cure in finding.cure
+
+
+@pytest.mark.parametrize(
+    ("told", "cure"),
+    [
+        ({"/api/ps": window(4096)}, "OLLAMA_CONTEXT_LENGTH"),
+        ({"/props": (200, {"default_generation_settings": {"n_ctx": 4096}})}, "--ctx-size"),
+        ({"/v1/models": (200, {"data": [{"id": "small", "max_model_len": 4096}]})}, "--max-model-len"),
+    ],
+)
+def test_each_kind_of_server_tells_its_window_and_gets_its_own_cure(
+    told: dict[str, Told], cure: str, server: AnsweringServer, settings: Callable[..., Settings]
+) -> None:
+    server.answers = {CHAT: able, **told}
+    (finding,) = found(settings(openai_base_url=f"{server.url}/v1", llm_model="small"), "context window")
+    assert finding.level == "WARN"
+    assert "4096 tokens are too few" in finding.fact
+    assert cure in finding.cure
+
+
+def test_a_server_that_tells_no_window_is_tried_with_a_long_prompt(
+    server: AnsweringServer, settings: Callable[..., Settings]
+) -> None:
+    chosen = settings(openai_base_url=f"{server.url}/v1", llm_model="small")
+    server.answers = {CHAT: able}
+    (finding,) = found(chosen, "context window")
+    assert finding.level == "OK"
+
+    def short(asked: Asked) -> Answer:
+        if len(str(asked.body)) > 20_000:
+            return 400, {"error": {"message": "maximum context length is 4096 tokens"}}
+        return 200, CALL
+
+    server.answers = {CHAT: short}
+    (finding,) = found(chosen, "context window")
+    assert finding.level == "FAIL"
+    assert "maximum context length" in finding.fact
+
+
+def test_a_missing_classifier_is_named(server: AnsweringServer, settings: Callable[..., Settings]) -> None:
+    def complete(asked: Asked) -> Answer:
+        if asked.body["model"] == "tiny":
+            return 404, {"error": {"message": 'model "tiny" not found, try pulling it first'}}
+        return able(asked)
+
+    server.answers = {CHAT: complete, "/api/ps": window(16384)}
+    chosen = settings(openai_base_url=f"{server.url}/v1", llm_model="small", CLASSIFIER_MODEL="tiny")
+    (classifier,) = found(chosen, "classifier")
+    assert classifier.level == "WARN"
+    assert "ollama pull tiny" in classifier.cure
+
+
+@pytest.mark.parametrize(
+    ("base", "error", "cure"),
+    [
+        ("http://ollama:11434/v1", ModelError("small: cannot be reached"), "docker compose up -d"),
+        (
+            "http://ollama:11434/v1",
+            ModelError("small answered 404: model not found", status=404),
+            "docker compose exec ollama ollama pull small",
+        ),
+        (
+            "http://127.0.0.1:11434/v1",
+            ModelError("small answered 404: model not found", status=404),
+            "with Ollama: ollama pull small",
+        ),
+        ("", ModelError("small answered 404: the model does not exist", status=404), "set LLM_MODEL"),
+        ("http://host:1/v1", ModelError("small gave no answer within 120 s"), "raise LLM_TIMEOUT"),
+        ("http://host:1/v1", ModelError("small answered 500: fault", status=500), "see its log"),
+    ],
+)
+def test_a_cure_fits_the_place_where_the_model_runs(
+    base: str, error: ModelError, cure: str, settings: Callable[..., Settings]
+) -> None:
+    assert cure in cure_of(error, settings(openai_base_url=base, llm_model="small"))

@@ -1,0 +1,107 @@
+"""The data folder, the database, the people and the alerts in it."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.doctor import Finding
+from app.messages import Sender
+from app.settings import Settings
+from app.store import alerts, people
+from app.store.database import Database
+from app.store.ownership import Doors
+from tests.doctor.report import found
+from tests.standins import meta
+from tests.standins.answers import AnsweringServer
+
+
+async def test_those_turned_away_are_named_whole_with_the_command(
+    settings: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    chosen = settings(
+        **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
+    )
+    database = Database(chosen.database_path)
+    await database.open()
+    doors, now = Doors("whatsapp"), time.time()
+    for phone in ("5215512345678", "5491155550000"):
+        ana = Sender(phone=phone, name="Ana\u202e")
+        await database.tx(lambda conn, ana=ana: people.admit(conn, doors, ana, "hola", "es", now))  # type: ignore[misc]
+    await database.tx(lambda conn: people.block(conn, "whatsapp", "+54 9 11 5555 0000", now))
+    await database.tx(lambda conn: alerts.raise_alert(conn, "send:190", "the token expired", now))
+
+    nobody, turned_away = _sync(found, chosen, "people")
+    assert "nobody may talk" in nobody.fact
+    assert "recado people owner" in nobody.cure
+    assert "5215512345678 (Ana" in turned_away.fact
+    assert turned_away.cure.endswith("recado people allow 5215512345678")
+    assert [finding.fact for finding in _sync(found, chosen, "alert")] == ["the token expired"]
+
+    await database.tx(lambda conn: people.make_owner(conn, "whatsapp", "5215512345678", now))
+    (owned,) = _sync(found, chosen, "people")
+    assert owned.level == "OK"
+    await database.close()
+
+
+def _sync(look: Callable[[Settings, str], list[Finding]], settings: Settings, part: str) -> list[Finding]:
+    """The doctor runs a loop of its own, so it is asked from another thread."""
+    results: list[list[Finding]] = []
+    thread = threading.Thread(target=lambda: results.append(look(settings, part)))
+    thread.start()
+    thread.join(30)
+    return results[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "cure"),
+    [
+        (b"this is no database, but a text of some length that pretends to be one" * 20, "restore a copy"),
+        ("CREATE TABLE orders (id INTEGER)", "DATABASE_URL"),
+        (
+            "CREATE TABLE schema_version (version INTEGER, name TEXT, applied_at REAL);"
+            "INSERT INTO schema_version VALUES (999, 'later', 0)",
+            "start the newer version",
+        ),
+    ],
+)
+def test_a_database_that_is_not_ours_gets_its_cure(
+    content: bytes | str, cure: str, settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    path = tmp_path / "data" / "recado.db"
+    path.parent.mkdir()
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        connection = sqlite3.connect(path)
+        connection.executescript(content)
+        connection.close()
+    (finding,) = found(settings(), "database")
+    assert finding.level == "FAIL"
+    assert cure in finding.cure
+    assert not (tmp_path / "data" / "recado.db.lock").exists()
+
+
+def test_a_data_folder_that_cannot_be_made_gets_its_cure(
+    settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    chosen = settings(database_url=f"sqlite:///{tmp_path}/file/recado.db")
+    (finding,) = found(chosen, "data folder")
+    assert finding.level == "FAIL"
+    assert "DATA_DIR" in finding.cure
+
+
+def test_messages_that_everybody_may_read_are_named(
+    settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    path = tmp_path / "data" / "recado.db"
+    path.parent.mkdir()
+    sqlite3.connect(path).close()
+    path.chmod(0o644)
+    (readable, _) = found(settings(), "data folder")
+    assert readable.level == "WARN"
+    assert readable.cure == f"chmod -R go-rwx {path.parent}"

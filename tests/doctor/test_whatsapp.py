@@ -1,0 +1,158 @@
+"""What the doctor makes of Meta's answers that the set-ups do not show: rare, vague or strange ones."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.doctor.report import found
+from tests.standins import meta
+from tests.standins.answers import AnsweringServer, Told
+
+DAY = 24 * 3600
+DEBUG, NUMBER = "/v25.0/debug_token", f"/v25.0/{meta.NUMBER}"
+SUBSCRIPTIONS = f"/v25.0/{meta.APP}/subscriptions"
+
+
+@pytest.fixture
+def connected(server: AnsweringServer, settings: Callable[..., Settings]) -> Callable[..., Settings]:
+    """Makes settings with credentials for the stand-in, whose answers `broken` changes."""
+
+    def make(broken: dict[str, Told], **changes: Any) -> Settings:
+        server.answers = {**meta.account(f"{server.url}/webhook"), **broken}
+        credentials = {name.lower(): value for name, value in meta.CREDENTIALS.items()}
+        return settings(**{**credentials, "WHATSAPP_API_URL": f"{server.url}/v25.0", **changes})
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("reply", "part", "level", "cure"),
+    [
+        (meta.number(), "WhatsApp number", "OK", ""),
+        (meta.number(verified_name="Test Number"), "WhatsApp number", "OK", "only the phones on its list"),
+        (meta.number(quality_rating="RED"), "WhatsApp number", "WARN", "WhatsApp Manager"),
+        ((404, "nothing here"), "WhatsApp number", "FAIL", "API Setup"),
+        (meta.error(403, 200, "Permissions error"), "WhatsApp token", "FAIL", "whatsapp_business_messaging"),
+        (meta.error(403, 10, "Permission denied"), "WhatsApp token", "FAIL", "whatsapp_business_messaging"),
+        (meta.error(500, 1, "unknown"), "WhatsApp number", "WARN", "try again"),
+        (meta.error(400, 80007, "rate limit"), "WhatsApp number", "WARN", "try again"),
+        ((200, "<html>"), "WhatsApp number", "FAIL", "WHATSAPP_API_URL"),
+        ((200, ["odd"]), "WhatsApp number", "FAIL", "WHATSAPP_API_URL"),
+    ],
+)
+def test_what_meta_says_about_our_number_gets_its_cure(
+    reply: Told, part: str, level: str, cure: str, connected: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    finding = found(connected({NUMBER: reply}), part)[0]
+    assert finding.level == level
+    assert cure in finding.cure
+    assert server.asked[0].authorization == f"Bearer {meta.TOKEN}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "fact"),
+    [
+        ({"expires_at": int(time.time()) + 60 * DAY}, "OK", "valid until"),
+        ({"expires_at": int(time.time()) + 5 * DAY, "issued_at": 0}, "WARN", "the access token expires on"),
+        ({"is_valid": False, "error": {"code": 190, "message": "logged out"}}, "FAIL", "logged out"),
+        ({"scopes": ["whatsapp_business_messaging"]}, "WARN", "lacks whatsapp_business_management"),
+        ({"scopes": "odd", "expires_at": None}, "OK", "permanent"),
+    ],
+)
+def test_what_the_token_is_good_for_is_told(
+    changes: dict[str, Any], level: str, fact: str, connected: Callable[..., Settings]
+) -> None:
+    (finding,) = found(connected({DEBUG: meta.token(**changes)}), "WhatsApp token")
+    assert finding.level == level
+    assert fact in finding.fact
+
+
+def test_a_token_that_may_not_look_at_itself_is_looked_at_by_its_app(
+    connected: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    own = f"Bearer {meta.APP}|{meta.SECRET}"
+    refused = meta.error(400, 100, "You must provide an app access token")
+    broken = {
+        DEBUG: lambda asked: meta.token() if asked.authorization == own else refused,
+        "/v25.0/app": (200, {"id": meta.APP}),
+    }
+    (finding,) = found(connected(broken), "WhatsApp token")
+    assert finding.level == "OK"
+
+
+def test_a_token_that_nobody_may_look_at_is_no_fault_and_the_webhook_is_tried(
+    connected: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    address = f"{server.url}/webhook"
+    chosen = connected(
+        {DEBUG: (400, "{}"), NUMBER: meta.number(webhook_configuration={"application": address})}
+    )
+    (finding,) = found(chosen, "WhatsApp token")
+    assert finding.level == "WARN"
+    (webhook,) = found(chosen, "WhatsApp webhook")
+    assert webhook.fact.startswith(f"{address} has no webhook")
+
+
+def test_the_account_is_taken_from_the_token_where_the_number_does_not_tell_it(
+    connected: Callable[..., Settings],
+) -> None:
+    (finding,) = found(connected({NUMBER: meta.number(health_status=None)}), "WhatsApp app")
+    assert finding.level == "OK"
+    unknown = {NUMBER: meta.number(health_status=None), DEBUG: meta.token(granular_scopes=[])}
+    (finding,) = found(connected(unknown), "WhatsApp app")
+    assert finding.level == "WARN"
+    assert "whatsapp_business_management" in finding.cure
+
+
+@pytest.mark.parametrize(
+    ("reply", "fact"),
+    [
+        ((200, "<html>Are you sure?</html>"), "not with the challenge"),
+        ((302, ""), "redirects"),
+        ((502, "bad gateway"), "the server behind it is not"),
+        ((403, ""), "another verify token"),
+        ((418, ""), "answers 418"),
+    ],
+)
+def test_what_the_webhooks_address_answers_gets_its_cure(
+    reply: Told, fact: str, connected: Callable[..., Settings]
+) -> None:
+    (finding,) = found(connected({"/webhook": reply}), "WhatsApp webhook")
+    assert finding.level == "FAIL"
+    assert fact in finding.fact
+    assert finding.cure
+
+
+def test_an_address_of_the_numbers_own_outweighs_the_apps(
+    connected: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    own = {"phone_number": f"{server.url}/own", "application": f"{server.url}/webhook"}
+    (finding,) = found(connected({NUMBER: meta.number(webhook_configuration=own)}), "WhatsApp webhook")
+    assert f"{server.url}/own" in finding.fact
+
+
+@pytest.mark.parametrize(
+    ("reply", "part", "level"),
+    [
+        (meta.error(400, 4, "too many calls"), "WhatsApp webhook", "WARN"),
+        (meta.error(400, 100, "Tried accessing nonexisting field"), "WhatsApp webhook", "WARN"),
+        (meta.error(400, 1, "Error validating client secret."), "WhatsApp app", "FAIL"),
+        (meta.error(400, 101, "Error validating application."), "WhatsApp app", "FAIL"),
+    ],
+)
+def test_only_a_secret_that_meta_refuses_is_called_wrong(
+    reply: Told, part: str, level: str, connected: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    own = meta.number(webhook_configuration={"application": f"{server.url}/webhook"})
+    chosen = connected({SUBSCRIPTIONS: reply, NUMBER: own})
+    assert level in [finding.level for finding in found(chosen, part)]
+    assert "/webhook has no webhook" in found(chosen, "WhatsApp webhook")[-1].fact
+
+
+def test_an_app_secret_of_another_form_is_named(connected: Callable[..., Settings]) -> None:
+    (finding,) = found(connected({}, whatsapp_app_secret="not-a-secret"), "WhatsApp")
+    assert finding.level == "WARN"
+    assert "App settings > Basic" in finding.cure
