@@ -113,9 +113,33 @@ def inbound_content(message: Mapping[str, JSON], media: Mapping[str, JSON] | Non
         return "location", _mapping(message, "location")
     if kind == "contacts" and isinstance(message.get("contacts"), list):
         return "contacts", message["contacts"]
+    if kind == "edit":
+        new = {"type": "text", "text": {"body": _string(message, "text")}}
+        original = _string(message, "original")
+        return "edit", {"original_message_id": original, "message": {"context": {"id": original}, **new}}
+    if kind == "revoke":
+        return "revoke", {"original_message_id": _string(message, "original")}
     if kind == "unsupported":
         return "unsupported", {}
     raise ValueError(f"type {kind!r} is not one of the simulator's, or its part is missing")
+
+
+def said(kind: str, content: JSON) -> dict[str, JSON]:
+    """What a person did on the page, from Meta's type and block: `inbound_content` the other way round."""
+    if kind == "text":
+        return {"type": "text", "text": content["body"]}
+    if kind == "interactive":
+        form = content["type"].removesuffix("_reply")
+        return {"type": form, "reply": content[content["type"]]}
+    if kind in MEDIA_KINDS:
+        extras = {key: content[key] for key in ("mime_type", "caption", "filename") if content.get(key)}
+        return {"type": "voice" if content.get("voice") else kind, **extras}
+    if kind == "edit":
+        text = content["message"]["text"]["body"]
+        return {"type": "edit", "text": text, "original": content["original_message_id"]}
+    if kind == "revoke":
+        return {"type": "revoke", "original": content["original_message_id"]}
+    return {"type": kind} | ({kind: content} if content else {})
 
 
 def _value(account: Account, person: SimulatedPerson) -> dict[str, JSON]:

@@ -18,6 +18,7 @@ class Faults:
     - `drop_after_accept`: the next so many sends are accepted and never answered; -1: all of them.
     - `offline`: every Graph call is answered 503.
     - `hold_statuses`: statuses wait until this is switched off.
+    - `webhook_delay`: seconds that every webhook waits first, so that there is something to reorder or batch.
     - `reorder`: webhooks that wait go out in random order.
     - `batch`: up to this many waiting webhooks share one body, whoever they are from.
     - `rates`: the limits of 80 sends a second and of a pair (45 at once, one in 6 s) are enforced.
@@ -30,6 +31,7 @@ class Faults:
     drop_after_accept: int = 0
     offline: bool = False
     hold_statuses: bool = False
+    webhook_delay: float = 0.0
     reorder: bool = False
     batch: int = 1
     rates: bool = False
@@ -59,10 +61,12 @@ class Faults:
 _BOUNDS = {
     "duplicate": (1, 20),
     "delay": (0, 600),
+    "webhook_delay": (0, 600),
     "drop_after_accept": (-1, 1_000_000),
     "batch": (1, 1000),
     "clock_ahead": (0, 10_000_000),
 }
+_SECONDS = frozenset({"delay", "webhook_delay", "clock_ahead"})
 _SWITCHES = frozenset({"offline", "hold_statuses", "reorder", "rates"})
 
 
@@ -72,7 +76,7 @@ def _checked(name: str, value: JSON) -> JSON:
     if name in _BOUNDS and isinstance(value, int | float) and not isinstance(value, bool):
         low, high = _BOUNDS[name]
         if low <= value <= high:
-            return float(value) if name in {"delay", "clock_ahead"} else int(value)
+            return float(value) if name in _SECONDS else int(value)
     if name == "fail" and isinstance(value, list) and all(map(_is_script, value)):
         return list(value)
     raise ValueError(f"fault {name!r} is unknown or cannot be {value!r}")

@@ -1,7 +1,7 @@
 """What happens, told to every open page."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from app.messages import JSON
 
@@ -23,7 +23,7 @@ class Feed:
                 self._followers.discard(queue)
                 queue.put_nowait(None)
 
-    def follow(self, heartbeat: float) -> AsyncIterator[JSON]:
+    def follow(self, heartbeat: float) -> AsyncGenerator[JSON]:
         """Follows from this call on: events, and None after `heartbeat` seconds without one.
 
         Ends when the feed closes.
@@ -32,7 +32,7 @@ class Feed:
         self._followers.add(queue)
         return self._events(queue, heartbeat)
 
-    async def _events(self, queue: asyncio.Queue[JSON], heartbeat: float) -> AsyncIterator[JSON]:
+    async def _events(self, queue: asyncio.Queue[JSON], heartbeat: float) -> AsyncGenerator[JSON]:
         try:
             while not self._closed:
                 try:

@@ -6,6 +6,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -28,11 +29,10 @@ from app.simulator.faults import Faults
 from app.simulator.feed import Feed
 from app.simulator.history import KEEP, History
 from app.simulator.lookups import Lookups, read_json
-from app.simulator.media import MediaShelf, StoredFile
+from app.simulator.media import MediaShelf
 from app.simulator.people import SimulatedPerson
 from app.simulator.rates import Rates
 from app.simulator.refusals import Refusal
-from app.simulator.voice import canned_clip
 from app.simulator.webhooks import Notice, WebhookPoster
 
 WINDOW_SECONDS = 24 * 3600
@@ -111,6 +111,9 @@ class StandInGraph:
         self._stopping.clear()
         self.feed.open()
         self.history.load()
+        self.people = {**self.people, **self.history.people}
+        for guest in self.history.last_inbound.keys() - self.people.keys():
+            self.history.forget(guest)
         await self._webhooks.start()
         for message in list(self.history.messages.values()):
             if message["person"] in self.people:
@@ -132,12 +135,29 @@ class StandInGraph:
         """Returns when every webhook was taken (held statuses apart)."""
         await self._webhooks.idle()
 
-    def add_person(self, person: SimulatedPerson) -> None:
+    def add_person(self, person: SimulatedPerson, *, stays: bool = True) -> None:
+        """Gives a person a phone; one who `stays` is there after a restart too."""
         self.people[person.id] = person
+        event = {"event": "person", "person": asdict(person)}
+        if stays:
+            self._record(event)
+        else:
+            self.feed.publish(event)
+
+    def remove_person(self, person: str) -> None:
+        """Takes away a guest's phone and what it showed."""
+        if self.people.pop(person, None) is not None:
+            self.history.forget(person)
+            self.feed.publish({"event": "gone", "person": person})
 
     def set_faults(self, changes: Mapping[str, JSON]) -> None:
         """Switches faults on and off. Raises ValueError for an unknown name or value."""
+        before = self.faults.as_json()
         self.faults.update(changes)
+        new = {name: value for name, value in self.faults.as_json().items() if value != before[name]}
+        if new:
+            self._record({"event": "switches", "at": self._clock(), "changes": new})
+            self._publish_faults()
         self._webhooks.release()
 
     def typing_until(self, person: str) -> float:
@@ -151,11 +171,12 @@ class StandInGraph:
         `message` by `type`: text {`text`}; button and list {`reply`: {id, title}}; location {`location`};
         contacts {`contacts`}; reaction {`reaction`: {message_id, emoji}}; image, video, audio, document,
         sticker {`data` bytes, `mime_type`, `caption`, `filename`}; voice {} (a canned clip, or `data`);
-        unsupported {}. With each: `quoted` (a message id), `id` (else a new one). Raises ValueError.
+        edit {`original` (a message id), `text`}; revoke {`original`}; unsupported {}.
+        With each: `quoted` (a message id), `id` (else a new one). Raises ValueError.
         """
         if person not in self.people:
             raise ValueError(f"{person!r} is none of the simulator's people")
-        stored = self._store_file(message)
+        stored = self.media.take(message)
         kind, content = inbound_content(message, stored.webhook_block if stored else None)
         record: dict[str, JSON] = {
             "id": message.get("id") or new_message_id(),
@@ -201,7 +222,7 @@ class StandInGraph:
                 self._admit(request)
                 return await handler(request)
             except Refusal as refusal:
-                return _refused(refusal)
+                return refusal.answer()
 
         return answer
 
@@ -226,20 +247,25 @@ class StandInGraph:
         if body.get("status") == "read":
             return self._mark_read(body)
         entry = self._log("send", body, outbox_id=body.get("biz_opaque_callback_data", ""), wamid="", error=0)
+        is_scripted = bool(self.faults.fail)
         script = self.faults.next_script()
+        if is_scripted:
+            self._publish_faults()
         try:
             if script and not script.get("accept"):
-                raise _scripted(script)
+                raise Refusal.scripted(script)
             kind = limits.check(body)
             person = self._recipient(body)
             entry["person"] = person.id
             self._check_sendable(person, kind, body[kind])
         except Refusal as refusal:
             entry["error"] = refusal.code
+            self._note_refusal(body, refusal)
             raise
         message = self._accept(person, kind, body, failed=script.get("code", 0))
         entry["wamid"] = message["id"]
         if self.faults.next_drop():
+            self._publish_faults()
             await self._until_gone(request)
         if self.faults.delay:
             await asyncio.sleep(self.faults.delay)
@@ -360,16 +386,17 @@ class StandInGraph:
 
     # Keeping book
 
-    def _store_file(self, message: Mapping[str, JSON]) -> StoredFile | None:
-        kind, data = message.get("type"), message.get("data")
-        if kind == "voice" and data is None:
-            return self.media.put(canned_clip(), "audio/ogg; codecs=opus")
-        if kind not in MEDIA_KINDS | {"voice"} or not isinstance(data, bytes):
-            return None
+    def _note_refusal(self, body: Mapping[str, JSON], refusal: Refusal) -> None:
+        """Lets the person's page say what did not reach them."""
         try:
-            return self.media.put(data, str(message.get("mime_type", "")), str(message.get("filename", "")))
-        except Refusal as refusal:
-            raise ValueError(refusal.details) from refusal
+            person = self._recipient(body)
+        except (Refusal, KeyError, TypeError):
+            return  # written to nobody who has a phone here
+        note = {"person": person.id, "code": refusal.code, "details": refusal.details}
+        self._record({"event": "refused", "at": self._clock(), **note})
+
+    def _publish_faults(self) -> None:
+        self.feed.publish({"event": "faults", "faults": self.faults.as_json()})
 
     def _record(self, event: JSON) -> None:
         self.history.record(event)
@@ -380,17 +407,3 @@ class StandInGraph:
         entry = {"n": number, "at": self._clock(), "kind": kind, "body": body, **more}
         self.log.append(entry)
         return entry
-
-
-def _scripted(script: Mapping[str, JSON]) -> Refusal:
-    return Refusal(
-        script["code"],
-        script.get("details", ""),
-        status=script.get("status"),
-        retry_after=script.get("retry_after"),
-    )
-
-
-def _refused(refusal: Refusal) -> Response:
-    headers = {} if refusal.retry_after is None else {"Retry-After": f"{refusal.retry_after:g}"}
-    return JSONResponse(refusal.as_json(), refusal.status, headers)

@@ -4,14 +4,17 @@ import logging
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from io import BufferedWriter
 from pathlib import Path
 
 import orjson
 
 from app.messages import JSON
+from app.simulator.people import SimulatedPerson
 
 KEEP = 500
+_NOTES = {"switches": ("changes",), "refused": ("person", "code", "details")}
 _EVENTS_FOR_EACH = 4  # a message of ours has seven: itself, three statuses, three that were told
 
 log = logging.getLogger(__name__)
@@ -23,7 +26,9 @@ class History:
     A message is a dict: `id`, `person`, `by` ("person" or "business"), `type`, `content` (Meta's block),
     `quoted`, `at`, `status`, `told` (webhooks that were taken with 200); ours also `outbox_id` and, where
     it is to fail, `failed` (a code). Events: `{"event": "message", "message": …}`,
-    `{"event": "status", "id", "status"}`, `{"event": "told", "id", "what"}`.
+    `{"event": "status", "id", "status"}`, `{"event": "told", "id", "what"}`,
+    `{"event": "person", "person": …}`; and notes: `{"event": "switches", "at", "changes"}`,
+    `{"event": "refused", "at", "person", "code", "details"}`.
     The last `keep` messages of each person survive a restart when a path is given.
     """
 
@@ -36,6 +41,8 @@ class History:
         self.last_inbound: dict[str, float] = {}
         self._unread: dict[str, list[str]] = {}
         self._of_person: dict[str, deque[str]] = {}
+        self.people: dict[str, SimulatedPerson] = {}
+        self.notes: deque[JSON] = deque(maxlen=keep)
 
     def load(self) -> None:
         """Reads the file, drops what is too old, and opens it compacted for what comes."""
@@ -70,9 +77,24 @@ class History:
         unread = self._unread.get(self.messages[message_id]["person"], [])
         return unread[: unread.index(message_id) + 1] if message_id in unread else []
 
+    def forget(self, person: str) -> None:
+        """Drops what a person said and was told, in the file too."""
+        for message_id in self._of_person.pop(person, ()):
+            self.messages.pop(message_id, None)
+        self._unread.pop(person, None)
+        self.last_inbound.pop(person, None)
+        self._rewrite()
+
     def _apply(self, event: JSON) -> None:
         if event["event"] == "message":
             self._add(event["message"] | {"told": list(event["message"].get("told", ()))})
+            return
+        if event["event"] == "person":
+            person = SimulatedPerson(**event["person"])
+            self.people[person.id] = person
+            return
+        if event["event"] in _NOTES:
+            self.notes.append(event)
             return
         known = self.messages.get(event["id"])
         if known is None:
@@ -110,13 +132,18 @@ class History:
         self.close()
         fresh = self._path.with_name(self._path.name + ".new")
         try:
-            _write(fresh, ({"event": "message", "message": one} for one in self.messages.values()))
+            _write(fresh, self._events())
             os.replace(fresh, self._path)
             self._path.chmod(0o600)
             self._file = self._path.open("ab")
         except OSError as error:
             log.warning("the simulator's transcript cannot be kept: %s", error)
         self._written = len(self.messages)
+
+    def _events(self) -> Iterator[JSON]:
+        yield from ({"event": "person", "person": asdict(one)} for one in self.people.values())
+        yield from ({"event": "message", "message": one} for one in self.messages.values())
+        yield from self.notes
 
 
 def _read(path: Path) -> Iterator[JSON]:
@@ -149,6 +176,12 @@ def _require_form(event: JSON) -> None:
         for key in ("id", "person", "by", "type", "content", "at", "status"):
             message[key]
         message["at"] + 0.0
+    elif event["event"] == "person":
+        SimulatedPerson(**event["person"])
+    elif event["event"] in _NOTES:
+        event["at"] + 0.0
+        for key in _NOTES[event["event"]]:
+            event[key]
     else:
         event["id"]
         event["status" if event["event"] == "status" else "what"]

@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+import time
+from typing import Final
 
 import orjson
 from starlette.requests import Request
@@ -11,6 +13,8 @@ from app.messages import JSON
 from app.simulator.bodies import Account
 from app.simulator.media import LARGEST, MB, MediaShelf, StoredFile, parse_form
 from app.simulator.refusals import Refusal
+
+ADDRESS_SECONDS: Final = 300
 
 
 class Lookups:
@@ -30,6 +34,13 @@ class Lookups:
         return JSONResponse({"id": self._media.put(data, wanted, filename).id})
 
     async def download(self, request: Request) -> Response:
+        """The file behind an address that `describe` gave less than five minutes ago."""
+        query, media_id = request.query_params, request.path_params["media_id"]
+        proof = self._proof(media_id, query.get("ext", ""))
+        if not hmac.compare_digest(query.get("hash", "").encode(), proof.encode()):
+            raise Refusal(100, "The media address is not one of ours.", status=404)
+        if time.time() > int(query["ext"]):
+            raise Refusal(131052, "The media address has expired; ask for a new one.", status=404)
         stored = self._file(request.path_params["media_id"])
         return Response(stored.data, media_type=stored.mime_type)
 
@@ -50,10 +61,11 @@ class Lookups:
             )
         stored = self._file(wanted)
         base = str(request.url.replace(query="")).rsplit("/", 2)[0]
+        until = str(int(time.time()) + ADDRESS_SECONDS)
         return JSONResponse(
             {
                 "messaging_product": "whatsapp",
-                "url": f"{base}/media/{stored.id}",
+                "url": f"{base}/media/{stored.id}?ext={until}&hash={self._proof(stored.id, until)}",
                 "mime_type": stored.mime_type,
                 "sha256": hashlib.sha256(stored.data).hexdigest(),
                 "file_size": str(len(stored.data)),
@@ -82,6 +94,10 @@ class Lookups:
     async def subscribed_apps(self, request: Request) -> Response:
         app = {"id": "100000000000002", "name": "Recado", "link": "https://example.com"}
         return JSONResponse({"data": [{"whatsapp_business_api_data": app}]})
+
+    def _proof(self, media_id: str, until: str) -> str:
+        """What shows that we gave an address out: nobody else can make it."""
+        return hmac.new(self._token.encode(), f"{media_id} {until}".encode(), hashlib.sha256).hexdigest()
 
     def _file(self, media_id: str) -> StoredFile:
         stored = self._media.get(media_id)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from email.message import Message
 
 from app.messages import JSON
+from app.simulator.bodies import MEDIA_KINDS
 from app.simulator.refusals import Refusal
+from app.simulator.voice import canned_clip
 
 MB = 1024 * 1024
 LARGEST = 100 * MB
@@ -69,6 +71,18 @@ class MediaShelf:
         while self._size > _SHELF:
             self.remove(next(iter(self._files)))
         return stored
+
+    def take(self, message: Mapping[str, JSON]) -> StoredFile | None:
+        """Keeps the file of what a person sends; None where there is none. Raises ValueError."""
+        kind, data = message.get("type"), message.get("data")
+        if kind == "voice" and data is None:
+            return self.put(canned_clip(), "audio/ogg; codecs=opus")
+        if kind not in MEDIA_KINDS | {"voice"} or not isinstance(data, bytes):
+            return None
+        try:
+            return self.put(data, str(message.get("mime_type", "")), str(message.get("filename", "")))
+        except Refusal as refusal:
+            raise ValueError(refusal.details) from refusal
 
     def get(self, media_id: str) -> StoredFile | None:
         return self._files.get(media_id)

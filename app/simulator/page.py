@@ -14,20 +14,26 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import BaseRoute, Route
 
 from app.messages import JSON
+from app.simulator import transcripts
 from app.simulator.graph import StandInGraph
+from app.simulator.people import new_person
+from app.simulator.refusals import CONSEQUENCES
+from app.simulator.replay import Replay
 
 HEARTBEAT_SECONDS = 15.0
 LARGEST_BODY = 8 * 1024 * 1024
 LONGEST_TEXT = 65_536
 
 _STATIC = Path(__file__).parent / "static"
-_TYPES = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
+_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_FILES = {path.name: _TYPES[path.suffix] for path in _STATIC.iterdir() if path.suffix in _TYPES}
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
@@ -37,11 +43,12 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class PhonePage:
-    """The page at `prefix` and `prefix/api`: state, events, send, faults, media."""
+    """The page at `prefix` and `prefix/api`: state, events, send, people, faults, media, transcripts."""
 
     def __init__(self, graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> None:
         self._graph = graph
         self._is_allowed = is_allowed
+        self._is_replaying = False
 
     def routes(self, prefix: str) -> list[BaseRoute]:
         return [
@@ -52,7 +59,10 @@ class PhonePage:
             Route(f"{prefix}/api/events", self._guarded(self._events), methods=["GET"]),
             Route(f"{prefix}/api/media/{{media_id}}", self._guarded(self._media), methods=["GET"]),
             Route(f"{prefix}/api/send", self._guarded(self._send), methods=["POST"]),
+            Route(f"{prefix}/api/people", self._guarded(self._people), methods=["POST"]),
             Route(f"{prefix}/api/faults", self._guarded(self._faults), methods=["POST"]),
+            Route(f"{prefix}/api/transcript", self._guarded(self._transcript), methods=["GET"]),
+            Route(f"{prefix}/api/replay", self._guarded(self._replay), methods=["POST"]),
         ]
 
     def _guarded(self, handler: Handler) -> Handler:
@@ -60,7 +70,10 @@ class PhonePage:
             if not self._is_allowed(request):
                 return PlainTextResponse("Not Found", 404)
             response = _write_refusal(request) if request.method == "POST" else None
-            response = response or await handler(request)
+            try:
+                response = response or await handler(request)
+            except ValueError as error:
+                response = JSONResponse({"error": str(error)}, 400)
             for name, value in _HEADERS.items():
                 response.headers.setdefault(name, value)
             return response
@@ -72,12 +85,12 @@ class PhonePage:
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
-        if name not in _TYPES:
+        if name not in _FILES:
             return PlainTextResponse("Not Found", 404)
-        return Response((_STATIC / name).read_bytes(), media_type=_TYPES[name])
+        return Response((_STATIC / name).read_bytes(), media_type=_FILES[name])
 
     async def _state(self, request: Request) -> Response:
-        return Response(orjson.dumps(self._snapshot()), media_type="application/json")
+        return Response(_dumps(self._snapshot()), media_type="application/json")
 
     async def _events(self, request: Request) -> Response:
         return StreamingResponse(self._stream(), media_type="text/event-stream")
@@ -99,19 +112,39 @@ class PhonePage:
         return Response(stored.data, media_type=stored.mime_type, headers=headers)
 
     async def _send(self, request: Request) -> Response:
-        try:
-            body = await _json_body(request)
-            message_id = await self._graph.inbound(str(body.get("person", "")), _from_page(body))
-        except ValueError as error:
-            return JSONResponse({"error": str(error)}, 400)
+        body = await _json_body(request)
+        message_id = await self._graph.inbound(str(body.get("person", "")), _from_page(body))
         return JSONResponse({"id": message_id})
 
+    async def _people(self, request: Request) -> Response:
+        body = await _json_body(request)
+        name, phone, username = (str(body.get(key) or "") for key in ("name", "phone", "username"))
+        others = self._graph.people.values()
+        person = new_person(name, phone, username, str(body.get("language", "en")), others)
+        self._graph.add_person(person)
+        return JSONResponse(asdict(person))
+
     async def _faults(self, request: Request) -> Response:
-        try:
-            self._graph.set_faults(await _json_body(request))
-        except ValueError as error:
-            return JSONResponse({"error": str(error)}, 400)
+        self._graph.set_faults(await _json_body(request))
         return JSONResponse(self._graph.faults.as_json())
+
+    async def _transcript(self, request: Request) -> Response:
+        """A file to keep: of `?person=` or of all, from `?since=` (Unix seconds) on."""
+        person = request.query_params.get("person", "")
+        recorded = transcripts.record(self._graph, person, float(request.query_params.get("since", 0)))
+        headers = {"Content-Disposition": 'attachment; filename="transcript.json"'}
+        return Response(transcripts.write(recorded), media_type="application/json", headers=headers)
+
+    async def _replay(self, request: Request) -> Response:
+        """Plays a transcript and answers with what differed; the page is told each step as an event."""
+        transcript = transcripts.read(await _json_body(request))
+        if self._is_replaying:
+            return JSONResponse({"error": "another transcript is being played"}, 409)
+        self._is_replaying = True
+        try:
+            return JSONResponse(await Replay(self._graph, transcript).run())
+        finally:
+            self._is_replaying = False
 
     def _snapshot(self) -> dict[str, JSON]:
         people = self._graph.people.values()
@@ -125,6 +158,8 @@ class PhonePage:
                 if self._graph.typing_until(person.id)
             },
             "faults": self._graph.faults.as_json(),
+            "refused": [note for note in self._graph.history.notes if note["event"] == "refused"],
+            "errors": CONSEQUENCES,
         }
 
 
@@ -167,4 +202,8 @@ def _from_page(body: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _event(event: JSON) -> bytes:
-    return b"data: " + orjson.dumps(event) + b"\n\n"
+    return b"data: " + _dumps(event) + b"\n\n"
+
+
+def _dumps(value: JSON) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)

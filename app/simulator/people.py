@@ -1,6 +1,17 @@
 """The people whose phones the simulator plays. Their numbers are fictional and of valid length."""
 
-from dataclasses import dataclass
+import re
+import secrets
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.phones import canonical, country, digits
+
+LANGUAGES: Final = ("es", "pt", "en")
+MOST: Final = 50
+_USERNAME = re.compile(r"[a-z0-9._]{3,35}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +28,56 @@ class SimulatedPerson:
     user_id: str
     username: str = ""
     language: str = "en"
+
+
+def new_person(
+    name: str, phone: str, username: str, language: str, others: Collection[SimulatedPerson]
+) -> SimulatedPerson:
+    """Somebody beside `others`, with a phone, a username or both. Raises ValueError with the reason."""
+    name, number, username = " ".join(name.split()), digits(phone), username.strip().removeprefix("@")
+    if not 1 <= len(name) <= 40:
+        raise ValueError("a name has 1 to 40 characters")
+    if not number and not username:
+        raise ValueError("a person has a phone number, a username or both")
+    if number and not 8 <= len(number) <= 15:
+        raise ValueError("a phone number has 8 to 15 digits, the country code first")
+    if username and not _USERNAME.fullmatch(username):
+        raise ValueError("a username has 3 to 35 small letters, digits, dots and underscores")
+    if number and canonical(number) in {canonical(one.phone) for one in others}:
+        raise ValueError("somebody here has that number")
+    if username and username in {one.username for one in others}:
+        raise ValueError("somebody here has that username")
+    if language not in LANGUAGES:
+        raise ValueError(f"the language is one of {', '.join(LANGUAGES)}")
+    if len(others) >= MOST:
+        raise ValueError(f"there are {MOST} people already")
+    return SimulatedPerson(_id_for(name, others), name, number, _user_id(number), username, language)
+
+
+def guest_for(person: SimulatedPerson, others: Collection[SimulatedPerson]) -> SimulatedPerson:
+    """A stranger who plays a person: another number of the same country, another username."""
+    numbers = {canonical(one.phone) for one in others}
+    phone = person.phone
+    while phone and canonical(phone) in numbers:
+        phone = person.phone[:-4] + f"{secrets.randbelow(10_000):04}"
+    username = f"{person.username[:24]}.{secrets.token_hex(4)}" if person.username else ""
+    user_id = person.user_id.partition(".")[0] + "." + _random_digits()
+    return replace(person, id=f"{person.id}-replay", phone=phone, username=username, user_id=user_id)
+
+
+def _id_for(name: str, others: Collection[SimulatedPerson]) -> str:
+    folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    wanted = re.sub(r"[^a-z0-9]+", "-", folded).strip("-") or "person"
+    taken = {one.id for one in others}
+    return wanted if wanted not in taken else f"{wanted}-{secrets.token_hex(3)}"
+
+
+def _user_id(phone: str) -> str:
+    return f"{country(phone) or 'US'}.{_random_digits()}"
+
+
+def _random_digits() -> str:
+    return str(secrets.randbelow(9 * 10**13) + 10**13)
 
 
 PEOPLE = (

@@ -1,55 +1,90 @@
 """How the Graph API says no."""
 
 import secrets
+from collections.abc import Mapping
+
+from starlette.responses import JSONResponse, Response
 
 from app.errors import RecadoError
 from app.messages import JSON
 
 _HREF = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/"
 
-_TITLES = {
-    0: "AuthException",
-    2: "Service temporarily unavailable",
-    3: "Capability or permissions issue",
-    4: "Application request limit reached",
-    10: "Permission denied",
-    100: "Invalid parameter",
-    190: "Invalid OAuth access token",
-    368: "Temporarily blocked for policies violations",
-    80007: "Rate limit issues",
-    130429: "Rate limit hit",
-    130472: "User's number is part of an experiment",
-    130497: "Business account is restricted from messaging users in this country",
-    131000: "Something went wrong",
-    131008: "Required parameter is missing",
-    131009: "Parameter value is not valid",
-    131016: "Service unavailable",
-    131021: "Recipient cannot be sender",
-    131026: "Message undeliverable",
-    131030: "Recipient phone number not in allowed list",
-    131031: "Account has been locked",
-    131042: "Business eligibility payment issue",
-    131047: "Re-engagement message",
-    131048: "Spam rate limit hit",
-    131051: "Unsupported message type",
-    131052: "Media download error",
-    131053: "Media upload error",
-    131056: "(Business Account, Consumer Account) pair rate limit hit",
-    131057: "Account in maintenance mode",
-    131062: "Business-scoped user ID is not supported for this message",
-    132001: "Template does not exist in the translation",
+CONSEQUENCES = {
+    "retry": {
+        1: "API unknown",
+        2: "Service temporarily unavailable",
+        4: "Application request limit reached",
+        80007: "Rate limit issues",
+        130429: "Rate limit hit",
+        131000: "Something went wrong",
+        131016: "Service unavailable",
+        131052: "Media download error",
+        131053: "Media upload error",
+        131056: "(Business Account, Consumer Account) pair rate limit hit",
+        131057: "Account in maintenance mode",
+        133016: "Account register or deregister rate limit exceeded",
+    },
+    "operator": {
+        0: "AuthException",
+        3: "Capability or permissions issue",
+        10: "Permission denied",
+        190: "Invalid OAuth access token",
+        200: "Permission not granted or removed",
+        368: "Temporarily blocked for policies violations",
+        130497: "Business account is restricted from messaging users in this country",
+        131031: "Account has been locked",
+        131037: "Display name approval needed",
+        131042: "Business eligibility payment issue",
+        131045: "Phone number registration error",
+        131048: "Spam rate limit hit",
+        131064: "Account issue",
+    },
+    "template": {131047: "Re-engagement message"},
+    "give_up": {
+        100: "Invalid parameter",
+        130472: "User's number is part of an experiment",
+        131008: "Required parameter is missing",
+        131009: "Parameter value is not valid",
+        131021: "Recipient cannot be sender",
+        131026: "Message undeliverable",
+        131030: "Recipient phone number not in allowed list",
+        131049: "Not delivered, to maintain healthy ecosystem engagement",
+        131050: "Recipient has stopped marketing messages",
+        131051: "Unsupported message type",
+        131062: "Business-scoped user ID is not supported for this message",
+        132000: "Template parameter count mismatch",
+        132001: "Template does not exist in the translation",
+        132005: "Template hydrated text too long",
+        132007: "Template format character policy violated",
+        132012: "Template parameter format mismatch",
+        132015: "Template is paused",
+        132016: "Template is disabled",
+        132068: "Flow is blocked",
+        132069: "Flow is throttled",
+        135000: "Generic user error",
+        137000: "Message cannot be sent to this user",
+    },
 }
+"""Meta's codes and their titles, by what a sender has to do about them."""
+
+_TITLES = {code: title for codes in CONSEQUENCES.values() for code, title in codes.items()}
 
 _STATUSES = {
+    0: 401,
     2: 503,
     3: 403,
     4: 429,
     10: 403,
     190: 401,
+    200: 403,
+    368: 403,
     80007: 429,
     130429: 429,
     131000: 500,
+    130497: 403,
     131016: 503,
+    131031: 403,
     131056: 429,
     131057: 503,
 }
@@ -69,6 +104,20 @@ class Refusal(RecadoError):
         self.details = details or title_of(code)
         self.status = status or _STATUSES.get(code, 400)
         self.retry_after = retry_after
+
+    @classmethod
+    def scripted(cls, script: Mapping[str, JSON]) -> "Refusal":
+        """The answer that a switch asks for; see `Faults.fail`."""
+        return cls(
+            script["code"],
+            script.get("details", ""),
+            status=script.get("status"),
+            retry_after=script.get("retry_after"),
+        )
+
+    def answer(self) -> Response:
+        headers = {} if self.retry_after is None else {"Retry-After": f"{self.retry_after:g}"}
+        return JSONResponse(self.as_json(), self.status, headers)
 
     def as_json(self) -> JSON:
         """The body of the HTTP answer."""

@@ -5,7 +5,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import orjson
@@ -27,7 +27,7 @@ class Notice:
     """One update for the webhook. Those of one lane go out one after the other.
 
     `pause` is waited before the first attempt, then `value` makes the body's part; `taken` is called
-    after the answer 200.
+    after the answer 200; `at` is when it came up (monotonic seconds).
     """
 
     lane: str
@@ -35,6 +35,7 @@ class Notice:
     taken: Callable[[], None]
     is_status: bool = False
     pause: float = 0.0
+    at: float = field(default_factory=time.monotonic)
 
 
 class WebhookPoster:
@@ -122,9 +123,10 @@ class WebhookPoster:
         queue = self._lanes[lane]
         try:
             while queue:
+                due = queue[0].at + self._faults.webhook_delay
+                await asyncio.sleep(max(queue[0].pause, due - time.monotonic()))
                 if self._faults.reorder:
                     self._random.shuffle(queue)
-                await asyncio.sleep(queue[0].pause)
                 notices = queue[: self._faults.batch]
                 await self._deliver(notices, client)
                 del queue[: len(notices)]

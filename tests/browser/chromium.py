@@ -56,7 +56,41 @@ class Page:
         assert found, f"in vain: {script}"
         return found
 
-    async def open(self, url: str, width: int, height: int, theme: str = "light") -> None:
+    async def press(self, key: str, *, code: int = 0, shift: bool = False) -> None:
+        """A key by its name, with its Windows code where the browser acts on it."""
+        text = {"Enter": "\r", " ": " "}.get(key, "")
+        for kind in ("keyDown", "keyUp"):
+            await self.command(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code="Space" if key == " " else key,
+                windowsVirtualKeyCode=code,
+                modifiers=8 if shift else 0,
+                **({"text": text} if text and kind == "keyDown" else {}),
+            )
+
+    async def type(self, text: str) -> None:
+        await self.command("Input.insertText", text=text)
+
+    async def names(self, *roles: str) -> list[tuple[str, str]]:
+        """Role and accessible name of everything a screen reader is offered, of these roles."""
+        await self.command("Accessibility.enable")
+        nodes = (await self.command("Accessibility.getFullAXTree"))["nodes"]
+        shown = [node for node in nodes if not node["ignored"] and "role" in node]
+        found = [(str(node["role"]["value"]), str(node.get("name", {}).get("value", ""))) for node in shown]
+        return [one for one in found if one[0] in roles]
+
+    async def choose_file(self, selector: str, path: Path) -> None:
+        """Puts a file into an input, as the dialogue would."""
+        root = (await self.command("DOM.getDocument"))["root"]["nodeId"]
+        node = (await self.command("DOM.querySelector", nodeId=root, selector=selector))["nodeId"]
+        await self.command("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+
+    async def open(
+        self, url: str, width: int, height: int, theme: str = "light", language: str = "es"
+    ) -> None:
+        await self.command("Emulation.setUserAgentOverride", userAgent="Chromium", acceptLanguage=language)
         await self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,12 +54,12 @@ async def test_three_people_in_three_languages_get_right_answers(tmp_path: Path)
                 assert not [text for text in others if text in shown]
             await choose(page, "Ana")
             await page.until("document.querySelectorAll('.row.mine .read').length >= 4")
-            for theme in ("light", "dark"):
-                for width, height in ((1100, 900), (390, 844)):
+            for name, width, height in (("desktop", 1280, 800), ("phone", 390, 844)):
+                for theme in ("light", "dark"):
                     await page.open(f"{server.url}/simulator", width, height, theme)
                     await page.until("document.querySelectorAll('.row').length >= 8")
                     assert await page.evaluate("document.documentElement.scrollWidth") <= width
-                    await page.screenshot(shots / f"simulator-{theme}-{width}.png")
+                    await page.screenshot(shots / f"simulator-{name}-{theme}.png")
         assert server.stop() == 0
         assert "Traceback" not in server.log
     finally:
@@ -96,6 +97,100 @@ async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(tmp_path:
             server.kill()
 
 
+async def test_with_the_keyboard_alone_one_converses_switches_a_fault_saves_and_replays(
+    tmp_path: Path,
+) -> None:
+    server = Server(tmp_path).start()
+    try:
+        async with browser() as page:
+            await page.open(f"{server.url}/simulator", 1280, 800, language="en-GB")
+            await page.until("document.querySelectorAll('.chip').length === 3")
+            await tab_to(page, ".chip")
+            await page.press("Enter", code=13)
+            assert "Tokyo" in await reply(page, 1)
+            await tab_to(page, "#text")
+            await page.type("What is 12*12?")
+            await page.press("Enter", code=13)
+            assert "144" in await reply(page, 2)
+
+            await tab_to(page, "#log", back=True)
+            await page.press("ArrowUp", code=38)
+            await page.press("Enter", code=13)
+            await page.until("document.querySelector('#sheet').open")
+            await page.press("Escape", code=27)
+            await page.until("!document.querySelector('#sheet').open")
+            await page.until("document.activeElement.matches('.row')")
+
+            await tab_to(page, "#fail-set")
+            await page.press("Enter", code=13)
+            await page.until("document.querySelector('#switches .badge').innerText === '1'")
+            await tab_to(page, "#text", back=True)
+            await page.type("What is 13*13?")
+            await page.press("Enter", code=13)
+            await page.until("document.querySelector('.refusal')?.innerText.includes('131026')")
+            await page.until("document.querySelector('#switches .badge').hidden")
+
+            await tab_to(page, "#transcript-title")
+            await page.press("Enter", code=13)
+            await page.until("document.querySelector('#transcript').open")
+            assert not await page.evaluate("document.querySelector('#switches').open")
+            address = await page.evaluate("document.querySelector('#save').href")
+            saved = tmp_path / "saved.json"
+            saved.write_bytes(server.http.get(address).content)
+            assert [
+                next(iter(set(one) & {"says", "gets", "refused", "switches"})) for one in _events(saved)
+            ] == [*("says", "gets", "says", "gets", "switches", "says", "refused")]
+            await page.choose_file("#transcript-file", saved)
+            verdict = await page.until(
+                "((text) => text && !text.includes('Playing') && text)"
+                "(document.querySelector('#verdict').innerText)"
+            )
+            assert verdict == "All of it matches: 7 steps."
+            assert await page.evaluate("document.querySelectorAll('#steps .good').length") == 7
+            await page.until("location.hash === '#ana-replay'")
+            assert "144" in await reply(page, 2)
+            for width, height, opener in ((1280, 800, ""), (390, 844, "#panel-open")):
+                await page.open(f"{server.url}/simulator", width, height, language="pt-BR")
+                await page.until("document.querySelectorAll('.row').length >= 4")
+                if opener:
+                    await page.evaluate(f"document.querySelector('{opener}').click()")
+                    await page.until("document.activeElement.id === 'panel-close'")
+                await check_names(page)
+        assert server.stop() == 0
+    finally:
+        if server.process is not None and server.process.poll() is None:
+            server.kill()
+
+
+async def check_names(page: Page) -> None:
+    """Everything that can be used or landed on has a name, in the page's language."""
+    used = await page.names(
+        *("button", "textbox", "switch", "combobox", "spinbutton", "link", "DisclosureTriangle"),
+        *("log", "navigation", "main", "complementary", "image", "group", "form", "status"),
+    )
+    roles = {role for role, _ in used}
+    assert {"button", "switch", "combobox", "spinbutton", "complementary"} <= roles, roles
+    unnamed = [one for one in used if not one[1] and one[0] not in {"group", "status", "form"}]
+    assert unnamed == []
+    assert ("complementary", "Bancada de testes") in used
+
+
+async def tab_to(page: Page, selector: str, *, back: bool = False) -> None:
+    """Presses Tab until it is there, as long as that may reasonably take."""
+    for _ in range(60):
+        if await page.evaluate(f"document.activeElement.matches({json.dumps(selector)})"):
+            shown = "getComputedStyle(document.activeElement)"
+            ring = f"{shown}.outlineStyle !== 'none' || {shown}.boxShadow !== 'none'"
+            assert await page.evaluate(f"{ring} || document.activeElement.matches(':focus-visible')")
+            return
+        await page.press("Tab", code=9, shift=back)
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+def _events(transcript: Path) -> list[dict[str, Any]]:
+    return list(json.loads(transcript.read_text())["events"])
+
+
 async def choose(page: Page, person: str) -> None:
     find = (
         f"[...document.querySelectorAll('#people .person')].find((one) => one.innerText.includes('{person}'))"
@@ -108,11 +203,8 @@ async def choose(page: Page, person: str) -> None:
 async def write(page: Page, text: str) -> None:
     """Types and presses Enter, as a person does."""
     await page.evaluate("document.querySelector('#text').focus()")
-    await page.command("Input.insertText", text=text)
-    for kind in ("keyDown", "keyUp"):
-        await page.command(
-            "Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13
-        )
+    await page.type(text)
+    await page.press("Enter", code=13)
     await page.until(f"document.querySelector('#log').innerText.includes({json.dumps(text)})")
 
 

@@ -2,6 +2,8 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import httpx2
 import orjson
 import pytest
 
-from app.simulator import PEOPLE
+from app.simulator import PEOPLE, SimulatedPerson
 from app.simulator.rates import PAIR_BURST
 from tests.simulator.conftest import NUMBER, SECRET, TOKEN, House, MakeHouse
 
@@ -175,6 +177,15 @@ async def test_a_person_with_a_username_only_writes_without_a_phone(house: House
             "reaction",
             {"message_id": "wamid.x"},
         ),
+        (
+            {"type": "edit", "original": "wamid.x", "text": "new"},
+            "edit",
+            {
+                "original_message_id": "wamid.x",
+                "message": {"context": {"id": "wamid.x"}, "type": "text", "text": {"body": "new"}},
+            },
+        ),
+        ({"type": "revoke", "original": "wamid.x"}, "revoke", {"original_message_id": "wamid.x"}),
     ],
 )
 async def test_inbound_kinds(house: House, said: Any, kind: str, block: Any) -> None:
@@ -204,6 +215,18 @@ async def test_a_voice_note_can_be_fetched_with_the_token_only(house: House) -> 
     assert hashlib.sha256(file.content).hexdigest() == found["sha256"]
     assert base64.b64encode(hashlib.sha256(file.content).digest()).decode() == audio["sha256"]
     assert (await house.client.get(found["url"])).status_code == 401
+
+
+async def test_a_media_address_is_good_for_five_minutes_and_cannot_be_made_up(house: House) -> None:
+    await house.graph.inbound("ana", {"type": "voice"})
+    await house.graph.idle()
+    media_id = house.messages[0]["audio"]["id"]
+    url = (await house.get(f"/v25.0/{media_id}")).json()["url"]
+    until = int(re.search(r"ext=(\d+)", url)[1])  # type: ignore[index]
+    assert 290 <= until - time.time() <= 301
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    for wrong in (url.replace(f"ext={until}", f"ext={until + 60}"), url.partition("?")[0]):
+        assert (await house.client.get(wrong, headers=header)).status_code == 404
 
 
 async def test_a_file_goes_up_is_sent_and_deleted(house: House) -> None:
@@ -271,6 +294,37 @@ async def test_a_batch_holds_updates_of_several_people(house: House) -> None:
     await house.graph.idle()
     assert {message["id"] for message in house.messages} == wanted
     assert len(house.posts) == 1
+
+
+async def test_webhooks_that_were_delayed_travel_together(house: House) -> None:
+    house.graph.set_faults({"webhook_delay": 0.3, "batch": 10})
+    wanted = [await house.graph.inbound("ana", {"type": "text", "text": str(n)}) for n in range(3)]
+    await house.graph.idle()
+    assert [message["id"] for message in house.messages] == wanted
+    assert len(house.posts) == 1
+
+
+async def test_people_who_were_added_and_what_was_refused_survive_a_restart(
+    make_house: MakeHouse, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "phones.jsonl"
+    first = await make_house(transcript=transcript)
+    eva = SimulatedPerson("eva", "Eva", "34600000001", "ES.1", "", "es")
+    guest = SimulatedPerson("eva-replay", "Eva", "34600000002", "ES.2", "", "es")
+    first.graph.add_person(eva)
+    first.graph.add_person(guest, stays=False)
+    for person in (eva, guest):
+        await first.graph.inbound(person.id, {"type": "text", "text": "hola"})
+    first.graph.set_faults({"fail": [{"code": 131026}]})
+    await first.send({**HI, "to": eva.phone})
+    await first.graph.idle()
+    await first.graph.stop()
+
+    second = (await make_house(transcript=transcript)).graph
+    assert list(second.people) == [*(person.id for person in PEOPLE), "eva"]
+    assert {message["person"] for message in second.history.messages.values()} == {"eva"}
+    notes = [note for note in second.history.notes if note["event"] == "refused"]
+    assert [(note["person"], note["code"]) for note in notes] == [("eva", 131026)]
 
 
 async def test_held_statuses_come_when_released(house: House) -> None:

@@ -1,18 +1,21 @@
 import asyncio
 import base64
 import re
+import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import orjson
 import pytest
 
-from app.simulator import PEOPLE
+from app.simulator import PEOPLE, page
 from tests.simulator.conftest import NUMBER, House
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-READS = ["", "/", "/static/page.css", "/static/page.js", "/api/state"]
+STATIC = sorted(path.name for path in Path(page.__file__).with_name("static").glob("*.*s"))
+READS = ["", "/", *(f"/static/{name}" for name in STATIC), "/api/state", "/api/transcript"]
 
 
 @pytest.mark.parametrize("path", READS)
@@ -27,22 +30,37 @@ async def test_every_page_forbids_what_it_does_not_need(house: House, path: str)
 
 
 async def test_the_page_needs_nothing_from_elsewhere_and_no_inline_code(house: House) -> None:
-    page = (await house.client.get("/simulator")).text
-    assert re.findall(r'<script(?![^>]*src="/simulator/)', page) == []
-    assert re.findall(r"\son\w+=|<style|\sstyle=", page) == []
-    assert set(re.findall(r'(?:src|href)="(?!#|data:)([^"]+)"', page)) == {
+    document = (await house.client.get("/simulator")).text
+    assert re.findall(r'<script(?![^>]*src="/simulator/)', document) == []
+    assert re.findall(r"\son\w+=|<style|\sstyle=", document) == []
+    assert set(re.findall(r'(?:src|href)="(?!#|data:)([^"]+)"', document)) == {
         "/simulator/static/page.css",
+        "/simulator/static/panel.css",
         "/simulator/static/page.js",
     }
-    script = (await house.client.get("/simulator/static/page.js")).text
-    assert "innerHTML" not in script
+    for name in STATIC:
+        text = (await house.client.get(f"/simulator/static/{name}")).text
+        assert "innerHTML" not in text
+        modules = re.findall(r'(?:from|import) "([^"]+)"', text)
+        assert {module.removeprefix("./") for module in modules} <= set(STATIC), name
+        assert set(re.findall(r"https?://(?!www\.w3\.org/)[\w.]+", text)) <= {"https://www.openstreetmap.org"}
+
+
+async def test_every_word_of_the_page_is_there_in_each_language(house: House) -> None:
+    text = (await house.client.get("/simulator/static/words.js")).text
+    bare = re.sub(r'"[^"\n]*"|`[^`]*`', "''", text)
+    tables = re.findall(r"const (es|pt|en) = \{(.*?)\n\};", bare, re.DOTALL)
+    keys = {name: re.findall(r"(\w+): ", table) for name, table in tables}
+    assert sorted(keys) == ["en", "es", "pt"]
+    assert len(keys["en"]) > 100
+    assert keys["es"] == keys["pt"] == keys["en"]
 
 
 async def test_where_it_is_not_allowed_nothing_is_there(house: House) -> None:
     house.allowed = False
     for path in [*READS, "/api/events", "/api/media/1", f"/graph/v25.0/{NUMBER}", "/graph/media/1"]:
         assert (await house.client.get(f"/simulator{path}")).status_code == 404, path
-    for path in ["/api/send", "/api/faults", f"/graph/v25.0/{NUMBER}/messages"]:
+    for path in ["/api/send", "/api/people", "/api/faults", "/api/replay", f"/graph/v25.0/{NUMBER}/messages"]:
         assert (await house.client.post(f"/simulator{path}", json={})).status_code == 404, path
 
 
@@ -116,6 +134,126 @@ async def test_faults_are_switched_by_the_page(house: House) -> None:
     assert (await house.client.post("/simulator/api/faults", json={"x": 2})).status_code == 400
 
 
+async def test_an_open_page_hears_of_switches_wherever_they_are_thrown(house: House) -> None:
+    async with house.client.stream("GET", "/simulator/api/events") as stream:
+        events = _events(stream)
+        await anext(events)
+        await house.client.post("/simulator/api/faults", json={"fail": [{"code": 131000}]})
+        assert [(await anext(events))["event"] for _ in range(2)] == ["switches", "faults"]
+        await house.send({"type": "text", "text": {"body": "hi"}})
+        used = await anext(events)
+        assert (used["event"], used["faults"]["fail"]) == ("faults", [])
+        refused = await anext(events)
+        assert (refused["event"], refused["person"], refused["code"]) == ("refused", "ana", 131000)
+
+
+async def test_the_state_names_every_code_and_what_it_asks_for(house: House) -> None:
+    state = (await house.client.get("/simulator/api/state")).json()
+    assert set(state["errors"]) == {"retry", "operator", "template", "give_up"}
+    assert state["errors"]["template"] == {"131047": "Re-engagement message"}
+
+
+async def test_people_can_be_added_with_a_phone_or_a_username_only(house: House) -> None:
+    eva = await _added(house, {"name": " Eva  Luna ", "phone": "+34 600 000 001", "language": "es"})
+    gil = await _added(house, {"name": "Gil", "username": "@gil.sem.fone", "language": "pt"})
+    assert (eva["id"], eva["name"], eva["phone"]) == ("eva-luna", "Eva Luna", "34600000001")
+    assert eva["user_id"].startswith("ES.")
+    assert (gil["phone"], gil["username"]) == ("", "gil.sem.fone")
+    for person in (eva, gil):
+        await house.client.post("/simulator/api/send", json={"person": person["id"], "text": "hola"})
+    await house.graph.idle()
+    assert [message.get("from") for message in house.messages] == ["34600000001", None]
+    answer = await house.send({"type": "text", "text": {"body": "hi"}, "recipient": gil["user_id"]})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "Eva"},
+        {"name": " ", "phone": "34600000001"},
+        {"name": "x" * 41, "phone": "34600000001"},
+        {"name": "Eva", "phone": "12"},
+        {"name": "Eva", "phone": "525550100001"},
+        {"name": "Eva", "username": "Not This"},
+        {"name": "Eva", "username": "dani.escribe"},
+        {"name": "Eva", "phone": "34600000001", "language": "xx"},
+        ["Eva"],
+    ],
+)
+async def test_a_person_who_cannot_be_is_explained(house: House, body: Any) -> None:
+    answer = await house.client.post("/simulator/api/people", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+    assert len(house.graph.people) == len(PEOPLE)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [{"person": "ana", "says": {"type": "text", "text": "hi"}}],
+        [{"person": "ana", "gets": {"text": "hello"}}],
+        [{"person": "ana", "says": {"text": "hi"}}, {"person": "ana", "gets": {"text": "hello"}}],
+        [
+            {"person": "ana", "says": {"type": "text", "text": "hi"}},
+            {"person": "ana", "gets": {"text": "{time}"}},
+        ],
+        [
+            {"person": "bob", "says": {"type": "text", "text": "hi"}},
+            {"person": "ana", "gets": {"text": "hello"}},
+        ],
+        [
+            {"person": "ana", "says": {"type": "reaction", "reaction": 5}},
+            {"person": "ana", "gets": {"text": "abc"}},
+        ],
+        [
+            {"person": "ana", "says": {"type": "text", "text": "a", "quoted": []}},
+            {"person": "ana", "refused": 1},
+        ],
+        [
+            {"person": "ana", "says": {"type": "text", "text": "a", "quoted": "#7"}},
+            {"person": "ana", "refused": 1},
+        ],
+        [{"switches": {"duplicate": 0}}, {"person": "ana", "gets": {"text": "hello"}}],
+        ["ana"],
+    ],
+)
+async def test_a_transcript_that_cannot_be_played_or_proves_nothing_is_refused(
+    house: House, events: Any
+) -> None:
+    ana = {"id": "ana", "name": "Ana", "phone": PEOPLE[0].phone, "user_id": PEOPLE[0].user_id}
+    transcript = {"recado_transcript": 1, "people": [ana], "events": events}
+    answer = await house.client.post("/simulator/api/replay", json=transcript)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+    assert house.posts == []
+
+
+async def test_a_transcript_holds_what_was_said_what_came_and_what_was_switched(house: House) -> None:
+    house.graph.set_faults({"duplicate": 2})
+    since = time.time()
+    said = await house.graph.inbound("ana", {"type": "text", "text": "what time is it?"})
+    await house.send({"type": "text", "text": {"body": "It is 9:05 PM."}})
+    await house.graph.inbound("ana", {"type": "reaction", "reaction": {"message_id": said, "emoji": "👍"}})
+    house.graph.set_faults({"fail": [{"code": 131000}]})
+    await house.send({"type": "text", "text": {"body": "more"}})
+    await house.graph.inbound("bruno", {"type": "text", "text": "oi"})
+    path = f"/simulator/api/transcript?person=ana&since={since}"
+    answer = await house.client.get(path)
+    assert "attachment" in answer.headers["content-disposition"]
+    transcript = answer.json()
+    assert [one["id"] for one in transcript["people"]] == ["ana"]
+    assert [{k: v for k, v in event.items() if k != "after"} for event in transcript["events"]] == [
+        {"switches": {"duplicate": 2}},
+        {"person": "ana", "says": {"type": "text", "text": "what time is it?"}, "id": "#1"},
+        {"person": "ana", "gets": {"text": "It is {time}."}},
+        {"person": "ana", "says": {"type": "reaction", "reaction": {"message_id": "#1", "emoji": "👍"}}},
+        {"switches": {"fail": [{"code": 131000}]}},
+        {"person": "ana", "refused": 131000},
+    ]
+
+
 async def test_events_begin_with_the_state_follow_what_happens_and_end_with_the_stop(house: House) -> None:
     async with house.client.stream("GET", "/simulator/api/events") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -132,6 +270,12 @@ async def test_events_begin_with_the_state_follow_what_happens_and_end_with_the_
         await asyncio.wait_for(house.graph.stop(), 2)
         async with asyncio.timeout(2):
             assert [event async for event in events if event["event"] == "message"] == []
+
+
+async def _added(house: House, body: Any) -> Any:
+    answer = await house.client.post("/simulator/api/people", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 async def _events(stream: httpx2.Response) -> Any:

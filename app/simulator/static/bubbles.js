@@ -1,0 +1,147 @@
+/** One row of the conversation: a bubble with what it holds, its ticks, reactions and choices. */
+
+import { icon, make, tell } from "./dom.js";
+import { formatted } from "./formatting.js";
+import { answerTo, asItReads, isMine, reactionsTo, state, titleOf } from "./state.js";
+import { locale, words } from "./words.js";
+
+const FILES = ["image", "sticker", "video", "audio", "document"];
+
+export function row(original, startsTurn) {
+  const message = asItReads(original);
+  const mine = isMine(message);
+  const bubble = make("div", { class: "bubble" }, message.type === "revoked" ? null : quote(message.quoted, () => tell("jump", message.quoted)), ...body(message));
+  (bubble.querySelector(":scope > .text:last-child > .plain:last-child") || bubble).append(meta(message));
+  const label = `${words().actions}: ${gist(message).slice(0, 60)}`;
+  const more = message.draft ? null : make("button", { class: "more", type: "button", tabIndex: -1, "aria-haspopup": "dialog", "aria-label": label, onclick: () => tell("actions", message.id) }, icon("more"));
+  const shown = make(
+    "div", { class: `row${mine ? " mine" : ""}${startsTurn ? " turn" : ""}`, role: "group", tabIndex: -1, "aria-label": mine ? words().you : "Recado" },
+    make("div", { class: "holder" }, bubble, more),
+    failure(message), reactions(message), choices(message),
+    message.draft ? make("button", { class: "retry", type: "button", onclick: () => tell("again", message) }, words().again) : null,
+  );
+  shown.dataset.id = message.id;
+  return shown;
+}
+
+/** A send that the stand-in refused: the person's phone knows nothing of it, the one who tests does. */
+export function refusal({ code, details, times }) {
+  const count = times > 1 ? ` · ${times} ${words().times}` : "";
+  return make("div", { class: "refusal" }, make("b", {}, `${words().refused}: ${code} ${titleOf(code)}${count}`), details === titleOf(code) ? null : make("span", {}, details));
+}
+
+/** A message in one line, for quotes and for screen readers. */
+export function gist(message) {
+  const { type, content } = message;
+  const say = words();
+  if (type === "text") return formatted(content.body).textContent;
+  if (type === "interactive") return (content.button_reply || content.list_reply)?.title || formatted(content.body?.text || "").textContent;
+  if (type === "location") return `${say.place}: ${content.name || `${content.latitude}, ${content.longitude}`}`;
+  if (type === "contacts") return `${say.contact}: ${content.map((each) => each.name?.formatted_name).join(", ")}`;
+  if (type === "image" || type === "sticker") return content.caption || say.picture;
+  if (type === "video") return content.caption || say.video;
+  if (type === "audio") return say.voice;
+  if (type === "document") return content.caption || content.filename || say.document;
+  if (type === "template") return `${say.template}: ${content.name}`;
+  return type === "revoked" ? say.revoked : say.unsupported;
+}
+
+export function quote(id, press) {
+  const quoted = state.messages.get(id);
+  if (!quoted) return null;
+  const name = make("b", {}, isMine(quoted) ? words().you : "Recado");
+  return make("button", { class: "quote", type: "button", onclick: press }, name, gist(asItReads(quoted)).slice(0, 160));
+}
+
+export function ticks(message) {
+  if (message.draft) return make("span", { class: "unsent" }, words().unsent);
+  const status = words()[message.status] ? message.status : "sent";
+  const shown = make("span", { class: status, role: "img", "aria-label": words()[status] });
+  shown.append(icon(status === "sent" ? "tick" : "ticks"));
+  return shown;
+}
+
+function meta(message) {
+  const time = new Date(message.at * 1000);
+  return make(
+    "span", { class: "meta" },
+    message.isEdited ? make("span", {}, words().edited) : null,
+    make("time", { dateTime: time.toISOString() }, time.toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" })),
+    isMine(message) ? ticks(message) : null,
+  );
+}
+
+function failure({ failed }) {
+  return failed ? make("p", { class: "failure" }, `${words().failed} · ${failed} ${titleOf(failed)}`) : null;
+}
+
+function body(message) {
+  const { type, content } = message;
+  const say = words();
+  if (type === "text") return [formatted(content.body)];
+  if (type === "interactive") return interactive(content);
+  if (type === "location") return [place(content)];
+  if (type === "contacts") {
+    return content.map((each) => card("person", each.name?.formatted_name, (each.phones || []).map((phone) => phone.phone).join(", ")));
+  }
+  if (FILES.includes(type)) return [media(type, content), content.caption ? formatted(content.caption) : null];
+  if (type === "template") return [make("p", { class: "heading" }, say.template), formatted(content.name)];
+  return [make("em", { class: "footing" }, gist(message))];
+}
+
+function interactive(content) {
+  const reply = content.button_reply || content.list_reply;
+  if (reply) return [make("div", { class: "text" }, reply.description ? make("div", {}, reply.title) : "", make("div", { class: reply.description ? "plain footing" : "plain" }, reply.description || reply.title))];
+  return [
+    content.header?.text ? make("p", { class: "heading" }, content.header.text) : null,
+    formatted(content.body?.text || ""),
+    content.footer?.text ? make("p", { class: "footing" }, content.footer.text) : null,
+  ];
+}
+
+function place(content) {
+  const map = `https://www.openstreetmap.org/?mlat=${Number(content.latitude)}&mlon=${Number(content.longitude)}&zoom=16`;
+  const shown = card("place", content.name || words().place, content.address || `${content.latitude}, ${content.longitude}`, "a");
+  Object.assign(shown, { href: map, target: "_blank", rel: "noopener noreferrer" });
+  return shown;
+}
+
+function card(symbol, title, detail, tag = "div") {
+  return make(tag, { class: "card" }, icon(symbol), make("span", {}, title || "", detail ? make("small", {}, detail) : ""));
+}
+
+function media(type, content) {
+  const name = gist({ type, content: {} });
+  if (!content.id && !content.link) return make("em", {}, content.filename || name);
+  if (!content.id) return make("a", { href: /^https?:/.test(content.link) ? content.link : "#", target: "_blank", rel: "noopener noreferrer" }, content.link || "");
+  const lost = (event) => event.target.replaceWith(make("em", { class: "footing" }, `${name} – ${words().gone}`));
+  const source = { src: `/simulator/api/media/${encodeURIComponent(content.id)}`, onerror: lost };
+  if (type === "image" || type === "sticker") return make("img", { class: "picture", alt: content.caption || name, onload: () => tell("grown"), ...source });
+  if (type === "audio") return make("audio", { controls: true, preload: "metadata", "aria-label": name, ...source });
+  if (type === "video") return make("video", { class: "picture", controls: true, preload: "metadata", "aria-label": name, ...source });
+  const shown = card("file", content.filename || name, content.mime_type, "a");
+  Object.assign(shown, { href: source.src, download: content.filename || "file" });
+  return shown;
+}
+
+function reactions(message) {
+  const given = reactionsTo(message.id);
+  if (!given.length) return null;
+  return make("div", { class: "reactions" }, ...given.map(([by, emoji]) => {
+    const who = by === "person" ? words().you : "Recado";
+    return make("span", { class: "reaction", role: "img", "aria-label": `${who}: ${words().reacted} ${emoji}` }, emoji);
+  }));
+}
+
+function choices(message) {
+  const action = message.type === "interactive" && !isMine(message) && message.content.action;
+  if (!action) return null;
+  const answer = answerTo(message.id);
+  if (action.sections) {
+    return make("div", { class: "choices" }, make("button", { class: "choice", type: "button", disabled: Boolean(answer), "aria-haspopup": "dialog", onclick: () => tell("list", message) }, icon("list"), action.button));
+  }
+  return make("div", { class: "choices" }, ...action.buttons.map(({ reply }) => make("button", {
+    class: "choice", type: "button", disabled: Boolean(answer), "aria-pressed": String(answer?.id === reply.id),
+    onclick: () => tell("say", { type: "button", reply: { id: reply.id, title: reply.title }, quoted: message.id }),
+  }, reply.title)));
+}

@@ -1,0 +1,118 @@
+/** The sheet that comes up in the phone: attaching, a list's rows, what can be done with a message, a new person. */
+
+import { at, complain, hear, icon, make, post, tell } from "./dom.js";
+import { asItReads, isMine, person, reactionsTo, state } from "./state.js";
+import { language, words, WORDS } from "./words.js";
+
+const EMOJIS = ["👍", "❤️", "😂", "😮", "🙏"];
+const PLACES = {
+  es: { latitude: 19.432608, longitude: -99.133209, name: "Zócalo", address: "Centro Histórico, Ciudad de México" },
+  pt: { latitude: -23.561414, longitude: -46.655881, name: "Avenida Paulista", address: "Bela Vista, São Paulo" },
+  en: { latitude: 37.795491, longitude: -122.393738, name: "Ferry Building", address: "San Francisco, CA" },
+};
+const CONTACT = {
+  name: { formatted_name: "Elena Prado", first_name: "Elena", last_name: "Prado" },
+  phones: [{ phone: "+1 555 010 0199", type: "CELL" }],
+};
+
+/** Opens it; it stays in the phone wherever that stands. */
+function openSheet(title, ...content) {
+  at("sheet-title").textContent = title;
+  at("sheet-body").replaceChildren(...content.filter(Boolean));
+  placeSheet();
+  at("sheet").showModal();
+  at("sheet-body").querySelector("button, input")?.focus();
+}
+
+function placeSheet() {
+  const { left, right, bottom, height } = at("phone").getBoundingClientRect();
+  const edge = at("phone").clientLeft;
+  const place = { left: left + edge, right: innerWidth - right + edge, bottom: innerHeight - bottom + edge, height: height - 2 * edge };
+  for (const [name, pixels] of Object.entries(place)) at("sheet").style.setProperty(`--phone-${name}`, `${pixels}px`);
+}
+
+function option(symbol, title, detail, press) {
+  const text = make("span", {}, title, detail ? make("small", {}, detail) : "");
+  return make("button", { class: "option", type: "button", onclick: () => { at("sheet").close(); press(); } }, symbol ? icon(symbol) : "", text);
+}
+
+function openAttach() {
+  const say = words();
+  const place = PLACES[person().language] || PLACES.en;
+  openSheet(
+    say.attach,
+    option("file", say.file, "", () => at("file").click()),
+    option("voice", say.record, "", () => tell("record")),
+    option("voice", say.sample, "0:03", () => tell("say", { type: "voice" })),
+    option("place", say.place, place.name, () => tell("say", { type: "location", location: place })),
+    option("person", say.contact, CONTACT.name.formatted_name, () => tell("say", { type: "contacts", contacts: [CONTACT] })),
+  );
+}
+
+function openList(message) {
+  const parts = message.content.action.sections.flatMap((section) => [
+    section.title ? make("h3", {}, section.title) : null,
+    ...section.rows.map(({ id, title, description }) => option("", title, description, () => tell("say", {
+      type: "list", reply: { id, title, ...(description ? { description } : {}) }, quoted: message.id,
+    }))),
+  ]);
+  openSheet(message.content.action.button || words().choose, ...parts);
+}
+
+function openActions(id) {
+  const say = words();
+  const message = asItReads(state.messages.get(id));
+  const given = reactionsTo(id).find(([by]) => by === "person")?.[1];
+  const emojis = EMOJIS.map((emoji) => make("button", {
+    class: "emoji", type: "button", "aria-pressed": String(emoji === given), "aria-label": emoji,
+    onclick: () => { at("sheet").close(); tell("say", { type: "reaction", reaction: { message_id: id, emoji: emoji === given ? "" : emoji } }); },
+  }, emoji));
+  const isOwn = isMine(message) && message.type !== "revoked";
+  openSheet(
+    say.actions,
+    make("div", { class: "emojis" }, ...emojis),
+    option("reply", say.reply, "", () => tell("quote", id)),
+    isOwn && message.type === "text" ? option("edit", say.edit, "", () => tell("edit", id)) : null,
+    isOwn ? option("bin", say.revoke, "", () => tell("say", { type: "revoke", original: id })) : null,
+    make("p", { class: "facts" }, `${say.details}: ${say[message.status] || message.status} · ${message.type}`, make("code", {}, id)),
+  );
+}
+
+function openNewPerson() {
+  const say = words();
+  const form = make(
+    "form", { class: "fields", onsubmit: addPerson },
+    field("name", say.personName, { required: true, maxLength: 40, autocomplete: "off" }),
+    field("phone", say.personPhone, { type: "tel", inputMode: "tel", placeholder: "+52 55 5010 0002", autocomplete: "off" }),
+    field("username", say.personUsername, { placeholder: "eva.escribe", autocomplete: "off", autocapitalize: "none", spellcheck: false }),
+    make("label", {}, say.personLanguage, make("select", { name: "language" }, ...Object.entries(WORDS).map(([id, each]) => make("option", { value: id, selected: id === language() }, each.name)))),
+    make("p", { class: "help" }, say.personHelp),
+    make("p", { id: "person-alert", class: "panel-alert", role: "alert", hidden: true }),
+    make("button", { class: "act main", type: "submit" }, say.add),
+  );
+  openSheet(say.addPerson, form);
+}
+
+function field(name, title, properties) {
+  return make("label", {}, title, make("input", { name, ...properties }));
+}
+
+async function addPerson(event) {
+  event.preventDefault();
+  try {
+    const added = await post("people", Object.fromEntries(new FormData(event.target)));
+    at("sheet").close();
+    tell("choose", added.id);
+  } catch (error) {
+    complain(error.message, "person-alert");
+  }
+}
+
+at("attach").addEventListener("click", openAttach);
+at("sheet-close").addEventListener("click", () => at("sheet").close());
+at("sheet").addEventListener("click", (event) => { if (event.target === at("sheet")) at("sheet").close(); });
+hear("list", openList);
+hear("actions", openActions);
+hear("new-person", openNewPerson);
+new ResizeObserver(placeSheet).observe(at("phone"));
+addEventListener("resize", placeSheet);

@@ -1,0 +1,110 @@
+/** Saving what happened, and playing it again. */
+
+import { at, complain, hear, make, post, tell } from "./dom.js";
+import { state } from "./state.js";
+import { locale, words } from "./words.js";
+
+let since = 0;
+let shown = [];
+let verdict = "";
+
+export function buildTranscripts() {
+  const say = words();
+  at("transcript-title").textContent = say.transcript;
+  const whose = make("select", { id: "whose", onchange: renderLink });
+  at("transcript-body").replaceChildren(
+    make("p", { class: "help" }, say.transcriptHelp),
+    make("label", { class: "line" }, say.whose, whose),
+    make("p", { id: "since", class: "help" }),
+    make("div", { class: "acts" },
+      make("button", { class: "act", type: "button", onclick: startAfresh }, say.afresh),
+      make("a", { class: "act", id: "save" }, say.save),
+      make("button", { class: "act", type: "button", id: "play", onclick: () => at("transcript-file").click() }, say.play)),
+    make("p", { id: "verdict", class: "verdict", role: "status" }),
+    make("ol", { id: "steps", class: "steps" }),
+  );
+  renderWhose();
+  renderSteps();
+}
+
+export function renderWhose() {
+  const chosen = at("whose").value || state.current;
+  at("whose").replaceChildren(...state.people.map(({ id, name }) => make("option", { value: id }, name)), make("option", { value: "" }, words().everyone));
+  at("whose").value = chosen;
+  renderLink();
+}
+
+export function followPerson() {
+  if (at("whose").value) at("whose").value = state.current;
+  renderLink();
+}
+
+function renderLink() {
+  const time = new Date(since * 1000).toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" });
+  at("since").textContent = since ? `${words().since} ${time}` : words().whole;
+  at("save").href = `/simulator/api/transcript?person=${encodeURIComponent(at("whose").value)}&since=${since}`;
+  at("save").download = `${at("whose").value || "recado"}-${new Date().toISOString().slice(0, 10)}.json`;
+}
+
+function startAfresh() {
+  since = Date.now() / 1000;
+  renderLink();
+}
+
+async function play(file) {
+  at("transcript-file").value = "";
+  if (!file) return;
+  let transcript;
+  try {
+    transcript = JSON.parse(await file.text());
+  } catch {
+    complain(words().notTranscript, "panel-alert");
+    return;
+  }
+  complain("", "panel-alert");
+  shown = [];
+  verdict = words().playing;
+  renderSteps();
+  try {
+    const { ok, steps, extra } = await post("replay", transcript);
+    shown = [...steps, ...extra.map(({ got }) => ({ ok: false, extra: true, got }))];
+    verdict = ok ? words().same(steps.length) : words().differs;
+  } catch (error) {
+    verdict = "";
+    complain(error.message, "panel-alert");
+  }
+  renderSteps();
+}
+
+function renderSteps() {
+  at("verdict").textContent = verdict;
+  at("verdict").classList.toggle("bad", verdict === words().differs);
+  at("steps").replaceChildren(...shown.map(step));
+  at("steps").lastElementChild?.scrollIntoView({ block: "nearest" });
+}
+
+function step({ ok, event, got, extra }) {
+  if (extra) return make("li", { class: "bad" }, `${words().extra}: ${inWords(got)}`);
+  const { person, says, gets, refused, switches } = event;
+  const what = says ? `→ ${inWords(says)}` : gets ? `← ${inWords(gets)}` : refused ? `⨯ ${refused}` : `⚙ ${inWords(switches)}`;
+  const line = make("li", { class: ok ? "good" : "bad" }, make("b", {}, person ? `${person} ` : ""), what);
+  if (!ok) line.append(make("span", {}, `${words().came}: ${got ? inWords(got) : words().nothing}`));
+  return line;
+}
+
+function inWords(value) {
+  if (Array.isArray(value)) return value.map(inWords).join(" | ");
+  if (typeof value !== "object") return String(value);
+  if (value.text) return value.text;
+  const { type, data, mime_type, ...rest } = value;
+  return [type, ...Object.entries(rest).map(([key, each]) => `${key} ${inWords(each)}`)].filter(Boolean).join(", ");
+}
+
+at("transcript-file").addEventListener("change", () => play(at("transcript-file").files[0]));
+hear("replay", ({ people, step: latest }) => {
+  shown.push(latest);
+  verdict = words().playing;
+  renderSteps();
+  const player = people[latest.event.person];
+  if (player && player !== state.current) tell("choose", player);
+});
