@@ -27,9 +27,9 @@ format: $(VENV)/installed-check
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-# Figures beside their baselines, all in one run.
-bench: $(VENV)/installed
-	$(BIN)/python -m bench.skills
+# Figures beside their baselines, all in one run: see docs/performance.md.
+bench: $(VENV)/installed-bench
+	$(BIN)/python -m bench $(BENCH)
 
 # Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
 translations: $(VENV)/installed
