@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from sqlite3 import Connection
@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Lifespan, Receive, Scope, Send
 
 from app.access import AdminToken, is_local
 from app.channels.sender import Sender
@@ -23,7 +24,7 @@ from app.channels.whatsapp.webhook import Received, WhatsAppWebhook, log_receive
 from app.console.admin import Admin, admin_routes
 from app.console.pages import console_routes
 from app.health import Health
-from app.language import detect_language, say
+from app.language import say
 from app.llm.model import Model
 from app.messages import Channel, Outgoing
 from app.observe.metrics import Metrics
@@ -191,7 +192,7 @@ class Assistant:
 
     async def type_in(self, text: str) -> None:
         """Takes in a line from the terminal."""
-        arrival = Arrival(typed(text), read_command(text) or "message", detect_language(text) or "")
+        arrival = Arrival(typed(text), read_command(text) or "message")
         entrance, now = self.entrance("terminal"), time.time()
         await self.store.tx(
             lambda conn: inbox.take_in(conn, entrance, [arrival], [], [], [], now), then=self.hint
@@ -275,16 +276,33 @@ def create_app(settings: Settings, *, wakes: bool = True) -> Starlette:
             await simulator.stop()
 
     pages = simulator.routes() if simulator is not None else []
-    app = Starlette(routes=[*_routes(assistant), *admin_routes(admin), *pages], lifespan=lifespan)
+    webhook = _webhook(assistant)
+    routes = [Route("/webhook", webhook, methods=["GET", "POST"]), *_routes(assistant)]
+    app = _Application(webhook, [*routes, *admin_routes(admin), *pages], lifespan)
     app.state.assistant = assistant
     app.state.admin = admin
     app.state.close_streams = close_streams
     return app
 
 
-def _routes(assistant: Assistant) -> list[BaseRoute]:
-    """The routes that are there whatever is configured."""
-    webhook = WhatsAppWebhook(
+class _Application(Starlette):
+    """Posted webhooks, which are most of all requests, go past the middleware and the router."""
+
+    def __init__(
+        self, webhook: WhatsAppWebhook, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
+    ) -> None:
+        super().__init__(routes=routes, lifespan=lifespan)
+        self._webhook = webhook
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/webhook" and scope["method"] == "POST":
+            await self._webhook(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def _webhook(assistant: Assistant) -> WhatsAppWebhook:
+    return WhatsAppWebhook(
         assistant.store,
         cache(lambda: assistant.entrance(assistant.realm)),
         app_secret=assistant.credentials.app_secret,
@@ -293,6 +311,10 @@ def _routes(assistant: Assistant) -> list[BaseRoute]:
         on_received=assistant.received,
         on_answer=assistant.metrics.answered,
     )
+
+
+def _routes(assistant: Assistant) -> list[BaseRoute]:
+    """The other routes that are there whatever is configured."""
 
     async def health(request: Request) -> Response:
         state = await assistant.health.state()
@@ -305,7 +327,6 @@ def _routes(assistant: Assistant) -> list[BaseRoute]:
         return PlainTextResponse(assistant.metrics.text(), media_type="text/plain; version=0.0.4")
 
     return [
-        Route("/webhook", webhook, methods=["GET", "POST"]),
         Route("/health", health),
         Route("/metrics", metrics),
         *console_routes(assistant.admin_token),

@@ -35,8 +35,6 @@ class Arrival:
     message: Inbound
     kind: str
     """'message' or a command's name."""
-    language: str = ""
-    """The language the message is written in, "" where it cannot be told."""
 
 
 @dataclass(slots=True)
@@ -101,7 +99,7 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
     if message.change is not None:
         people.apply_change(conn, entrance.doors.realm, message.change, entrance.doors, now)
     sender = message.sender if message.change is None else message.change.current
-    who = people.admit(conn, entrance.doors, sender, message.text, arrival.language, now)
+    who = people.admit(conn, entrance.doors, sender, message.text, now)
     if isinstance(who, TurnedAway):
         taken.turned_away.append(who)
         return

@@ -59,7 +59,7 @@ def aliases_of(sender: Sender) -> list[Alias]:
 
 
 def admit(
-    conn: Connection, doors: Doors, sender: Sender, text: str, language: str, now: float
+    conn: Connection, doors: Doors, sender: Sender, text: str, now: float
 ) -> Admitted | TurnedAway:
     """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
     aliases = aliases_of(sender)
@@ -84,9 +84,9 @@ def admit(
     owner = row["role"] == "owner" or not doors.owners.isdisjoint(names)
     if row["access"] == "listed" and not (owner or _is_listed(doors, names)):
         return _turn_away(conn, doors.realm, sender, "outsider", now)
-    name, language = sender.name[:200] or row["name"], language or row["language"]
-    if (name, language) != (row["name"], row["language"]):
-        conn.execute("UPDATE people SET name = ?, language = ? WHERE id = ?", (name, language, row["id"]))
+    name = sender.name[:200] or row["name"]
+    if name != row["name"]:
+        conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, row["id"]))
         row = _by_id(conn, row["id"])
     return Admitted(person_of(row, doors, names), became_owner, bool(row["frozen"]))
 

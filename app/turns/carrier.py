@@ -152,7 +152,7 @@ class LocalCarrier:
         await self._ready()
         async with self._places, self._alone if turn.attempts >= 2 else nullcontext():
             lane.turn = turn.id
-            lane.attempt = asyncio.create_task(self._attempt(turn.id), name=f"turn {turn.id}")
+            lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
             try:
                 await asyncio.wait({lane.attempt})
             finally:
@@ -182,7 +182,7 @@ class LocalCarrier:
         )
         return row is not None
 
-    async def _attempt(self, turn: str) -> None:
+    async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Runs a turn; what it raises postpones it, and after the third attempt ends it."""
         try:
             await self._runner.run(turn)
@@ -191,6 +191,7 @@ class LocalCarrier:
         except Exception as error:
             log.exception("turn failed", turn=turn)
             await self._postpone(turn, f"{type(error).__name__}: {error}")
+            lane.dirty.set()  # it is not over: the lane stays for its next attempt
 
     async def _postpone(self, turn: str, error: str) -> None:
         due = time.time() + RETRY_SECONDS

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
-from app.language import LANGUAGES
+from app.language import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people
 from app.store.database import Database
 from app.store.opening import Opened
 from app.store.ownership import Doors
+
+
+LANGUAGE_CHARACTERS = 500
 
 
 class Profiles:
@@ -19,12 +22,13 @@ class Profiles:
         self._doors = doors
         self._default_timezone = default_timezone
 
-    async def person(self, opened: Opened) -> Person:
-        """The person as prompts and tools see them. Their time zone: what they said, else their
+    async def person(self, opened: Opened, said: str) -> Person:
+        """The person as prompts and tools see them. Their language: that of what they said just now, else
+        of what they said before, else their country's. Their time zone: what they said, else their
         country's where it has one, else the machine's."""
         row = opened.person
         land = row["country"] or _country(opened.phones)
-        spoken = row["language"] or language_of(land)
+        spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
             await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, row["timezone"], land))
         known = people.person_of(row, self._doors(row["realm"]), opened.phones)

@@ -191,11 +191,12 @@ class TurnRunner:
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
         opened = await self._store.tx(lambda conn: opening.begin(conn, turn, now, HISTORY_TURNS, day))
+        said = said_by(opened.members)
         return Run(
             opened=opened,
-            person=await self._profiles.person(opened),
+            person=await self._profiles.person(opened, said),
             channel=self._channels[opened.conversation.channel],
-            said=said_by(opened.members),
+            said=said,
             transcript=read_journal(opened.journal),
             tokens_today=opened.tokens_today,
         )
@@ -263,4 +264,4 @@ def _classifier_cost(classified: Classified, started: float) -> Spent | None:
 
 def today() -> str:
     """The day that token budgets count by: UTC, YYYY-MM-DD."""
-    return datetime.now(UTC).strftime("%Y-%m-%d")
+    return datetime.now(UTC).date().isoformat()

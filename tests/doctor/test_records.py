@@ -30,7 +30,7 @@ async def test_those_turned_away_are_named_whole_with_the_command(
     doors, now = Doors("whatsapp"), time.time()
     for phone in ("5215512345678", "5491155550000"):
         ana = Sender(phone=phone, name="Ana\u202e")
-        await database.tx(lambda conn, ana=ana: people.admit(conn, doors, ana, "hola", "es", now))  # type: ignore[misc]
+        await database.tx(lambda conn, ana=ana: people.admit(conn, doors, ana, "hola", now))  # type: ignore[misc]
     await database.tx(lambda conn: people.block(conn, "whatsapp", "+54 9 11 5555 0000", now))
     await database.tx(lambda conn: alerts.raise_alert(conn, "send:190", "the token expired", now))
 

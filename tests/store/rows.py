@@ -58,7 +58,7 @@ def take(
 def admit(
     conn: Connection, sender: Sender = ANA, now: float = T, doors: Doors = OPEN, text: str = ""
 ) -> Person:
-    admitted = people.admit(conn, doors, sender, text, "", now)
+    admitted = people.admit(conn, doors, sender, text, now)
     assert isinstance(admitted, people.Admitted)
     return admitted.person
 

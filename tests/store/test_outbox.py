@@ -267,6 +267,33 @@ def test_a_clock_set_back_does_not_take_the_pause_out_of_retrying(conn: Connecti
     assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 4)
 
 
+def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.retry(conn, taken(conn, where.person_id), T + 300, 130429, "slow down")
+    outbox.mend_clock(conn, T - 7200)
+    assert taken(conn, where.person_id, T - 7200) == one
+    outbox.unknown(conn, one, "no answer", T + 15)
+    outbox.mend_clock(conn, T - 7200)
+    assert outbox.take(conn, where.person_id, T - 7200) == Given(at=T - 7200 + SEND_SECONDS)
+
+
+def test_a_clock_that_goes_right_leaves_every_pause_as_it_is(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    outbox.retry(conn, taken(conn, where.person_id), T + 300, 130429, "slow down")
+    outbox.mend_clock(conn, T)
+    assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 300)
+
+
+def test_our_own_clock_fails_nothing_that_whatsapp_was_not_asked_about(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.retry(conn, taken(conn, where.person_id), T + 4, 130429, "slow down")
+    assert taken(conn, where.person_id, T + 2 * WINDOW_SECONDS) == one
+
+
 def test_the_sweep_finds_people_with_a_due_row(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")

@@ -69,22 +69,22 @@ def test_a_phone_and_a_user_id_seen_together_are_one_person(conn: Connection) ->
     ids=["closed", "open", "listed in the other form", "somebody else listed", "an owner"],
 )
 def test_the_doors(conn: Connection, doors: Doors, let_in: bool) -> None:
-    assert isinstance(people.admit(conn, doors, ANA, "", "", T), Admitted) is let_in
+    assert isinstance(people.admit(conn, doors, ANA, "", T), Admitted) is let_in
 
 
 def test_who_is_no_longer_listed_is_turned_away(conn: Connection) -> None:
     admit(conn, doors=listed(ANA.phone))
-    assert people.admit(conn, CLOSED, ANA, "", "", T) == TurnedAway(ANA.phone, "outsider")
+    assert people.admit(conn, CLOSED, ANA, "", T) == TurnedAway(ANA.phone, "outsider")
 
 
 def test_who_was_allowed_stays_in(conn: Connection) -> None:
     people.allow(conn, "whatsapp", ANA.phone, T)
-    assert isinstance(people.admit(conn, CLOSED, ANA, "", "", T), Admitted)
+    assert isinstance(people.admit(conn, CLOSED, ANA, "", T), Admitted)
 
 
 def test_a_blocked_person_is_turned_away_though_listed(conn: Connection) -> None:
     people.block(conn, "whatsapp", ANA.phone, T)
-    assert people.admit(conn, listed(ANA.phone), ANA, "", "", T) == TurnedAway(ANA.phone, "blocked")
+    assert people.admit(conn, listed(ANA.phone), ANA, "", T) == TurnedAway(ANA.phone, "blocked")
 
 
 def test_realms_share_no_person_and_no_role(conn: Connection) -> None:
@@ -96,7 +96,7 @@ def test_realms_share_no_person_and_no_role(conn: Connection) -> None:
 
 def test_people_kept_of_those_turned_away_are_bounded(conn: Connection) -> None:
     for n in range(people.OUTSIDERS_KEPT + 5):
-        people.admit(conn, CLOSED, Sender(phone=f"1212555{n:04}"), "", "", T + n)
+        people.admit(conn, CLOSED, Sender(phone=f"1212555{n:04}"), "", T + n)
     assert value(conn, "SELECT count(*) FROM outsiders") == people.OUTSIDERS_KEPT
     assert value(conn, "SELECT min(first_at) FROM outsiders") == T + 5
 
@@ -185,14 +185,14 @@ def test_being_listed_moves_with_a_changed_number(conn: Connection) -> None:
     doors = listed(ANA.phone)
     admit(conn, doors=doors)
     people.apply_change(conn, "whatsapp", AliasChange(ANA, NEW), doors, T)
-    assert isinstance(people.admit(conn, doors, NEW, "", "", T), Admitted)
+    assert isinstance(people.admit(conn, doors, NEW, "", T), Admitted)
 
 
 def test_a_blocked_person_is_not_let_in_by_a_changed_number(conn: Connection) -> None:
     doors = listed(ANA.phone)
     people.block(conn, "whatsapp", ANA.phone, T)
     people.apply_change(conn, "whatsapp", AliasChange(ANA_PHONE, Sender(phone=NEW.phone)), doors, T)
-    assert people.admit(conn, doors, Sender(phone=NEW.phone), "", "", T) == TurnedAway(NEW.phone, "blocked")
+    assert people.admit(conn, doors, Sender(phone=NEW.phone), "", T) == TurnedAway(NEW.phone, "blocked")
 
 
 def test_a_change_of_nobody_changes_nothing(conn: Connection) -> None:
@@ -233,7 +233,7 @@ def code_of(conn: Connection) -> str:
 )
 def test_the_code_makes_whoever_sends_it_an_owner(conn: Connection, written: object) -> None:
     text = written(code_of(conn))  # type: ignore[operator]
-    admitted = people.admit(conn, CLOSED, ANA, text, "", T)
+    admitted = people.admit(conn, CLOSED, ANA, text, T)
     assert isinstance(admitted, Admitted)
     assert (admitted.became_owner, admitted.person.role) == (True, "owner")
 
@@ -291,7 +291,7 @@ def test_no_code_is_offered_while_there_is_an_owner(conn: Connection, configured
 
 def test_a_simulator_takes_no_code(conn: Connection) -> None:
     code = code_of(conn)
-    admitted = people.admit(conn, Doors("simulator", open=True), ANA, code, "", T)
+    admitted = people.admit(conn, Doors("simulator", open=True), ANA, code, T)
     assert isinstance(admitted, Admitted)
     assert not admitted.became_owner
 
@@ -316,6 +316,6 @@ def test_the_form_of_a_number_that_worked_is_remembered(conn: Connection) -> Non
 
 def test_the_list_shows_people_then_those_turned_away(conn: Connection) -> None:
     people.make_owner(conn, "whatsapp", ANA.phone, T)
-    people.admit(conn, CLOSED, BETO, "", "", T)
+    people.admit(conn, CLOSED, BETO, "", T)
     lines = [(line.role, list(line.names)) for line in people.listing(conn)]
     assert lines == [("owner", [canonical(ANA.phone)]), ("outsider", [BETO.phone])]

@@ -1,7 +1,7 @@
 """What a message says, kind by kind: its words, its file, what it answers, and the rest of its block."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import orjson
 
@@ -18,7 +18,7 @@ from app.messages import JSON, Attachment
 _KIND_LIMIT = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Content:
     """A message without its sender and ids; the fields are those of `Inbound`."""
 
@@ -43,7 +43,6 @@ def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Content:
         content = Content(kind, details=_rest(mapping(block)))
     else:
         content = reader(kind, block) or Content("unsupported", details={"type": kind})
-    details = dict(content.details)
     errors = item.get("errors") or (errors_beside if content.kind == "unsupported" else None)
     for key, value in (
         ("errors", errors),
@@ -51,16 +50,13 @@ def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Content:
         ("identity", item.get("identity")),
     ):
         if value:
-            details[key] = bounded(value)
+            content.details[key] = bounded(value)
     context = mapping(item.get("context"))
     if context.get("referred_product"):
-        details["referred_product"] = bounded(context["referred_product"])
-    return replace(
-        content,
-        quoted=content.quoted or identifier(context.get("id")),
-        forwarded=context.get("forwarded") is True or context.get("frequently_forwarded") is True,
-        details=details,
-    )
+        content.details["referred_product"] = bounded(context["referred_product"])
+    content.quoted = content.quoted or identifier(context.get("id"))
+    content.forwarded = context.get("forwarded") is True or context.get("frequently_forwarded") is True
+    return content
 
 
 def _kind(item: dict[str, JSON]) -> str:

@@ -139,16 +139,18 @@ def _read_messages(value: dict[str, JSON], found: Webhook) -> None:
     if not isinstance(block, list):
         _set_aside(found, "messages that are no list", value)
         return
-    contacts = Contacts(value.get("contacts"), block)
+    items = [(item, own_identity(item)) for item in block if isinstance(item, dict)]
+    contacts = Contacts(value.get("contacts"), [own for _, own in items])
+    for item, own in items:
+        _read_message(item, own, contacts, value.get("errors"), found)
     for item in block:
-        _read_message(item, contacts, value.get("errors"), found)
+        if not isinstance(item, dict):
+            _set_aside(found, "a message that is no object", item)
 
 
-def _read_message(item: JSON, contacts: Contacts, beside: JSON, found: Webhook) -> None:
-    if not isinstance(item, dict):
-        _set_aside(found, "a message that is no object", item)
-        return
-    own = own_identity(item)
+def _read_message(
+    item: dict[str, JSON], own: Identity, contacts: Contacts, beside: JSON, found: Webhook
+) -> None:
     who = contacts.complete(own)
     change = _system_change(item, own)
     sender = who.sender()

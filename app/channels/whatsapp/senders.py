@@ -50,12 +50,12 @@ def _differ(mine: str, theirs: str) -> bool:
 class Contacts:
     """The `contacts` of one webhook value."""
 
-    def __init__(self, block: JSON, messages: Iterable[JSON]) -> None:
-        """`messages` are those beside it: a lone contact may only speak for a lone sender."""
+    def __init__(self, block: JSON, senders: Iterable[Identity]) -> None:
+        """`senders` are those of the messages beside it: a lone contact may only speak for a lone sender."""
         items = [item for item in block if isinstance(item, dict)] if isinstance(block, list) else []
         contacts = [_contact(item) for item in items]
-        senders = {own_identity(message).ids for message in messages if isinstance(message, dict)}
-        self._lone = contacts[0] if len(contacts) == 1 and len(senders) == 1 else None
+        several = len({sender.ids for sender in senders}) > 1
+        self._lone = contacts[0] if len(contacts) == 1 and not several else None
         self._by_id: dict[tuple[int, str], list[Identity]] = {}
         for contact in contacts:
             for place, value in enumerate(contact.ids):

@@ -16,6 +16,7 @@ ITEMS_LIMIT = 5_000
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PHONE = re.compile(r"\+?[0-9][0-9 ().-]{0,38}", re.ASCII)
+_NOT_DIGITS = re.compile(r"\D")
 _USER_ID = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
 _LATEST = 1e11
 """Seconds of the year 5138: a larger timestamp counts milliseconds."""
@@ -55,6 +56,8 @@ def text(value: JSON, limit: int = TEXT_LIMIT) -> str:
         value = _number_text(value)
     if not isinstance(value, str):
         return ""
+    if value.isascii() and "\x00" not in value:
+        return value[:limit]
     return _UNSTORABLE.sub("", value)[:limit]
 
 
@@ -67,7 +70,7 @@ def identifier(value: JSON) -> str:
 def phone(value: JSON) -> str:
     """The digits of a phone number as they came, "" for anything else."""
     found = text(value, 64).strip()
-    return re.sub(r"\D", "", found) if _PHONE.fullmatch(found) else ""
+    return _NOT_DIGITS.sub("", found) if _PHONE.fullmatch(found) else ""
 
 
 def user_id(value: JSON) -> str:

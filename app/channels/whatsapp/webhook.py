@@ -16,7 +16,6 @@ from app.channels.whatsapp.payloads import Webhook, read_webhook
 from app.channels.whatsapp.signature import verify_handshake, verify_signature
 from app.channels.whatsapp.values import decode
 from app.errors import StoreError
-from app.language import detect_language
 from app.messages import Inbound, Unreadable
 from app.phones import mask
 from app.store import alerts, inbox, outbox
@@ -28,7 +27,6 @@ log = structlog.get_logger(__name__)
 
 BODY_LIMIT = 3 * 1024 * 1024
 COMMIT_SECONDS = 3.0
-LANGUAGE_CHARACTERS = 500
 READ_AT_ONCE = 64
 """Bodies being read at the same time: what strangers can make us hold in memory."""
 _SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
@@ -133,8 +131,7 @@ class WhatsAppWebhook:
 
     def _arrival(self, message: Inbound) -> Arrival:
         command = self._command_of(message.text) if message.kind == "text" else None
-        language = detect_language(message.text[:LANGUAGE_CHARACTERS]) if message.kind == "text" else None
-        return Arrival(message, command or "message", language or "")
+        return Arrival(message, command or "message")
 
 
 def receive(
