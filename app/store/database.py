@@ -190,36 +190,39 @@ class Database:
 
 
 def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
-    """One transaction for the batch; a function that raises is undone alone."""
+    """One transaction for the batch; a function that raises is undone alone.
+
+    Savepoints cost a copy of every page touched, so they come only once a function has raised: then the batch
+    is undone and run again with one around each. A function only touches its connection, so it may.
+    """
     connection.execute("BEGIN IMMEDIATE")
-    if len(batch) == 1:
-        return [_commit_one(connection, batch[0])]
-    outcomes: list[Any] = []
-    for job in batch:
-        connection.execute("SAVEPOINT one")
-        try:
-            outcomes.append(job.fn(connection))
-        except Exception as error:
-            if not connection.in_transaction:
-                raise _BatchLost(str(error)) from error
-            connection.execute("ROLLBACK TO one")
-            outcomes.append(_Failed(_raisable(error)))
-        connection.execute("RELEASE one")
+    try:
+        outcomes = [job.fn(connection) for job in batch]
+    except Exception as error:
+        if not connection.in_transaction:
+            raise _BatchLost(str(error)) from error
+        if len(batch) == 1:
+            connection.execute("ROLLBACK")
+            return [_Failed(_raisable(error))]
+        connection.execute("ROLLBACK")
+        connection.execute("BEGIN IMMEDIATE")
+        outcomes = [_guarded(connection, job) for job in batch]
     connection.execute("COMMIT")
     return outcomes
 
 
-def _commit_one(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
-    """A function that has the transaction for itself needs no savepoint."""
+def _guarded(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
+    connection.execute("SAVEPOINT one")
     try:
-        outcome = job.fn(connection)
+        return job.fn(connection)
     except Exception as error:
         if not connection.in_transaction:
             raise _BatchLost(str(error)) from error
-        connection.execute("ROLLBACK")
+        connection.execute("ROLLBACK TO one")
         return _Failed(_raisable(error))
-    connection.execute("COMMIT")
-    return outcome
+    finally:
+        if connection.in_transaction:
+            connection.execute("RELEASE one")
 
 
 def _raisable(error: Exception) -> Exception:

@@ -378,7 +378,8 @@ def _turn_away(
 
 
 def _is_listed(doors: Doors, names: Sequence[Alias | str]) -> bool:
-    return doors.open or not (doors.allowed | doors.owners).isdisjoint(_values(names))
+    values = _values(names)
+    return doors.open or not (doors.allowed.isdisjoint(values) and doors.owners.isdisjoint(values))
 
 
 def _values(names: Sequence[Alias | str]) -> list[str]:

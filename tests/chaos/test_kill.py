@@ -5,76 +5,25 @@ The seed is printed; RECADO_SEED replays it, RECADO_KILLS changes how often the 
 
 import asyncio
 import os
-import random
 import re
 import time
 
 import pytest
 
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.chaos.storm import play, settings, storm
 from tests.test_conversation import open_work
 from tests.world import wait_for
 
 pytestmark = pytest.mark.slow
 
-PEOPLE = 40
-MESSAGES = 200
 
-
-def play(body):
-    """Classifies, asks for two tools at once, then answers with every word of the burst."""
-    if is_classifier(body):
-        return '{"categories": ["calculator"], "phrases": ["calculate"]}'
-    said = re.findall(r"\bm\d+\b", last_user_text(body))
-    if not any(message["role"] == "tool" for message in body["messages"]):
-        return calls(("calculate", {"expression": "6*7"}), ("save_note", {"text": said[-1]}))
-    return "answer " + " ".join(said)
-
-
-@pytest.mark.parametrize("wakes", [True, False], ids=["with wakes", "every wake dropped"])
-def test_each_message_is_answered_exactly_once_and_in_order(make_world, model, wakes):
+@pytest.mark.parametrize("deaf", [False, True], ids=["with wakes", "every wake dropped"])
+def test_each_message_is_answered_exactly_once_and_in_order(make_world, model, deaf):
     seed = int(os.environ.get("RECADO_SEED") or time.time())
     kills = int(os.environ.get("RECADO_KILLS") or 12)
     print(f"\nseed {seed} (RECADO_SEED={seed} replays it), {kills} kills")
-    chance = random.Random(seed)
-    launcher = ("-m", "app", "serve") if wakes else ("-m", "tests.chaos.deaf")
-    server, graph = make_world(
-        start=False,
-        model=model(play),
-        crowd=PEOPLE,
-        graph={"longest_pause": 0.3},
-        BURST_QUIET_SECONDS="0.05",
-        SEND_RECONCILE_SECONDS="2",
-        SWEEP_SECONDS="30" if wakes else "0.2",
-    )
-    server.start(launcher=launcher)
-    people = [f"p{n % PEOPLE}" for n in range(MESSAGES)]
-    ids: list[dict] = []
-    for wave in range(kills):
-        share = slice(wave * MESSAGES // kills, (wave + 1) * MESSAGES // kills)
-        fresh = [
-            {"person": person, "type": "text", "text": f"m{share.start + offset}"}
-            for offset, person in enumerate(people[share])
-        ]
-        graph.faults(duplicate=chance.randint(1, 3))
-        for message, wamid in zip(fresh, graph.inbound(*fresh), strict=True):
-            ids.append({**message, "id": wamid})
-        graph.inbound(*chance.sample(ids, 5))  # redeliveries, old and new
-        time.sleep(chance.uniform(0.2, 1.2))
-        server.kill()
-        server.start(launcher=launcher)
-    wait_for(lambda: graph.log()["pending"] == 0, "every webhook to be taken", 120)
-    wait_for(lambda: not open_work(server), "every turn and send to end", 120)
-    wait_for(lambda: graph.log()["pending"] == 0, "every status to be taken", 60)
-
-    failed = server.rows("SELECT id, error FROM turns WHERE outcome <> 'answered'")
-    assert [dict(row) for row in failed] == []
-    for person in sorted(set(people)):
-        expected = [f"m{n}" for n in range(MESSAGES) if people[n] == person]
-        answered = [word for text in graph.texts(person) for word in re.findall(r"m\d+", text)]
-        assert answered == expected, f"{person}: seed {seed}"
-    repeated = server.rows("SELECT source, count(*) FROM outbox GROUP BY source HAVING count(*) > 1")
-    assert repeated == []
+    server, graph = make_world(start=False, model=model(play), **settings(deaf))
+    storm(server, graph, kills=kills, seed=seed, deaf=deaf)
 
 
 def test_a_message_that_comes_while_a_burst_is_redone_after_a_crash_is_answered_too(make_world, model):

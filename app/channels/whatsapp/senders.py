@@ -1,14 +1,13 @@
 """Who sent a message: its own sender fields and the contact beside it, matched by value."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.channels.whatsapp.values import NAME_LIMIT, mapping, phone, text, user_id
 from app.messages import JSON, Sender
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """The ids and names that one object of a webhook gives of one person."""
 
     phone: str = ""
@@ -57,14 +56,14 @@ class Contacts:
         several = len({sender.ids for sender in senders}) > 1
         self._lone = contacts[0] if len(contacts) == 1 and not several else None
         self._by_id: dict[tuple[int, str], list[Identity]] = {}
-        for contact in contacts:
+        for contact in contacts if self._lone is None else ():
             for place, value in enumerate(contact.ids):
                 if value:
                     self._by_id.setdefault((place, value), []).append(contact)
 
     def complete(self, own: Identity) -> Identity:
         """What a message says of its sender, and what the contact of the same person adds."""
-        contact = self._matching(own) or self._lone
+        contact = self._lone or self._matching(own)
         return own if contact is None or own.contradicts(contact) else own.completed_by(contact)
 
     def _matching(self, own: Identity) -> Identity | None:

@@ -29,6 +29,7 @@ BODY_LIMIT = 3 * 1024 * 1024
 COMMIT_SECONDS = 3.0
 READ_AT_ONCE = 64
 """Bodies being read at the same time: what strangers can make us hold in memory."""
+_TAKEN = PlainTextResponse("ok")
 _SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 
 
@@ -127,7 +128,7 @@ class WhatsAppWebhook:
             return PlainTextResponse("not stored, send it again", 503)
         for field, _ in webhook.notices:
             log.info("webhook notice", field=field[:100])
-        return PlainTextResponse("ok")
+        return _TAKEN
 
     def _arrival(self, message: Inbound) -> Arrival:
         command = self._command_of(message.text) if message.kind == "text" else None
@@ -165,15 +166,21 @@ def log_received(received: Received) -> None:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, at most `limit` bytes. Raises BodyTooLarge."""
+    """The body, at most `limit` bytes. Raises BodyTooLarge or ClientDisconnect."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise BodyTooLarge
     chunks: list[bytes] = []
     size = 0
-    async for chunk in request.stream():
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk = message.get("body", b"")
         size += len(chunk)
         if size > limit:
             raise BodyTooLarge
         chunks.append(chunk)
+        more = message.get("more_body", False)
     return b"".join(chunks)

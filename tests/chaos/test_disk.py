@@ -1,0 +1,166 @@
+"""A disk that is full, or slow to sync: nothing is acknowledged that is not kept, and it all comes right."""
+
+import os
+import resource
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.machine import injected
+from tests.test_conversation import echo, open_work
+from tests.world import Server, text_body, wait_for
+
+pytestmark = pytest.mark.slow
+
+PHONE = "12125550001"
+OPEN_WINDOW = {"window_open": True, "longest_pause": 0.3}
+Fill = Callable[[], None]
+
+
+@contextmanager
+def limited_files(server: Server) -> Iterator[tuple[Fill, Fill]]:
+    """No file of the server grows any more: what any user can do to their own process."""
+    pid = server.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    yield (
+        lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, limits[1])) and None,
+        lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, limits) and None,
+    )
+
+
+@contextmanager
+def full_filesystem(server: Server) -> Iterator[tuple[Fill, Fill]]:
+    """Another file takes all that is left of a small file system."""
+    hog = server.folder / "hog"
+
+    def fill() -> None:
+        with hog.open("wb", buffering=0) as file:
+            for size in (65536, 4096, 512, 1):
+                try:
+                    while file.write(b"x" * size) == size:
+                        pass
+                except OSError:
+                    continue
+
+    yield fill, lambda: hog.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 MB in memory; only root may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, timeout=10, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], timeout=10, check=True)
+
+
+@pytest.mark.parametrize("kind", [limited_files, full_filesystem])
+def test_what_a_full_disk_took_is_answered_and_what_it_refused_comes_again(make_world, model, request, kind):
+    server, graph = make_world(start=False, model=model(echo), crowd=12, graph=OPEN_WINDOW)
+    if kind is full_filesystem:
+        server.folder = request.getfixturevalue("small_disk")
+        server.env["DATABASE_URL"] = f"sqlite:///{server.folder}/recado.db"
+    server.start()
+    graph.say("p0", "before")
+    graph.reply("p0")
+    with kind(server) as (fill, free):
+        graph.inbound(*({"person": f"p{n}", "type": "text", "text": "under way"} for n in range(1, 6)))
+        fill()
+        wait_for(lambda: _refuses(server), "a message to be refused")
+        answer = wait_for(lambda: _health(server) if _refuses(server) else None, "health")
+        assert answer.status_code == 503
+        assert answer.json()["status"] == "down"
+        graph.inbound(*({"person": f"p{n}", "type": "text", "text": "too late"} for n in range(6, 11)))
+        free()
+        for n in range(1, 11):
+            assert graph.reply(f"p{n}")
+    wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the end")
+    assert {n: len(graph.texts(f"p{n}")) for n in range(11)} == dict.fromkeys(range(11), 1)
+    assert _health(server).status_code == 200
+
+
+def _refuses(server: Server) -> bool:
+    """Whether a long message gets a 503; the same one each time, so that it is one message in the end."""
+    body = text_body("wamid.full", "nobody keeps this " * 3000, "12125550011")
+    return server.post(body).status_code == 503
+
+
+def _health(server: Server):
+    return server.http.get("/health")
+
+
+@pytest.fixture
+def slow_world(make_world, model):
+    """A server on a disk whose commits last as long as a file says; gives the file's writer too."""
+    server, graph = make_world(start=False, model=model(echo), crowd=8, graph=OPEN_WINDOW)
+    pace = server.folder / "pace"
+    pace.write_text("0")
+    server.env |= injected(server, DISK=pace)
+    server.start()
+
+    def commits_last(seconds: float) -> None:
+        new = pace.with_suffix(".new")
+        new.write_text(str(seconds))
+        os.replace(new, pace)
+
+    return server, graph, commits_last
+
+
+def test_a_message_is_acknowledged_after_its_commit_and_not_before(slow_world):
+    server, graph, commits_last = slow_world
+    commits_last(1)
+    with ThreadPoolExecutor(8) as pool:
+        bodies = [text_body(f"wamid.{n}", f"m{n}", f"1212555{n:04}") for n in range(8)]
+        assert all(pool.map(lambda body: _acknowledged(server, body), bodies))
+    commits_last(0)
+    wait_for(lambda: not open_work(server), "every answer")
+    assert [graph.texts(f"p{n}") for n in range(8)] == [[f"you said: m{n}"] for n in range(8)]
+
+
+def _acknowledged(server: Server, body: dict) -> bool:
+    """Posts a body; whether its message was in the file at the moment of the 200."""
+    wamid = body["entry"][0]["changes"][0]["value"]["messages"][0]["id"]
+    assert server.rows("SELECT 1 FROM messages WHERE wamid = ?", wamid) == []
+    assert server.post(body).status_code == 200
+    return bool(server.rows("SELECT 1 FROM messages WHERE wamid = ?", wamid))
+
+
+def test_a_commit_that_takes_too_long_is_503_stays_queued_and_is_answered_once(slow_world):
+    server, graph, commits_last = slow_world
+    body = text_body("wamid.slow", "hello", PHONE)
+    commits_last(600)
+    assert server.post(body).status_code == 503
+    assert server.rows("SELECT 1 FROM messages") == []
+    again = threading.Thread(target=server.post, args=(body,))
+    again.start()
+    commits_last(0)
+    again.join(10)
+    assert server.post(body).status_code == 200
+    assert graph.reply("p1") == "you said: hello"
+    wait_for(lambda: not open_work(server), "the end")
+    assert graph.texts("p1") == ["you said: hello"]
+    assert len(server.rows("SELECT 1 FROM inbox")) == 1
+
+
+def test_a_death_during_a_long_commit_loses_nothing_that_was_acknowledged(slow_world):
+    server, graph, commits_last = slow_world
+    graph.say("p1", "kept")
+    graph.reply("p1")
+    wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the first to end")
+    commits_last(600)
+    graph.say("p1", "not kept")
+    assert server.post(text_body("wamid.lost", "nor this", PHONE)).status_code == 503
+    server.kill()
+    commits_last(0)
+    server.start()
+    assert server.rows("SELECT 1 FROM messages WHERE wamid = 'wamid.lost'") == []
+    assert graph.reply("p1", 2) == "you said: not kept"

@@ -1,0 +1,149 @@
+"""Storms of redeliveries, shuffled batches, and messages of a size nobody writes."""
+
+import json
+import os
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.standins.model import is_classifier, last_user_text
+from tests.test_conversation import echo, open_work
+from tests.world import Server, messages_body, text_body, wait_for
+
+OPEN_WINDOW = {"window_open": True}
+PHONE = "12125550001"
+LIMIT = 3 * 1024 * 1024
+MEMORY = 200 * 1024 * 1024
+"""Bytes by which no body and no burst of them may make the server grow."""
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    seed = int(os.environ.get("RECADO_SEED") or time.time())
+    print(f"\nseed {seed} (RECADO_SEED={seed} replays it)")
+    return random.Random(seed)
+
+
+def test_one_body_fifty_times_at_once_gets_one_answer(make_world, model):
+    server, graph = make_world(model=model(echo), graph=OPEN_WINDOW)
+    body = text_body("wamid.storm", "hello", PHONE)
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(server.post, [body] * 50))
+    assert {answer.status_code for answer in answers} == {200}
+    assert graph.reply("p1") == "you said: hello"
+    wait_for(lambda: not open_work(server), "the end")
+    assert graph.texts("p1") == ["you said: hello"]
+
+
+def test_shuffled_batches_of_messages_and_statuses_are_each_counted_once(make_world, model, chance):
+    def all_words(body):
+        return '{"categories": []}' if is_classifier(body) else last_user_text(body)
+
+    crowd, each = 50, 20
+    server, graph = make_world(model=model(all_words), crowd=crowd, graph=OPEN_WINDOW)
+    messages = [message(n % crowd, f"wamid.{n}", f"w{n}w") for n in range(crowd * each)]
+    statuses = [
+        {"id": f"wamid.early{n}", "status": "read", "timestamp": "1", "recipient_id": phone_of(n % crowd)}
+        for n in range(200)
+    ]
+    for size in (1000, 300, 1000, 50, 50):  # the same again and again, in other orders and companies
+        chance.shuffle(messages)
+        for start in range(0, len(messages), size):
+            body = messages_body(*messages[start : start + size])
+            body["entry"][0]["changes"][0]["value"]["statuses"] = chance.sample(statuses, 50)
+            assert server.post(body).status_code == 200
+    wait_for(lambda: not open_work(server), "every answer", 60)
+    said = " ".join(graph.texts())
+    assert [n for n in range(crowd * each) if said.count(f"w{n}w") != 1] == []
+    assert len(server.rows("SELECT 1 FROM inbox")) == crowd * each
+    assert len(server.rows("SELECT 1 FROM statuses WHERE wamid LIKE 'wamid.early%'")) <= 200
+
+
+def test_a_body_at_the_limit_is_taken_and_one_above_it_is_not(make_world, model):
+    server, graph = make_world(model=model(echo), graph=OPEN_WINDOW)
+    body = json.dumps(text_body("wamid.big", "hello", PHONE)).encode()
+    assert server.post(body.ljust(LIMIT)).status_code == 200
+    assert server.post(body.ljust(LIMIT + 1)).status_code == 413
+    assert graph.reply("p1") == "you said: hello"
+
+
+HUGE = {
+    "letters": "x" * 1_000_000,
+    "one word, many lines": "word\n" * 200_000,
+    "emoji": "👩‍👩‍👧‍👦" * 60_000,
+    "combining characters": "e" + "\u0301" * 1_000_000,
+    "right to left marks": "\u202e" * 800_000,
+    "digits": "9" * 1_000_000,
+    "brackets": "[" * 1_000_000,
+    "slashes": "/" * 1_000_000,
+    "formatting": "*_~`" * 250_000,
+    "not a command": "/help " + "y" * 1_000_000,
+    "spaces": "a" + " " * 1_000_000 + "b",
+}
+
+
+def test_a_million_characters_are_answered_and_the_server_stays_small(make_world, model):
+    server, graph = make_world(model=model(echo), crowd=len(HUGE) + 1, graph=OPEN_WINDOW)
+    graph.say(f"p{len(HUGE)}", "hello")
+    graph.reply(f"p{len(HUGE)}")
+    before = resident(server)
+    for n, text in enumerate(HUGE.values()):
+        raw = json.dumps(text_body(f"wamid.{n}", text, phone_of(n)), ensure_ascii=False).encode()
+        assert len(raw) < LIMIT
+        assert server.post(raw).status_code == 200
+        assert server.healthy()
+    for n, name in enumerate(HUGE):
+        assert graph.reply(f"p{n}", seconds=60), name
+    assert resident(server) - before < MEMORY
+
+
+def test_a_million_characters_are_answered_by_the_offline_model_too(make_world):
+    server, graph = make_world(crowd=len(HUGE) + 1, graph=OPEN_WINDOW)
+    for n, text in enumerate(HUGE.values()):
+        raw = json.dumps(text_body(f"wamid.{n}", text, phone_of(n)), ensure_ascii=False).encode()
+        assert server.post(raw).status_code == 200
+    graph.say(f"p{len(HUGE)}", "2+2")
+    assert "4" in graph.reply(f"p{len(HUGE)}", seconds=60)
+    for n, name in enumerate(HUGE):
+        assert graph.reply(f"p{n}", seconds=60), name
+
+
+def test_deep_and_wide_json_is_taken_and_the_server_stays_small(make_world, model):
+    server, graph = make_world(model=model(echo), graph=OPEN_WINDOW)
+    graph.say("p0", "hello")
+    graph.reply("p0")
+    before = resident(server)
+    deep = 250_000
+    bodies = [
+        b"[" * deep,
+        b"[" * deep + b"]" * deep,
+        b'{"entry":' * deep + b"1" + b"}" * deep,
+        b'{"entry":[' + b"{}," * 900_000 + b"{}]}",
+        b'{"entry":[{"changes":[' + b'{"value":{"messages":[{}]}},' * 90_000 + b"{}]}]}",
+        b'{"' + b"k" * 2_900_000 + b'":1}',
+        b'{"entry":' + b"9" * 2_900_000 + b"}",
+    ]
+    for body in bodies:
+        assert server.post(body).status_code == 200, body[:40]
+        assert server.healthy()
+    graph.say("p0", "still there?")
+    assert graph.reply("p0", 2) == "you said: still there?"
+    assert resident(server) - before < MEMORY
+
+
+def message(person: int, wamid: str, text: str) -> dict[str, object]:
+    body = text_body(wamid, text, phone_of(person))
+    return body["entry"][0]["changes"][0]["value"]["messages"][0]
+
+
+def phone_of(person: int) -> str:
+    return f"1212555{person:04}"
+
+
+def resident(server: Server) -> int:
+    """Bytes of memory that the server holds now."""
+    pages = Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
