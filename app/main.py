@@ -1,6 +1,7 @@
 """The one place where the parts are made and tied together, and the order in which they start and stop."""
 
 import asyncio
+import gc
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -239,6 +240,8 @@ class Assistant:
     async def _warm(self) -> None:
         await self.model.warm()
         await self.client.warm()
+        gc.collect()
+        gc.freeze()  # what was loaded stays: looking through it again and again stops everybody for 40 ms
 
     async def _clients_ready(self) -> None:
         """Returns once the clients are loaded; what went wrong with them shows at the first call."""

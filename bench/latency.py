@@ -11,7 +11,6 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from bench.client import Connection, new_status
 from bench.conversations import Loop, Talk, record_job
 from bench.measure import Plan, Row, quantile, ratio
 from bench.process import ROOT, Release
@@ -22,11 +21,12 @@ LATENCY_MS = 50
 IDEAL_MS = 6.0 * LATENCY_MS
 """Classify, model, tools, model, tools, model."""
 ALONE = 10
-TOGETHER = 600
+TOGETHER = 2_000
 AT_ONCE = 100
 PEOPLE = 1_000
-PROBE_EVERY = 0.01
 PROBES = 300
+PROBE_SECONDS = 0.015
+"""What one takes at most, its pause included."""
 MODEL_CALLS = 15
 
 
@@ -69,16 +69,17 @@ async def _round(figures: Figures, talk: Talk, raw: Loop, people: Iterator[int],
     few, many = plan.of(ALONE), max(plan.of(TOGETHER), 2 * AT_ONCE)
     figures.raw_alone.extend(seconds * 1000 for seconds in await raw.turns(few))
     figures.alone.extend(seconds * 1000 for seconds in await talk.turns(islice(people, few)))
-    figures.idle_p99.append(await _probe_p99(talk.server.url, PROBES))
+    idle = _Probe(talk.server.url, PROBES)
+    await asyncio.sleep(PROBES * PROBE_SECONDS)
+    figures.idle_p99.append(await idle.p99())
     started = time.perf_counter()
     await raw.turns(many, AT_ONCE)
     figures.raw_rates.append(many / (time.perf_counter() - started))
+    busy = _Probe(talk.server.url, sys.maxsize)
     started = time.perf_counter()
-    probing = asyncio.create_task(_probe_p99(talk.server.url))
     times = await talk.turns(islice(people, many), AT_ONCE)
     figures.rates.append(many / (time.perf_counter() - started))
-    probing.cancel()
-    figures.busy_p99.append(await probing)
+    figures.busy_p99.append(await busy.p99())
     figures.turn_p99.append(quantile(times, 0.99) * 1000)
 
 
@@ -100,18 +101,17 @@ def _block(blocks: dict[str, list[float]]) -> Row:
     return ratio(what, blocks["ours"], blocks["create"], "ms", goal=0.5, named="create() of openai")
 
 
-async def _probe_p99(url: str, count: int = sys.maxsize) -> float:
-    """p99 in milliseconds of so many webhooks with a status each, or of all until it is cancelled."""
-    times: list[float] = []
-    connection = await Connection.open(url)
-    try:
-        for _ in range(count):
-            times.append(await connection.send(new_status()) * 1000)
-            await asyncio.sleep(PROBE_EVERY)
-    except asyncio.CancelledError:
-        pass  # the end of the turns is the end of the probes
-    connection.close()
-    return quantile(times, 0.99)
+class _Probe:
+    """A process that posts webhooks beside whatever else runs: see bench/probe.py."""
+
+    def __init__(self, url: str, count: int) -> None:
+        command = [sys.executable, "-m", "bench.probe", url, str(count)]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    async def p99(self) -> float:
+        """Ends it; milliseconds."""
+        told, _ = await asyncio.to_thread(self._process.communicate, timeout=30)
+        return quantile(json.loads(told), 0.99)
 
 
 async def _blocks(world: StandIn) -> dict[str, list[float]]:
