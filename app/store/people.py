@@ -58,9 +58,7 @@ def aliases_of(sender: Sender) -> list[Alias]:
     return aliases
 
 
-def admit(
-    conn: Connection, doors: Doors, sender: Sender, text: str, now: float
-) -> Admitted | TurnedAway:
+def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float) -> Admitted | TurnedAway:
     """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
     aliases = aliases_of(sender)
     row = _find(conn, doors.realm, aliases, sender, now)

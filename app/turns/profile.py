@@ -10,7 +10,6 @@ from app.store.database import Database
 from app.store.opening import Opened
 from app.store.ownership import Doors
 
-
 LANGUAGE_CHARACTERS = 500
 
 
