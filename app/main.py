@@ -259,6 +259,7 @@ def create_app(settings: Settings, *, wakes: bool = True) -> Starlette:
         type_in=assistant.type_in,
         replies=assistant.terminal.replies,
         health=assistant.health.state,
+        on_change=assistant.sweep.soon,
     )
 
     @asynccontextmanager

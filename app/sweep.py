@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from sqlite3 import Connection
 
 import structlog
@@ -34,6 +35,11 @@ class Sweep:
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
         self._task: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+
+    def soon(self) -> None:
+        """Looks now, not only at the next turn of the clock: a person was let in, a token mended."""
+        self._asked.set()
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="sweep")
@@ -45,11 +51,14 @@ class Sweep:
 
     async def _run(self) -> None:
         while True:
+            self._asked.clear()
             try:
                 await self._look()
             except Exception as error:  # what the sweep does nobody else would
                 log.error("sweep failed", error=f"{type(error).__name__}: {error}")
-            await asyncio.sleep(self._seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    await self._asked.wait()
 
     async def _look(self) -> None:
         now, free = time.time(), await asyncio.to_thread(self._disk.free)

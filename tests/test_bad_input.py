@@ -266,6 +266,16 @@ def test_refusals_follow_the_error_table_and_tell_the_operator(make_world, model
     assert held_up == ("degraded" if state == "held" else "ok")
 
 
+def test_held_messages_go_out_as_soon_as_another_send_shows_that_the_token_works(make_world, model):
+    server, graph = make_world(model=model(echo))
+    graph.faults(fail=[{"code": 190, "status": 401}])
+    graph.say("p1", "first")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'held'"), "the row to be held")
+    graph.say("p2", "second")
+    assert graph.reply("p2") == "you said: second"
+    assert graph.reply("p1", seconds=5) == "you said: first"
+
+
 def test_rates_of_meta_are_obeyed(make_world, model):
     _, graph = make_world(model=model(echo))
     graph.faults(fail=[{"code": 131056, "status": 400, "retry_after": 1}])

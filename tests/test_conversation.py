@@ -225,14 +225,14 @@ def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answ
 
 def test_the_daily_token_budget_stops_model_calls_and_says_so_once(make_world, model):
     model_server = model(echo)
-    server, graph = make_world(model=model_server, DAILY_TOKEN_BUDGET="600")
-    for count in range(4):
+    server, graph = make_world(model=model_server, DAILY_TOKEN_BUDGET="2000")
+    for count in range(12):
         graph.say("p0", f"message {count}")
         wait_for(lambda n=count: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) > n, "the turn")
     made = len(model_server.requests)
-    assert made <= 6
+    assert 4 <= made <= 20
     graph.say("p0", "again")
-    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) == 5, "the last turn")
+    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) == 13, "the last turn")
     assert len(model_server.requests) == made
     wait_for(lambda: not open_work(server), "every send")
     assert sum("tomorrow" in text for text in graph.texts("p0")) == 1
@@ -308,7 +308,7 @@ def test_a_changed_number_stays_the_same_person(make_world, model):
 
 
 def test_a_phone_with_another_user_id_is_frozen_until_confirmed(make_world, model):
-    server, graph = make_world(model=model(echo), SWEEP_SECONDS="0.3")
+    server, graph = make_world(model=model(echo))
     graph.say("p1", "hello")
     graph.reply("p1")
     body = text_body("wamid.z", "let me in", "12125550001", from_user_id="US.999999")

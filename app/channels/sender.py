@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from sqlite3 import Connection
 
 import structlog
@@ -121,25 +121,30 @@ class Sender:
         now = time.time()
         while True:  # what became of a send is never forgotten for want of a disk
             try:
-                await self._store.tx(lambda conn: self._settle(conn, parcel, result, now))
+                await self._store.tx(lambda conn: self._settle(conn, parcel, result, now), then=self._wake_all)
                 return
             except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=parcel.id, error=str(error))
                 await asyncio.sleep(STORE_RETRY_SECONDS)
 
-    def _settle(self, conn: Connection, parcel: Parcel, result: SendResult, now: float) -> None:
-        """Writes what became of a send; part of one transaction."""
+    def _wake_all(self, people: Iterable[str]) -> None:
+        for person in people:
+            self.wake(person)
+
+    def _settle(self, conn: Connection, parcel: Parcel, result: SendResult, now: float) -> list[str]:
+        """Writes what became of a send, in one transaction; gives the people whose held messages may go now."""
         if isinstance(result, Accepted):
             outbox.sent(conn, parcel.id, result.message_id, now)
             if result.phone:
                 people.remember_address(conn, parcel.person_id, result.phone)
             if alerts.mend(conn, "send:", now):
-                outbox.release_held(conn, now)
+                return outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
             log.warning("send of unknown outcome", outbox=parcel.id, reason=result.detail)
             outbox.unknown(conn, parcel.id, result.detail, now + self._reconcile)
         else:
             self._refused(conn, parcel, result, now)
+        return []
 
     def _refused(self, conn: Connection, parcel: Parcel, result: Refused, now: float) -> None:
         log.warning(

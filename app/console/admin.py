@@ -36,6 +36,7 @@ class Admin:
         type_in: Callable[[str], Awaitable[None]],
         replies: Callable[[float], Awaitable[list[str]]],
         health: Callable[[], Awaitable[State]],
+        on_change: Callable[[], None],
     ) -> None:
         self.store = store
         self.realm = realm
@@ -45,6 +46,8 @@ class Admin:
         self.type_in = type_in
         self.replies = replies
         self.health = health
+        self.on_change = on_change
+        """Told after a change of people: what they wrote meanwhile may wait no longer."""
 
     def opens(self, request: Request) -> bool:
         given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
@@ -67,7 +70,7 @@ class Admin:
         def write(conn: Connection) -> str:
             return change(conn, realm, who, now)
 
-        return {"person": await self.store.tx(write)}
+        return {"person": await self.store.tx(write, then=lambda _: self.on_change())}
 
     async def alerts(self) -> list[JSON]:
         return [asdict(alert) for alert in await self.store.tx(alerts.open_alerts)]
