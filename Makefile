@@ -43,7 +43,7 @@ translations: $(VENV)/installed
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find app skills tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app skills tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/installed: pyproject.toml | $(BIN)/python
 	@echo "Installing into $(VENV) (once, about a minute) …"

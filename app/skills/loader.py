@@ -47,6 +47,7 @@ class SkillLoader:
     def __init__(self, skills_dir: Path, bundled: Path = RELEASE_SKILLS) -> None:
         self._skills_dir = skills_dir
         self._release = bundled
+        self._named: tuple[int, int] | None = (0, 0)
         self._names: frozenset[str] = frozenset()
         self._loaded: dict[str, tuple[Signature, Skill]] = {}
         self._skills: tuple[Skill, ...] = ()
@@ -94,7 +95,9 @@ class SkillLoader:
         return changes
 
     def _folders(self) -> Iterator[str]:
-        self._names = bundled_names(self._release)
+        stamp = _stamp(os.path.join(self._release, "bundled.txt"))
+        if stamp != self._named:
+            self._named, self._names = stamp, bundled_names(self._release)
         release = os.path.abspath(self._release)
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]

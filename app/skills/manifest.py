@@ -54,15 +54,12 @@ class Manifest:
     body: str = ""
     warnings: tuple[str, ...] = ()
     fields: Mapping[str, JSON] = field(default_factory=dict)
+    requirements: Requirements = field(default_factory=Requirements)
 
     @property
     def line(self) -> str:
         """The description as the catalogue shows it: one line, shortened at a word."""
         return shortened(self.description, CATALOGUE_DESCRIPTION)
-
-    @property
-    def requirements(self) -> Requirements:
-        return _requirements(self.metadata)
 
     def words(self, key: str) -> tuple[str, ...]:
         """A list that stands in `metadata` as a string ("write_file delete_file") or as a YAML list."""
@@ -104,6 +101,7 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
         body=body.strip(),
         warnings=(*warnings, *_deviations(name, folder, description, compatibility)),
         fields=fields,
+        requirements=_requirements(fields.get("metadata")),
     )
 
 
