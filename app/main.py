@@ -1,7 +1,6 @@
 """The one place where the parts are made and tied together, and the order in which they start and stop."""
 
 import asyncio
-import gc
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -113,7 +112,7 @@ class Assistant:
             quiet=settings.burst_quiet_seconds,
             longest=settings.burst_max_seconds,
             at_once=settings.concurrent_turns,
-            ready=self._clients_ready,
+            ready=self.ready,
         )
         self.sweep = Sweep(
             self.store,
@@ -240,9 +239,8 @@ class Assistant:
     async def _warm(self) -> None:
         await self.model.warm()
         await self.client.warm()
-        _calm_collector()
 
-    async def _clients_ready(self) -> None:
+    async def ready(self) -> None:
         """Returns once the clients are loaded; what went wrong with them shows at the first call."""
         if self._warming is not None:
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
@@ -307,7 +305,7 @@ class _Application(Starlette):
 def _webhook(assistant: Assistant) -> WhatsAppWebhook:
     return WhatsAppWebhook(
         assistant.store,
-        cache(lambda: assistant.entrance(assistant.realm)),
+        cache(lambda: assistant.entrance(assistant.realm)),  # made once the store is open
         app_secret=assistant.credentials.app_secret,
         verify_token=assistant.credentials.verify_token,
         command_of=read_command,
@@ -374,14 +372,6 @@ def _hash_key(conn: Connection) -> bytes:
     conn.execute("INSERT INTO meta VALUES ('hash_key', ?) ON CONFLICT DO NOTHING", (os.urandom(32).hex(),))
     row = conn.execute("SELECT value FROM meta WHERE key = 'hash_key'").fetchone()
     return bytes.fromhex(row["value"])
-
-
-def _calm_collector() -> None:
-    """What was loaded stays, and looking through it again and again stops everybody for 40 ms: the collector
-    leaves it alone, and looks at what is new after 10,000 objects rather than 700."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
 
 
 def _too_fast(person: Person) -> Draft:

@@ -67,7 +67,7 @@ class Sweep:
         def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
             retention.sweep(conn, now)
             outbox.mend_clock(conn, now)
-            changes = space.note(conn, free, self._disk.least, now)
+            changes = space.update_alerts(conn, free, self._disk.least, now)
             return (
                 inbox.waiting(conn, self._channels, now, ahead),
                 outbox.waiting(conn, self._channels, now, ahead),

@@ -121,7 +121,9 @@ class Sender:
         now = time.time()
         while True:  # what became of a send is never forgotten for want of a disk
             try:
-                await self._store.tx(lambda conn: self._settle(conn, parcel, result, now), then=self._wake_all)
+                await self._store.tx(
+                    lambda conn: self._settle(conn, parcel, result, now), then=self._wake_all
+                )
                 return
             except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=parcel.id, error=str(error))
@@ -132,7 +134,7 @@ class Sender:
             self.wake(person)
 
     def _settle(self, conn: Connection, parcel: Parcel, result: SendResult, now: float) -> list[str]:
-        """Writes what became of a send, in one transaction; gives the people whose held messages may go now."""
+        """Writes what became of a send; gives the people whose held messages may go now."""
         if isinstance(result, Accepted):
             outbox.sent(conn, parcel.id, result.message_id, now)
             if result.phone:

@@ -37,7 +37,7 @@ class _Job(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    error: BaseException
+    error: Exception
 
 
 class _BatchLost(Exception):
@@ -47,13 +47,13 @@ class _BatchLost(Exception):
 class Database:
     """One SQLite file.
 
-    Every write goes through `tx`; reads through `all` and `one`, which inform but never decide.
+    Every write goes through `tx` or `submit`; reads through `all` and `one`, which inform but never decide.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
-        self._called: list[_Job[Any]] = []
+        self._submitted: list[_Job[Any]] = []
         self._left: list[_Job[Any]] = []
         self._writer: threading.Thread | None = None
         self._lock_file: int | None = None
@@ -103,7 +103,8 @@ class Database:
     ) -> T:
         """Runs `fn(connection)` in the writer thread as part of the next commit and gives its result.
 
-        `fn` runs whole, touches only the connection it is given, and is undone alone if it raises.
+        `fn` runs whole and is undone alone if it raises. It may run twice (again, if another of the same
+        commit raised), so it touches nothing but the connection it is given.
         `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
         Raises what `fn` raised, or StoreError where the commit failed.
         """
@@ -118,9 +119,9 @@ class Database:
         assert self._loop is not None
         future: asyncio.Future[T] = self._loop.create_future()
         future.add_done_callback(_retrieve)
-        if not self._called:
+        if not self._submitted:
             self._loop.call_soon(self._hand_over)
-        self._called.append(_Job(fn, then, future))
+        self._submitted.append(_Job(fn, then, future))
         return future
 
     async def all(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
@@ -136,9 +137,9 @@ class Database:
 
     def _hand_over(self) -> None:
         """What was called for in one round of the loop goes to the writer at once: one wake, one commit."""
-        for start in range(0, len(self._called), MAX_BATCH):
-            self._jobs.put(self._called[start : start + MAX_BATCH])
-        self._called = []
+        for start in range(0, len(self._submitted), MAX_BATCH):
+            self._jobs.put(self._submitted[start : start + MAX_BATCH])
+        self._submitted = []
 
     def _write(self) -> None:
         connection = self._reopen(None)
@@ -192,8 +193,8 @@ class Database:
 def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
     """One transaction for the batch; a function that raises is undone alone.
 
-    Savepoints cost a copy of every page touched, so they come only once a function has raised: then the batch
-    is undone and run again with one around each. A function only touches its connection, so it may.
+    A savepoint costs a copy of every page touched (a fifth of the writer's time), so they come only once a
+    function has raised: then the batch is undone and run again with one around each.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -201,10 +202,9 @@ def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[
     except Exception as error:
         if not connection.in_transaction:
             raise _BatchLost(str(error)) from error
-        if len(batch) == 1:
-            connection.execute("ROLLBACK")
-            return [_Failed(_raisable(error))]
         connection.execute("ROLLBACK")
+        if len(batch) == 1:
+            return [_Failed(_raisable(error))]
         connection.execute("BEGIN IMMEDIATE")
         outcomes = [_guarded(connection, job) for job in batch]
     connection.execute("COMMIT")

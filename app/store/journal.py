@@ -5,7 +5,7 @@ from sqlite3 import Connection
 
 import orjson
 
-from app.errors import RecadoError
+from app.errors import RecadoError, StoreError
 from app.store import space
 
 PART_CHARACTERS = 256 * 1024
@@ -42,25 +42,36 @@ def record(
     after: str = "",
     spent: Spent | None = None,
     day: str = "",
-) -> int:
+) -> int | None:
     """Adds a journal row while the turn runs. Raises TurnGone where it has ended or has that row.
 
-    `after` is the key of a row that must stand before it: a call's intent or result, the answer that asked
-    for it. With `spent` it counts the tokens too and gives how many the person has used on that day. What was
-    finished shows that the turn comes further: earlier attempts no longer speak against it.
+    `after` is the key of a row that must stand before it: see `require`. With `spent` it counts the tokens
+    too and gives how many the person has used on that day, else None. What was finished shows that the turn
+    comes further: earlier attempts no longer speak against it.
     """
+    if after:
+        require(conn, turn, after)
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
         " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
-        " AND (? = '' OR EXISTS (SELECT 1 FROM journal WHERE turn_id = turns.id AND key = ?))"
         " ON CONFLICT DO NOTHING",
-        (key, kind, payload, now, turn, after, after),
+        (key, kind, payload, now, turn),
     ).rowcount
     if not added:
-        raise TurnGone(f"turn {turn} has ended, has {key} already, or lacks {after}")
+        raise TurnGone(f"turn {turn} has ended, or has {key} already")
     if kind != "intent":
         conn.execute("UPDATE turns SET attempts = 1 WHERE id = ? AND attempts > 1", (turn,))
-    return 0 if spent is None else _record_cost(conn, turn, key, spent, now, day)
+    return None if spent is None else _record_cost(conn, turn, key, spent, now, day)
+
+
+def require(conn: Connection, turn: str, key: str) -> None:
+    """Refuses what follows from a row that was queued and then not written. Raises StoreError.
+
+    A model's answer is not waited for: its calls' intents and the reply are queued behind it.
+    """
+    row = conn.execute("SELECT 1 FROM journal WHERE turn_id = ? AND key = ?", (turn, key)).fetchone()
+    if row is None:
+        raise StoreError(f"{key} of turn {turn} was not written, nor may be what follows from it")
 
 
 def tokens_used(conn: Connection, person: str, day: str) -> int:

@@ -113,17 +113,21 @@ class SkillStore:
         before = self._bytes(conn)
         conn.execute("SAVEPOINT skill_data")
         self._write(conn)
-        after = self._bytes(conn)
-        refused: NoRoom | None = None
-        if after > before and not space.keeps(conn, "data"):
-            refused = NoRoom("NO_SPACE")
-        elif after > before and 0 < self._quota < after:
-            refused = NoRoom("QUOTA_EXCEEDED")
-        if refused is not None:
+        refusal = self._refusal(conn, before)
+        if refusal is not None:
             conn.execute("ROLLBACK TO skill_data")
         conn.execute("RELEASE skill_data")
-        if refused is not None:
-            raise refused
+        if refusal is not None:
+            raise NoRoom(refusal)
+
+    def _refusal(self, conn: Connection, before: int) -> Literal["QUOTA_EXCEEDED", "NO_SPACE"] | None:
+        """Why what was written may not stay, None where it may."""
+        after = self._bytes(conn)
+        if after <= before:
+            return None
+        if not space.keeps(conn, "data"):
+            return "NO_SPACE"
+        return "QUOTA_EXCEEDED" if 0 < self._quota < after else None
 
     def _bytes(self, conn: Connection) -> int:
         row = conn.execute("SELECT data_bytes FROM people WHERE id = ?", (self._person,)).fetchone()

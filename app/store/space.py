@@ -16,10 +16,14 @@ Kind = Literal["traces", "data"]
 
 _SHARES: Final[dict[Kind, float]] = {"traces": 1.0, "data": 0.4}
 """Of the least that should be free: below it this is kept no more."""
-_FACTS: Final[dict[Kind, str]] = {
-    "traces": "traces and media are not kept",
-    "data": "notes and other data of skills, and files, are refused",
+_FACTS: Final[dict[Kind, tuple[str, str]]] = {
+    "traces": ("traces and media are not kept", "traces and media are kept"),
+    "data": (
+        "notes and other data of skills, and files, are refused",
+        "notes and other data of skills, and files, are taken",
+    ),
 }
+"""Below the limit, and above it again."""
 _EASED = 1.1
 """Of a limit: free space that hovers around it does not change things at every look."""
 
@@ -47,18 +51,17 @@ def keeps(conn: Connection, kind: Kind) -> bool:
     return row.fetchone() is None
 
 
-def note(conn: Connection, free: int, least: int, now: float) -> list[str]:
+def update_alerts(conn: Connection, free: int, least: int, now: float) -> list[str]:
     """Opens and closes alerts as `free` bytes demand it; gives what changed, in words."""
     changes = []
     for kind, share in _SHARES.items():
         limit, kept = least * share, keeps(conn, kind)
+        short, enough = _FACTS[kind]
         if kept and free < limit:
-            fact = f"only {free // MEGABYTE} MB are free on the disk: {_FACTS[kind]}"
+            fact = f"only {free // MEGABYTE} MB are free on the disk: {short}"
             alerts.raise_alert(conn, f"space:{kind}", fact, now)
             changes.append(fact)
         elif not kept and free >= limit * _EASED:
             alerts.mend(conn, f"space:{kind}", now)
-            changes.append(
-                f"{free // MEGABYTE} MB are free on the disk again: it is over that {_FACTS[kind]}"
-            )
+            changes.append(f"{free // MEGABYTE} MB are free on the disk again: {enough}")
     return changes

@@ -10,11 +10,12 @@ import structlog
 
 from app.language import say
 from app.llm.model import ModelError
-from app.store import alerts, dead_letters, turns
+from app.store import alerts, dead_letters, journal, turns
 from app.store.database import Database
 from app.store.outbox import Draft
 from app.store.turns import Outcome
 from app.tools.masking import mask_text
+from app.turns.actions import answer_key
 from app.turns.run import Run
 
 log = structlog.get_logger(__name__)
@@ -34,7 +35,10 @@ class Endings:
 
     async def answered(self, run: Run, text: str) -> None:
         """The model's answer; a plain sentence where it found none, or none that can be shown."""
-        await self._end(run, "answered", text, sticky=(run.routed.tools, run.routed.categories))
+        sticky = (run.routed.tools, run.routed.categories)
+        await self._end(
+            run, "answered", text, sticky=sticky, after=answer_key(len(run.transcript.rounds) - 1)
+        )
 
     async def obeyed(self, run: Run, text: str, *, fresh: bool) -> None:
         """A command's answer; `fresh` starts the conversation anew."""
@@ -79,12 +83,15 @@ class Endings:
         sticky: tuple[Sequence[str], Sequence[str]] | None = None,
         fresh: bool = False,
         source: str = "",
+        after: str = "",
     ) -> None:
         opened = run.opened
         draft = _draft(run, text) if len(text) <= QUICK else await asyncio.to_thread(_draft, run, text)
         now = time.time()
 
         def write(conn: Connection) -> None:
+            if after:
+                journal.require(conn, opened.id, after)
             conversation = opened.conversation
             turns.end(
                 conn, opened.id, conversation, outcome, draft, now, error=error, sticky=sticky, source=source

@@ -33,17 +33,13 @@ class Run:
     patience: Patience = field(default_factory=Patience)
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
-    _unsettled: "asyncio.Future[int] | None" = None
+    recording: "asyncio.Future[int | None] | None" = None
+    """The newest journal row, perhaps still on its way to the disk."""
 
-    def write_behind(self, written: "asyncio.Future[int]") -> None:
-        """A row that is on its way: what is written later comes after it, so nothing waits for it alone."""
-        self._unsettled = written
-
-    async def settle(self) -> None:
-        """Waits for that row. Raises what kept it from being written."""
-        if self._unsettled is not None:
-            written, self._unsettled = self._unsettled, None
-            self.tokens_today = await written or self.tokens_today
+    async def recorded(self) -> None:
+        """Waits until the newest journal row is on the disk. Raises what kept it from being written."""
+        if self.recording is not None and (used := await self.recording) is not None:
+            self.tokens_today = used
 
     @property
     def routed(self) -> Routed:

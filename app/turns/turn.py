@@ -114,6 +114,7 @@ class TurnRunner:
                 case Route():
                     await self._route(run)
                 case AskModel(number, with_tools):
+                    await run.recorded()  # no model is asked on top of a step that may yet be lost
                     await self._ask(run, number, with_tools)
                 case RunTools(number, calls, begun):
                     await self._run_tools(run, number, calls, begun)
@@ -122,9 +123,7 @@ class TurnRunner:
 
     async def _route(self, run: Run) -> None:
         """Classifies the intent and chooses the tools; both are kept, so that a restart offers the same."""
-        if self._limits.daily_tokens:
-            self._build_prompt(run, Routed((), ()))
-            self._tokens_left(run)
+        self._check_budget(run)
         started = time.monotonic()
         classified = await classify_intent(self._model, self._intent_request(run), self._abilities.index)
         if classified.problem:
@@ -150,13 +149,12 @@ class TurnRunner:
             "source": intent.source,
             "catalog": self._abilities.version,
         }
-        self._write(run, "route", "route", payload, _classifier_cost(classified, started))
+        self._record(run, "route", "route", payload, _classifier_cost(classified, started))
         run.transcript = run.transcript.with_route(Routed(intent.categories, tools))
         self._build_prompt(run, run.routed)
 
     async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
         """One model call, recorded before anything follows from it."""
-        await run.settle()
         tools = run.tools if with_tools else []
         request = ModelRequest(
             "answer",
@@ -174,7 +172,7 @@ class TurnRunner:
             "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls],
         }
         spent = run.spent(tools, answer, time.monotonic() - started)
-        self._write(run, answer_key(number), "llm", payload, spent)
+        self._record(run, answer_key(number), "llm", payload, spent)
         asked = Round(text, calls)
         run.transcript = run.transcript.with_round(asked)
         if not calls:
@@ -184,7 +182,6 @@ class TurnRunner:
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> None:
         results = await self._tool_calls.run(run, number, calls, begun)
-        await run.settle()
         run.transcript = run.transcript.with_results(number, results)
         run.add_round(run.transcript.rounds[number])
 
@@ -224,6 +221,12 @@ class TurnRunner:
             timeout=self._limits.classifier_seconds,
         )
 
+    def _check_budget(self, run: Run) -> None:
+        """Raises OverBudget where not even the bare conversation could be shown to the model."""
+        if self._limits.daily_tokens:
+            self._build_prompt(run, Routed((), ()))
+            self._tokens_left(run)
+
     def _tokens_left(self, run: Run, tools: Sequence[JSON] = ()) -> int:
         """How many tokens the next answer may have, 0 for no limit. Raises OverBudget where none are left."""
         if not self._limits.daily_tokens:
@@ -233,13 +236,12 @@ class TurnRunner:
             raise OverBudget
         return left
 
-    def _write(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
+    def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
+        """Queues a journal row: what is written later is written after it."""
         now, turn, day = time.time(), run.opened.id, today()
         text = orjson.dumps(payload).decode()
-        run.write_behind(
-            self._store.submit(
-                lambda conn: journal.record(conn, turn, key, kind, text, now, spent=spent, day=day)
-            )
+        run.recording = self._store.submit(
+            lambda conn: journal.record(conn, turn, key, kind, text, now, spent=spent, day=day)
         )
 
 

@@ -1,4 +1,4 @@
-"""The one write path: group commits, savepoints, the lock, migrations."""
+"""The one write path: group commits, faults of one, the lock, migrations."""
 
 import asyncio
 import sqlite3
@@ -76,6 +76,25 @@ async def test_only_the_function_that_raised_is_undone(store: Database, error: E
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [str, type(error), str]
     assert await keys(store) == ["a", "b"]
+
+
+async def test_a_function_that_runs_again_is_written_once(store: Database) -> None:
+    runs: list[str] = []
+
+    def counted(conn: sqlite3.Connection) -> str:
+        runs.append("run")
+        return put("a")(conn)
+
+    def faulty(conn: sqlite3.Connection) -> None:
+        raise ValueError("boom")
+
+    async with Batch(store):
+        first, second = store.submit(counted), store.submit(faulty)
+        await queued()
+    assert await first == "a"
+    with pytest.raises(ValueError, match="boom"):
+        await second
+    assert (runs, await keys(store)) == (["run", "run"], ["a"])
 
 
 async def test_a_function_that_raises_stop_iteration_leaves_nobody_waiting(store: Database) -> None:

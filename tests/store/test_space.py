@@ -28,23 +28,26 @@ def kept(conn: Connection) -> list[bool]:
     ],
 )
 def test_traces_stop_before_data(conn: Connection, megabytes: int, expected: list[bool]) -> None:
-    space.note(conn, megabytes * MEGABYTE, LEAST, T)
+    space.update_alerts(conn, megabytes * MEGABYTE, LEAST, T)
     assert kept(conn) == expected
 
 
 def test_a_change_is_told_once_and_taken_back_when_there_is_room(conn: Connection) -> None:
-    told = [len(space.note(conn, free * MEGABYTE, LEAST, T)) for free in (900, 400, 390, 100, 100, 300, 900)]
+    told = [
+        len(space.update_alerts(conn, free * MEGABYTE, LEAST, T))
+        for free in (900, 400, 390, 100, 100, 300, 900)
+    ]
     assert told == [0, 1, 0, 1, 0, 1, 1]
     assert (kept(conn), alerts.open_alerts(conn)) == ([True, True], [])
 
 
 def test_space_that_hovers_around_the_limit_changes_nothing(conn: Connection) -> None:
-    told = [space.note(conn, free * MEGABYTE, LEAST, T) for free in (499, 501, 499, 520)]
+    told = [space.update_alerts(conn, free * MEGABYTE, LEAST, T) for free in (499, 501, 499, 520)]
     assert [len(changes) for changes in told] == [1, 0, 0, 0]
 
 
 def test_nobody_looks_where_no_space_is_asked_for(conn: Connection, tmp_path: Path) -> None:
-    assert space.note(conn, 0, 0, T) == []
+    assert space.update_alerts(conn, 0, 0, T) == []
     assert Disk(tmp_path, 0).has_room_for("data")
 
 
@@ -62,7 +65,7 @@ def trace(conn: Connection, body: str) -> int:
 
 
 def test_without_room_a_call_is_journaled_and_counted_but_not_traced(conn: Connection) -> None:
-    space.note(conn, 0, LEAST, T)
+    space.update_alerts(conn, 0, LEAST, T)
     assert trace(conn, '"hello"') == 7
     tables = ("journal", "token_use", "model_calls", "prompt_parts")
     assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == [1, 1, 0, 0]

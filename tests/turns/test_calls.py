@@ -7,6 +7,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
@@ -137,6 +138,6 @@ async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[...,
 
 async def test_a_call_whose_answer_was_not_written_down_does_not_run(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
-    with pytest.raises(journal.TurnGone, match="lacks llm:2"):
+    with pytest.raises(StoreError, match="llm:2 of turn t1 was not written"):
         await hall.call(BOOK, round_=2)
     assert (hall.ran, await hall.journal()) == ([], [])

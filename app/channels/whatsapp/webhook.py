@@ -173,7 +173,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     more = True
-    while more:
+    while more:  # what request.stream() does, for a third of its cost
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
