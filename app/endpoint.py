@@ -55,7 +55,8 @@ class Endpoint:
         self._url = url.rstrip("/")
         self._headers = {**headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}
         self._connections = connections
-        self._proxies = proxies
+        self._proxy = _proxy(self._url) if proxies else None
+        self._fault = _fault(self._url, self._headers, self._proxy)
         self._session: ClientSession | None = None
 
     async def warm(self) -> None:
@@ -71,11 +72,14 @@ class Endpoint:
         """The answer to a JSON body within `seconds`. Raises NotSent, TimedOut or NoAnswer."""
         import aiohttp
 
+        if self._fault:
+            raise NotSent(f"no connection: {self._fault}")
         session = self._session or self._open()
         try:
             async with session.post(
                 self._url + path,
                 data=body,
+                headers=self._headers,  # the session's own would go to a proxy too, the key among them
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
             ) as response:
@@ -93,16 +97,9 @@ class Endpoint:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._connections),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers=self._headers,
-            proxy=_proxy(self._url) if self._proxies else None,
+            proxy=self._proxy,
         )
         return self._session
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; aiohttp's own way reads .netrc at each call."""
-    parts = urlsplit(url)
-    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 async def _read(response: "ClientResponse") -> bytes:
@@ -117,5 +114,31 @@ async def _read(response: "ClientResponse") -> bytes:
     return b"".join(chunks)
 
 
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address; aiohttp's own way reads .netrc at each call."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+
+
+def _fault(url: str, headers: Mapping[str, str], proxy: str | None) -> str:
+    """What is wrong with a configuration that no request can be made with, "" where nothing is."""
+    if any(not value.isprintable() for value in headers.values()):
+        return "the key or token holds a line break or another control character"
+    for address, name in ((url, "the address"), (proxy or "http://none", "the proxy")):
+        try:
+            parts = urlsplit(address)
+            found = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            (parts.hostname or "").encode("idna")
+        except ValueError:
+            found = False
+        if not found:
+            return f"{name} is not of the form http://host or https://host"
+        if address is url and parts.username is not None:
+            return "the address holds a user's name: use the key instead"
+    return ""
+
+
 def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """Its words, without the address of a proxy, which may hold a password."""
+    status, message = getattr(error, "status", 0), getattr(error, "message", "")
+    return f"{status} {message}" if status else str(error) or type(error).__name__

@@ -2,7 +2,7 @@
 
 import re
 
-_NOT_DIGITS = re.compile(r"\D")
+_NOT_DIGITS = re.compile(r"[^0-9]")
 
 
 def digits(number: str) -> str:

@@ -32,6 +32,8 @@ EXIT_SECONDS = 9.0
 CONNECTIONS = 2000
 REQUEST_SECONDS = 30.0
 """Until a request is here as a whole: from its first byte on, the first one from the connection on."""
+ANSWER_SECONDS = 30.0
+"""Until an answer that fills the buffers goes on."""
 HEAD_BYTES = 64 * 1024
 
 
@@ -126,51 +128,66 @@ def _forget(data_dir: Path) -> None:
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection that is cut where a request comes too slowly or its head is too large.
+    """A connection that is cut where a request comes too slowly, has too much beside its body, or its answer
+    is not fetched.
 
-    uvicorn bounds neither, so a few hundred connections that trickle would keep Meta's out.
+    uvicorn bounds none of these, so a few hundred connections that trickle would keep Meta's out.
     """
 
-    _deadline: asyncio.TimerHandle | None = None
-    _head: int | None = None
-    """Bytes of a head that is still coming."""
+    _request: asyncio.TimerHandle | None = None
+    """Cuts a request that is not here in time."""
+    _answer: asyncio.TimerHandle | None = None
+    """Cuts an answer that nobody fetches."""
+    _beside = 0
+    """Bytes of a request that are no body: its head, the sizes of chunks, trailers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._start_deadline()
+        self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._clear_deadline()
+        _cancel(self._request)
+        _cancel(self._answer)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._beside += len(data)
         super().data_received(data)
-        if self._head is not None:
-            self._head += len(data)
-            if self._head > HEAD_BYTES:
-                self.transport.abort()
+        if self._beside > HEAD_BYTES:
+            self.transport.abort()
+        elif self.cycle is None or self.cycle.response_complete:  # an empty line ends uvicorn's own limit
+            self._await_request()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._start_deadline()
+        self._beside = 0
+        self._await_request()
 
-    def on_headers_complete(self) -> None:
-        self._head = None
-        super().on_headers_complete()
+    def on_body(self, body: bytes) -> None:
+        self._beside -= len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._clear_deadline()
+        _cancel(self._request)
+        self._request = None
         super().on_message_complete()
 
-    def _start_deadline(self) -> None:
-        self._head = 0
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._answer = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
 
-    def _clear_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def resume_writing(self) -> None:
+        _cancel(self._answer)
+        super().resume_writing()
+
+    def _await_request(self) -> None:
+        if self._request is None:
+            self._request = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 class _Server(uvicorn.Server):

@@ -61,13 +61,13 @@ class Sweep:
                     await self._asked.wait()
 
     async def _look(self) -> None:
-        now, free = time.time(), await asyncio.to_thread(self._disk.free)
+        now, free = time.time(), await asyncio.to_thread(self._free)
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
         def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
             retention.sweep(conn, now)
             outbox.mend_clock(conn, now)
-            changes = space.update_alerts(conn, free, self._disk.least, now)
+            changes = [] if free is None else space.update_alerts(conn, free, self._disk.least, now)
             return (
                 inbox.waiting(conn, self._channels, now, ahead),
                 outbox.waiting(conn, self._channels, now, ahead),
@@ -81,3 +81,11 @@ class Sweep:
             self._wake_conversation(conversation)
         for person in people:
             self._wake_person(person)
+
+    def _free(self) -> int | None:
+        """Free bytes; None where the disk does not say, and then nothing changes."""
+        try:
+            return self._disk.free()
+        except OSError as error:
+            log.warning("free space is not known", error=str(error))
+            return None

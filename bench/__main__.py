@@ -10,11 +10,10 @@ from pathlib import Path
 
 import uvloop
 
-from bench import skills
 from bench.measure import Plan, Row, print_header, print_rows
 from bench.process import Release
 
-GROUPS = ("webhook", "turns", "latency", "footprint", "growth")
+GROUPS = ("webhook", "turns", "latency", "footprint", "growth", "skills")
 GROUP_SECONDS = 900.0
 
 
@@ -36,7 +35,7 @@ async def run(names: list[str], plan: Plan) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("groups", nargs="*", metavar="|".join((*GROUPS, "skills")))
+    parser.add_argument("groups", nargs="*", metavar="|".join(GROUPS))
     parser.add_argument("--quick", action="store_true", help="a short form, for a first look")
     parser.add_argument(
         "--frameworks",
@@ -45,17 +44,13 @@ def main() -> None:
         help="the interpreter of an environment with the agent frameworks (the extra bench-loops)",
     )
     arguments = parser.parse_args()
-    unknown = set(arguments.groups) - {*GROUPS, "skills"}
+    unknown = set(arguments.groups) - set(GROUPS)
     if unknown:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
     plan = Plan(frameworks=arguments.frameworks)
     if arguments.quick:
         plan = replace(plan, rounds=2, share=0.2)
-    names = [name for name in GROUPS if not arguments.groups or name in arguments.groups]
-    if names:
-        uvloop.run(run(names, plan))
-    if not arguments.groups or "skills" in arguments.groups:
-        skills.main()
+    uvloop.run(run([name for name in GROUPS if not arguments.groups or name in arguments.groups], plan))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
 
 async def _idle(folder: Path, release: Release, plan: Plan, world: StandIn) -> list[Row]:
     started: dict[str, list[float]] = {"ours": [], "bare": []}
+    rested: dict[str, list[float]] = {"ours": [], "bare": []}
     idle: dict[str, list[float]] = {"ours": [], "bare": []}
     used: list[float] = []
     for n in range(plan.rounds + 1):
@@ -36,20 +37,20 @@ async def _idle(folder: Path, release: Release, plan: Plan, world: StandIn) -> l
         for name, start in sides.items():
             with start() as process:
                 await process.answers()
-                cpu = process.cpu
+                started[name].append(process.cpu * 1000)
                 await process.settled()
-                memory = memory_mb(process.pid)
+                rested[name].append(process.cpu * 1000)
+                idle[name].append(memory_mb(process.pid))
                 if name == "ours":
                     await Talk(process, world, OFFLINE).turns([0])
                     await process.settled()
                     used.append(memory_mb(process.pid))
-            started[name].append(cpu * 1000)
-            idle[name].append(memory)
-    for figures in (*started.values(), *idle.values(), used):
+    for figures in (*started.values(), *rested.values(), *idle.values(), used):
         del figures[0]  # the first start fills the caches of the disk
     named = "bare FastAPI + aiosqlite"
     return [
         ratio("CPU until healthy", started["ours"], started["bare"], "ms", goal=2.5, named=named),
+        ratio("CPU until at rest", rested["ours"], rested["bare"], "ms", named=named),
         ratio("memory before the first message", idle["ours"], idle["bare"], "MB", goal=1.5, named=named),
         ratio("memory after a turn, offline model", used, idle["bare"], "MB", goal=1.9, named=named),
     ]

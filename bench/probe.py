@@ -1,5 +1,6 @@
 """Posts a small webhook every 10 ms, in a process of its own: only the server's work delays it.
 
+    python -m bench.probe <base URL> <count>
 
 Prints the milliseconds of each as a JSON list once its input closes, or after so many.
 """

@@ -22,7 +22,8 @@ SHORT, LONG = 1, 20
 """Exchanges of the past."""
 TOOLS = 20
 AT_ONCE = 10
-RAW = "raw httpx2"
+RAW = {"raw httpx2": 1.5, "raw aiohttp": None}
+"""The loops without a framework and the goal beside each; our own client is aiohttp."""
 
 
 async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
@@ -55,7 +56,7 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
 def _installed(plan: Plan) -> dict[str, str]:
     """The loops that can be run, with the interpreter of each."""
     found = {name: plan.frameworks for name, module in MODULES.items() if _can(plan.frameworks, module)}
-    return {RAW: sys.executable, **found}
+    return {**dict.fromkeys(RAW, sys.executable), **found}
 
 
 def _can(python: str, module: str) -> bool:
@@ -65,27 +66,33 @@ def _can(python: str, module: str) -> bool:
 
 async def _measured(short: Talk, long: Talk, loops: dict[str, Loop], plan: Plan) -> dict[str, list[float]]:
     """CPU milliseconds a turn."""
-    count, people, raw = plan.of(TURNS), cycle(range(PEOPLE)), loops[RAW]
+    count, few, people = plan.of(TURNS), plan.of(FRAMEWORK_TURNS), cycle(range(PEOPLE))
     sides: dict[str, Side] = {
-        RAW: lambda: raw.cpu(count),
+        **{name: partial(loops[name].cpu, count) for name in RAW},
         "short": lambda: short.cpu(islice(people, count)),
         "long": lambda: long.cpu(islice(people, count)),
-        f"{RAW} together": lambda: raw.cpu(count, AT_ONCE),
+        **{f"{name} together": partial(loops[name].cpu, count, AT_ONCE) for name in RAW},
         "together": lambda: short.cpu(islice(people, count), AT_ONCE),
+        **{name: partial(loop.cpu, few) for name, loop in loops.items() if name not in RAW},
     }
-    few = plan.of(FRAMEWORK_TURNS)
-    sides |= {name: partial(loop.cpu, few) for name, loop in loops.items() if name != RAW}
     return await interleaved(plan.rounds, sides)
 
 
 def _own_rows(figures: dict[str, list[float]]) -> list[Row]:
-    raw, short = f"{RAW} loop, stores nothing", "short history, 8 tools"
     together = f"CPU of a turn, {AT_ONCE} conversations at once"
     longer = f"CPU of a turn with {2 * LONG} messages of history and {TOOLS} tools"
+    short = "short history, 8 tools"
     return [
-        ratio("CPU of a turn", figures["short"], figures[RAW], "ms", goal=1.5, named=raw),
-        ratio(together, figures["together"], figures[f"{RAW} together"], "ms", goal=1.5, named=raw),
+        *_raw_rows("CPU of a turn", figures["short"], figures, ""),
+        *_raw_rows(together, figures["together"], figures, " together"),
         ratio(longer, figures["long"], figures["short"], "ms", goal=1.3, named=short),
+    ]
+
+
+def _raw_rows(what: str, ours: list[float], figures: dict[str, list[float]], side: str) -> list[Row]:
+    return [
+        ratio(what, ours, figures[f"{name}{side}"], "ms", goal=goal, named=f"{name} loop, stores nothing")
+        for name, goal in RAW.items()
     ]
 
 

@@ -18,6 +18,7 @@ from bench.process import Measured, Release, bare
 from bench.seed import seed
 
 CONNECTIONS = 64
+WARM_UP = 200
 MESSAGES = 8_000
 ALONE = 500
 PEOPLE = 2_000
@@ -42,7 +43,8 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
             "bare": lambda: _storm(baseline, plan.of(MESSAGES), set(), cpu["bare"]),
             "ours": lambda: _storm(server, plan.of(MESSAGES), posted, cpu["ours"]),
         }
-        await _storm(server, 200, posted, [])
+        await _storm(baseline, WARM_UP, set(), [])
+        await _storm(server, WARM_UP, posted, [])
         figures = await interleaved(plan.rounds, sides)
         for _ in range(plan.rounds):
             alone["bare"].append(await _alone(baseline, plan.of(ALONE), set()))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.server import EXIT_SECONDS
 from app.settings import Settings
 from tests.world import ROOT, Server, free_port
 
@@ -126,15 +127,15 @@ def test_only_this_machine_reaches_what_is_published() -> None:
     assert not any("network_mode" in service or "privileged" in service for service in SERVICES.values())
 
 
-def test_recado_stops_in_peace_comes_back_and_may_do_nothing_else() -> None:
+def test_recado_has_time_to_stop_in_peace() -> None:
+    assert int(SERVICES["recado"]["stop_grace_period"].removesuffix("s")) > EXIT_SECONDS
+
+
+def test_recado_writes_its_volumes_only_and_gains_no_rights() -> None:
     recado = SERVICES["recado"]
-    assert recado["stop_grace_period"] == "15s"
-    assert recado["restart"] == "unless-stopped"
-    assert recado["init"] is True
     assert recado["read_only"] is True
     assert recado["cap_drop"] == ["ALL"]
     assert recado["security_opt"] == ["no-new-privileges:true"]
-    assert recado["env_file"] == [{"path": ".env", "required": False}]
     named = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])}
     declared = set(yaml.safe_load(COMPOSE)["volumes"])
     assert {name for name in named if not name.startswith(".")} == declared

@@ -61,10 +61,9 @@ async def test_nothing_listens_means_not_sent() -> None:
         await post(url)
 
 
-@pytest.mark.parametrize("url", ["http://name.invalid/v1", "no address at all"])
-async def test_an_address_that_leads_nowhere_means_not_sent(url: str) -> None:
-    with pytest.raises(NotSent):
-        await post(url)
+async def test_a_name_that_leads_nowhere_means_not_sent() -> None:
+    with pytest.raises(NotSent, match="no connection"):
+        await post("http://name.invalid/v1")
 
 
 @pytest.mark.parametrize(
@@ -109,3 +108,33 @@ async def test_a_proxy_of_the_environment_is_used_only_where_it_is_asked_for(
         with pytest.raises(NotSent):
             await post("http://name.invalid/v1")
     assert heads[0].startswith(b"POST http://name.invalid/v1/x")
+
+
+async def test_a_proxy_is_told_nothing_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with server(b"HTTP/1.1 407 Who are you?\r\nContent-Length: 0\r\n\r\n") as (proxy, heads):
+        named = proxy.removesuffix("/v1/").replace("http://", "http://me:password@")
+        monkeypatch.setenv("https_proxy", named)
+        monkeypatch.setenv("no_proxy", "")
+        through = Endpoint("https://name.invalid/v1", {"Authorization": "Bearer secret"}, proxies=True)
+        with pytest.raises(NoAnswer, match="407 Who are you") as refused:
+            await through.post("/x", b"{}", 5)
+        await through.close()
+    assert heads[0].startswith(b"CONNECT name.invalid:443")
+    assert b"secret" not in heads[0]
+    assert "password" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "fault"),
+    [
+        ("127.0.0.1:8000/v1", "k", "the address is not of the form http://host"),
+        ("ftp://host/v1", "k", "the address is not of the form http://host"),
+        ("http://a..b/v1", "k", "the address is not of the form http://host"),
+        ("http://host:x/v1", "k", "the address is not of the form http://host"),
+        ("http://me:you@host/v1", "k", "the address holds a user's name"),
+        ("http://host/v1", "k\n", "the key or token holds a line break"),
+    ],
+)
+async def test_what_can_never_be_sent_is_not_sent_and_says_why(url: str, key: str, fault: str) -> None:
+    with pytest.raises(NotSent, match=fault):
+        await Endpoint(url, {"Authorization": f"Bearer {key}"}).post("/x", b"{}", 5)

@@ -3,11 +3,12 @@
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from app.server import HEAD_BYTES, REQUEST_SECONDS
-from tests.world import Server
+from tests.world import Server, wait_for
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
@@ -49,6 +50,35 @@ def test_a_head_without_end_is_cut(server: Server) -> None:
         connection.sendall(filler)
 
 
+def test_trailers_without_end_are_cut(server: Server) -> None:
+    chunked = HEAD.replace(b"GET /health", b"POST /webhook") + b"Transfer-Encoding: chunked\r\n"
+    chunked += b"X-Hub-Signature-256: sha256=" + b"0" * 64 + b"\r\n\r\n1\r\na\r\n0\r\n"
+    trailers = b"".join(b"t%d: x\r\n" % number for number in range(HEAD_BYTES))
+    with opened(server, chunked) as connection, pytest.raises(ConnectionError):
+        connection.sendall(trailers * 20)
+
+
+def test_large_bodies_one_after_the_other_on_a_connection_are_read(server: Server) -> None:
+    body = (
+        HEAD.replace(b"GET /health", b"POST /nowhere") + b"Content-Length: 1000000\r\n\r\n" + b"x" * 1_000_000
+    )
+    with opened(server, body, body, HEAD + b"\r\n") as connection:
+        answers = b""
+        while answers.count(b"HTTP/1.1") < 3:
+            answers += connection.recv(65536)
+    assert answers.count(b"HTTP/1.1 404") == 2
+    assert b'"status"' in answers or b"HTTP/1.1 200" in answers
+
+
+def test_many_bodies_that_do_not_come_keep_no_other_from_being_read(server: Server) -> None:
+    claimed = HEAD.replace(b"GET /health", b"POST /webhook") + b"X-Hub-Signature-256: sha256=" + b"0" * 64
+    waiting = [opened(server, claimed + b"\r\nContent-Length: 1000\r\n\r\nx") for _ in range(100)]
+    with opened(server, claimed + b"\r\nContent-Length: 2\r\n\r\n{}") as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 401")
+    for one in waiting:
+        one.close()
+
+
 def test_a_large_head_within_the_limit_is_read(server: Server) -> None:
     with opened(server, HEAD + b"X-Filler: " + b"x" * (HEAD_BYTES // 2) + b"\r\n\r\n") as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
@@ -59,13 +89,18 @@ def test_requests_that_come_too_slowly_are_cut_and_a_stream_is_not(server: Serve
     kept = opened(server, HEAD + b"\r\n")
     assert kept.recv(65536).startswith(b"HTTP/1.1 200")
     kept.sendall(HEAD)
+    rested = opened(server, HEAD + b"\r\n")
+    assert rested.recv(65536).startswith(b"HTTP/1.1 200")
+    rested.sendall(b"\r\n")
     stream = opened(server, b"GET /simulator/api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    deaf = unread(server)
     until = time.monotonic() + 2 * REQUEST_SECONDS
     slow = {
         "silent": (opened(server), b""),
         "head": (opened(server, HEAD), b"x"),
         "body": (opened(server, BODY), b"x"),
         "second request": (kept, b"x"),
+        "empty line": (rested, b""),
     }
     outcomes: dict[str, bool] = {}
 
@@ -78,5 +113,29 @@ def test_requests_that_come_too_slowly_are_cut_and_a_stream_is_not(server: Serve
     for watcher in watchers:
         watcher.join()
     assert outcomes == dict.fromkeys(slow, True)
+    wait_for(lambda: is_gone(deaf), "the answers that nobody fetches to be given up")
     assert not is_cut(stream, b"", time.monotonic() + 1)
     assert server.http.get("/health").status_code == 200
+
+
+def unread(server: Server) -> socket.socket:
+    """A connection that asks for more than the buffers hold, and fetches nothing."""
+    asks = (HEAD.replace(b"/health", b"/simulator") + b"\r\n") * 2000
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    connection.connect(("127.0.0.1", server.port))
+    connection.settimeout(0.5)
+    with suppress(TimeoutError):
+        connection.sendall(asks)
+    return connection
+
+
+def is_gone(connection: socket.socket) -> bool:
+    """Whether the other side takes no more, ever: found by sending."""
+    try:
+        connection.send(b"\r\n")
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return False

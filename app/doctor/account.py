@@ -11,6 +11,8 @@ from app.messages import JSON
 from app.settings import Settings
 
 CLOCK_SECONDS = 120.0
+_FOREVER = 32_503_680_000
+"""Unix seconds of the year 3000."""
 SOON_SECONDS = 14 * 24 * 3600.0
 DAY_SECONDS = 25 * 3600.0
 
@@ -52,7 +54,7 @@ class Account:
             if address:
                 yield self._handshake(address)
             return
-        yield self._subscribed(app, _accounts(health, token.data))
+        yield self._subscription_finding(app, _accounts(health, token.data))
         yield from self._webhook(app, str(token.data.get("application") or app))
 
     def _number(self, fields: str) -> Answer:
@@ -85,7 +87,7 @@ class Account:
         if not answer.is_good or "display_phone_number" not in answer.data:
             fact = f"{url} answered {answer.status}: {answer.said}"
             return Finding(FAIL, _NUMBER, fact, "see that WHATSAPP_API_URL is the Graph API's address")
-        return _reached(answer.data)
+        return _number_finding(answer.data)
 
     def _token_data(self) -> Answer:
         """What `debug_token` tells under `data`.
@@ -104,7 +106,7 @@ class Account:
             return answer
         return Answer(answer.status, data)
 
-    def _subscribed(self, app: str, accounts: Sequence[str]) -> Finding:
+    def _subscription_finding(self, app: str, accounts: Sequence[str]) -> Finding:
         cure = f"give the token {_MANAGEMENT}, and its system user the WhatsApp account"
         if not accounts:
             fact = "Meta does not tell the number's WhatsApp account: its subscription cannot be seen"
@@ -129,7 +131,7 @@ class Account:
         found = [row for row in answer.rows() if row.get("object") == "whatsapp_business_account"]
         address = self._callback()
         if not answer.is_good:
-            yield _untold(answer, name)
+            yield _secret_finding(answer, name)
         elif not found:
             yield Finding(FAIL, _WEBHOOK, f"app {name} has no webhook", f"set it at {_CONFIGURATION}")
             return
@@ -155,7 +157,7 @@ class Account:
         return check_handshake(address, self._settings.whatsapp_verify_token.get_secret_value())
 
 
-def _reached(data: dict[str, JSON]) -> Finding:
+def _number_finding(data: dict[str, JSON]) -> Finding:
     name = data.get("verified_name") or "no verified name"
     fact = f"connected to {data['display_phone_number']} ({name})"
     if name == "Test Number":
@@ -212,7 +214,7 @@ def _token(answer: Answer) -> Finding:
         fact = f"the access token lacks {_MANAGEMENT}: its account cannot be looked at"
         return Finding(WARN, _TOKEN, fact, _PERMANENT)
     expires = data.get("expires_at")
-    if not isinstance(expires, int) or expires <= 0:
+    if not isinstance(expires, int) or not 0 < expires < _FOREVER:
         return Finding(
             OK, _TOKEN, f"valid and permanent, of the app {data.get('application') or 'without a name'}"
         )
@@ -225,7 +227,7 @@ def _token(answer: Answer) -> Finding:
     return Finding(OK, _TOKEN, f"valid until {day}", "a token without expiry spares the exchange")
 
 
-def _untold(answer: Answer, name: str) -> Finding:
+def _secret_finding(answer: Answer, name: str) -> Finding:
     if answer.refuses_token or answer.code == 101 or "secret" in answer.said.lower():
         fact = f"WHATSAPP_APP_SECRET is not the secret of the token's app {name}: {answer.said}"
         return Finding(

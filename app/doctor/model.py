@@ -85,14 +85,12 @@ async def _tool_call(model: "ChatModel", settings: Settings) -> Finding:
     try:
         answer = await model.complete(ModelRequest("answer", _MESSAGES, [_TOOL]))
     except ModelError as error:
-        fault = _connection_fault(error)
-        fact = f"{settings.llm_model} cannot be reached: {fault}" if fault else str(error)
-        return Finding(FAIL, "model", fact, cure_of(error, settings))
+        return Finding(FAIL, "model", str(error), cure_of(error, settings))
     seconds = time.monotonic() - started
-    return _judged(answer, settings.llm_model, seconds, refused=model.tools_refused)
+    return _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
 
 
-def _judged(answer: ModelAnswer, name: str, seconds: float, *, refused: bool) -> Finding:
+def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bool) -> Finding:
     from app.llm.reading import calls_in_text
 
     better = "choose a model that is made for tool calls"
@@ -131,26 +129,26 @@ async def _classifier(model: "ChatModel", settings: Settings) -> list[Finding]:
 
 def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
     """What the operator can do about a model that does not answer."""
-    said, base = str(error).lower(), settings.openai_base_url.rstrip("/")
+    base = settings.openai_base_url.rstrip("/")
+    if error.cause == "not_sent":
+        return _unreachable(base)
+    if error.cause == "timed_out":
+        return (
+            f"raise {prefix}_TIMEOUT (the first answer may have to load the model), or choose a smaller one"
+        )
     if error.status in (401, 403):
         return "set OPENAI_API_KEY to a key that is valid there"
-    if error.status == 404 and "model" in said.partition("404")[2]:
+    if error.status == 404 and "model" in str(error).lower().partition("404")[2]:
         named = f"set {prefix}_MODEL to a model that is there"
         pull = f"{_ollama(base)} pull {settings.llm_model}"
         return f"with Ollama: {pull}; else {named}" if base else named
-    if error.status in (404, 405) or "not json" in said or "without choices" in said:
+    if error.status in (404, 405) or error.cause == "no_completion":
         wanted = base if base.endswith("/v1") else f"{base}/v1"
         return f"see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}"
     if error.status == 429:
         return "the key's quota is used up, or it is asked too often: see the provider's page"
     if error.status >= 500:
         return "the server has a fault of its own: see its log"
-    if "cannot be reached" in said or _connection_fault(error):
-        return _unreachable(base)
-    if "no answer within" in said:
-        return (
-            f"raise {prefix}_TIMEOUT (the first answer may have to load the model), or choose a smaller one"
-        )
     return "see what the model's server says in its log"
 
 
@@ -166,14 +164,3 @@ def _unreachable(base: str) -> str:
     if Path("/.dockerenv").exists() and urlsplit(base).hostname in ("127.0.0.1", "localhost"):
         return f"{cure}; in a container the host is not localhost: try host.docker.internal"
     return cure
-
-
-def _connection_fault(error: BaseException) -> OSError | None:
-    """The refused or missing connection behind an error: the client's transport calls it a time-out."""
-    found: OSError | None = None
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and not isinstance(cause, TimeoutError):
-            found = cause
-        cause = cause.__cause__ or cause.__context__
-    return found

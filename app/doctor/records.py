@@ -50,7 +50,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
     found = [alert for alert in opened if alert.last_at >= since or not _is_past(alert)]
     for alert in found:
         often = "" if alert.times == 1 else f" ({alert.times} times, last {moment(alert.last_at)})"
-        fact, cure = _told(alert)
+        fact, cure = _alert_words(alert)
         yield Finding(WARN, "alert", f"{fact}{often}", cure)
     if not found:
         yield Finding(OK, "alerts", "none is open")
@@ -60,7 +60,7 @@ def _is_past(alert: Alert) -> bool:
     return alert.code == "turn" or alert.code.startswith("undelivered:")
 
 
-def _told(alert: Alert) -> tuple[str, str]:
+def _alert_words(alert: Alert) -> tuple[str, str]:
     """The alert's fact and its cure; the words about a failed send end with theirs."""
     if alert.text.startswith("sending failed"):
         fact, _, cure = alert.text.rpartition("; ")

@@ -1,13 +1,11 @@
 """The webhook's handshake at its public address, as Meta makes it."""
 
 import secrets
-import time
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from app.doctor.beginning import ANSWER_SECONDS, read_beginning
 from app.doctor.finding import FAIL, OK, Finding
 
-ANSWER_SECONDS = 10.0
 MOST_READ = 4096
 
 _PART = "WhatsApp webhook"
@@ -42,12 +40,12 @@ def check_handshake(address: str, verify_token: str) -> Finding:
             httpx2.Client(timeout=ANSWER_SECONDS, trust_env=False) as http,
             http.stream("GET", address, params=asked, headers={"User-Agent": "recado-doctor"}) as response,
         ):
-            said = _beginning(response.iter_bytes())
+            said = read_beginning(response.iter_bytes(), MOST_READ)
     except (httpx2.InvalidURL, httpx2.HTTPError) as error:
         return Finding(FAIL, _PART, f"{address} cannot be reached: {error or type(error).__name__}", _STARTED)
     if response.status_code == 200 and said.strip() == challenge.encode():
         return Finding(OK, _PART, f"{address} is reached, and the handshake succeeds")
-    fact, cure = _judged(response.status_code, said)
+    fact, cure = _fault_and_cure(response.status_code, said)
     return Finding(FAIL, _PART, f"{address} {fact}", cure)
 
 
@@ -64,16 +62,7 @@ def _fault_of(address: str) -> str:
     return ""
 
 
-def _beginning(chunks: Iterator[bytes]) -> bytes:
-    read, until = b"", time.monotonic() + ANSWER_SECONDS
-    for chunk in chunks:
-        read += chunk
-        if len(read) >= MOST_READ or time.monotonic() > until:
-            break
-    return read[:MOST_READ]
-
-
-def _judged(status: int, said: bytes) -> tuple[str, str]:
+def _fault_and_cure(status: int, said: bytes) -> tuple[str, str]:
     if status == 403:
         return (
             "refuses the handshake (403): another verify token is set there",

@@ -47,8 +47,8 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
 def _malformed(settings: Settings) -> Iterator[Finding]:
     given = settings.whatsapp_credentials
     for name in ("WHATSAPP_ACCESS_TOKEN", "WHATSAPP_APP_SECRET"):
-        if re.search(r"[\s'\"]", given[name]):
-            fact = f"{name} has a space or a quotation mark in it"
+        if re.search(r"[^!-~]|['\"]", given[name]):
+            fact = f"{name} has a space, a quotation mark or a special character in it"
             yield Finding(FAIL, "WhatsApp", fact, "copy it again, the value alone, without the word Bearer")
     number = given["WHATSAPP_PHONE_NUMBER_ID"]
     if number and not number.isdecimal():

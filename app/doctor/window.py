@@ -22,17 +22,17 @@ async def check_window(model: "ChatModel", settings: Settings) -> list[Finding]:
     """A window that is too small for a turn with tools; OpenAI's own models all have room."""
     if not settings.openai_base_url:
         return []
-    told = await _told(settings)
-    if told is None:
-        return [await _tried(model, settings.llm_model)]
-    size, cure = told
+    reported = await _reported_window(settings)
+    if reported is None:
+        return [await _probe_window(model, settings.llm_model)]
+    size, cure = reported
     if size >= SMALL_WINDOW:
         return [Finding(OK, "context window", f"{size} tokens")]
     fact = f"{size} tokens are too few: longer prompts are cut or refused"
     return [Finding(WARN, "context window", fact, cure)]
 
 
-async def _told(settings: Settings) -> tuple[int, str] | None:
+async def _reported_window(settings: Settings) -> tuple[int, str] | None:
     """The window in tokens and how it is made wider; None where the server does not tell."""
     import httpx2
 
@@ -66,7 +66,7 @@ def _vllm(answer: Any, model: str) -> int:
     return int({one["id"]: one["max_model_len"] for one in answer["data"]}[model])
 
 
-async def _tried(model: "ChatModel", name: str) -> Finding:
+async def _probe_window(model: "ChatModel", name: str) -> Finding:
     """A prompt as long as a full turn's, whose beginning is asked for at its end."""
     word = f"mango-{secrets.randbelow(9000) + 1000}"
     messages: list[dict[str, JSON]] = [

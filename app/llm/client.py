@@ -78,11 +78,11 @@ class ChatModel:
         try:
             answer = await self._endpoint.post("/chat/completions", orjson.dumps(body), limit)
         except NotSent as error:
-            raise ModelError(f"{model} cannot be reached: {error}", retryable=True) from error
+            raise ModelError(f"{model} cannot be reached: {error}", "not_sent") from error
         except TimedOut as error:
-            raise ModelError(f"{model} gave {error}") from error
+            raise ModelError(f"{model} gave {error}", "timed_out") from error
         except NoAnswer as error:
-            raise ModelError(f"{model} gave {error}", retryable=True) from error
+            raise ModelError(f"{model} gave {error}", "no_answer") from error
         if answer.status >= 400:
             raise _status_error(model, answer, self._key)
         return read_completion(answer.body, request, model)
@@ -93,11 +93,11 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise ModelError(f"{model} answered with something that is not JSON") from error
+        raise ModelError(f"{model} answered with something that is not JSON", "no_completion") from error
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list):
         detail = data.get("error") if isinstance(data, dict) else data
-        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}")
+        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}", "no_completion")
     first = choices[0] if choices and isinstance(choices[0], dict) else {}
     message = first.get("message")
     if not isinstance(message, dict):
@@ -157,8 +157,8 @@ def _status_error(model: str, answer: Answer, key: str) -> ModelError:
         reason = reason.replace(key, "***")
     return ModelError(
         f"{model} answered {answer.status}: {reason[:300]}",
+        "status",
         status=answer.status,
-        retryable=answer.status == 429 or answer.status >= 500,
         retry_after=seconds_in(answer.retry_after),
     )
 

@@ -7,17 +7,26 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Person
 
+Cause = Literal["not_sent", "timed_out", "no_answer", "no_completion", "status"]
+"""Why there is no answer: nothing was sent, it took too long, nothing whole came back, what came back is no
+chat completion, or the server refused with an HTTP status."""
+
 
 class ModelError(RecadoError):
-    """The model gave no answer. `retryable` tells a passing fault from a lasting one."""
+    """The model gave no answer. `retry_after` is in seconds, as the server asked."""
 
     def __init__(
-        self, message: str, *, status: int = 0, retryable: bool = False, retry_after: float | None = None
+        self, message: str, cause: Cause, *, status: int = 0, retry_after: float | None = None
     ) -> None:
         super().__init__(message)
+        self.cause = cause
         self.status = status
-        self.retryable = retryable
         self.retry_after = retry_after
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the fault may pass soon."""
+        return self.cause in ("not_sent", "no_answer") or self.status == 429 or self.status >= 500
 
 
 @dataclass(frozen=True, slots=True)

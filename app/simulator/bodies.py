@@ -91,6 +91,8 @@ def inbound_content(message: Mapping[str, JSON], media: Mapping[str, JSON] | Non
     `media` is the stored file's id, mime_type and sha256 where the kind has one. Raises ValueError.
     """
     kind = message.get("type", "text")
+    if not isinstance(kind, str):
+        raise ValueError("a message's type is a word")
     if kind == "voice":
         return "audio", {**_known(media), "voice": True}
     if kind in MEDIA_KINDS:

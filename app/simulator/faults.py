@@ -58,7 +58,7 @@ class Faults:
         return self.drop_after_accept < 0
 
 
-_BOUNDS = {
+BOUNDS = {
     "duplicate": (1, 20),
     "delay": (0, 600),
     "webhook_delay": (0, 600),
@@ -66,6 +66,8 @@ _BOUNDS = {
     "batch": (1, 1000),
     "clock_ahead": (0, 10_000_000),
 }
+"""The least and the most of each number."""
+
 _SECONDS = frozenset({"delay", "webhook_delay", "clock_ahead"})
 _SWITCHES = frozenset({"offline", "hold_statuses", "reorder", "rates"})
 
@@ -73,8 +75,8 @@ _SWITCHES = frozenset({"offline", "hold_statuses", "reorder", "rates"})
 def _checked(name: str, value: JSON) -> JSON:
     if name in _SWITCHES and isinstance(value, bool):
         return value
-    if name in _BOUNDS and isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = _BOUNDS[name]
+    if name in BOUNDS and isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = BOUNDS[name]
         if low <= value <= high:
             return float(value) if name in _SECONDS else int(value)
     if name == "fail" and isinstance(value, list) and all(map(_is_script, value)):

@@ -17,27 +17,20 @@ from starlette.routing import BaseRoute, Route
 from app.messages import JSON
 from app.phones import canonical
 from app.simulator import limits
-from app.simulator.bodies import (
-    MEDIA_KINDS,
-    Account,
-    inbound_content,
-    message_value,
-    new_message_id,
-    status_value,
-)
+from app.simulator.announcements import Announcements
+from app.simulator.bodies import MEDIA_KINDS, Account, inbound_content, new_message_id
 from app.simulator.faults import Faults
 from app.simulator.feed import Feed
 from app.simulator.history import KEEP, History
 from app.simulator.lookups import Lookups, read_json
-from app.simulator.media import MediaShelf
+from app.simulator.media import MB, MediaShelf
 from app.simulator.people import SimulatedPerson
 from app.simulator.rates import Rates
 from app.simulator.refusals import Refusal
-from app.simulator.webhooks import Notice, WebhookPoster
+from app.simulator.webhooks import WebhookPoster
 
 WINDOW_SECONDS = 24 * 3600
 TYPING_SECONDS = 25.0
-_CHAIN = ("sent", "delivered", "read")
 _VERSION = re.compile(r"v\d+\.\d+")
 
 Guard = Callable[[Request], bool]
@@ -92,7 +85,6 @@ class StandInGraph:
         self._token = access_token
         self._app_secret = app_secret
         self._test_list = test_list
-        self._status_pause = status_pause
         self._clock = clock
         self._rates = Rates(time.monotonic)
         self._stopping = asyncio.Event()
@@ -105,6 +97,9 @@ class StandInGraph:
             longest_pause=longest_pause,
             retry_for=retry_for,
         )
+        self._announcements = Announcements(
+            self._webhooks, self.account, self.history, self._record, clock, status_pause
+        )
 
     async def start(self) -> None:
         """Loads the transcript and begins to post."""
@@ -116,8 +111,8 @@ class StandInGraph:
             self.history.forget(guest)
         await self._webhooks.start()
         for message in list(self.history.messages.values()):
-            if message["person"] in self.people:
-                self._announce(message)
+            if person := self.people.get(message["person"]):
+                self._announcements.queue(person, message)
 
     async def stop(self) -> None:
         """Ends what hangs, what posts and who follows; untaken webhooks stay in the transcript."""
@@ -190,7 +185,7 @@ class StandInGraph:
             "told": [],
         }
         self._record({"event": "message", "message": record})
-        self._announce(record)
+        self._announcements.queue(self.people[person], record)
         return str(record["id"])
 
     def routes(self, prefix: str = "", is_allowed: Guard | None = None) -> list[BaseRoute]:
@@ -240,10 +235,8 @@ class StandInGraph:
         if number is not None and number != self.account.phone_number_id:
             raise Refusal(100, f"Object with ID {number[:40]!r} does not exist or cannot be loaded.")
 
-    # Sending
-
     async def _messages(self, request: Request) -> Response:
-        body = await read_json(request)
+        body = await read_json(request, MB)
         if body.get("status") == "read":
             return self._mark_read(body)
         entry = self._log("send", body, outbox_id=body.get("biz_opaque_callback_data", ""), wamid="", error=0)
@@ -321,7 +314,7 @@ class StandInGraph:
         }
         self._typing.pop(person.id, None)
         self._record({"event": "message", "message": message})
-        self._announce(message)
+        self._announcements.queue(person, message)
         return message
 
     def _mark_read(self, body: Mapping[str, JSON]) -> Response:
@@ -345,46 +338,6 @@ class StandInGraph:
         _, rest = await asyncio.wait({gone, stopping}, return_when=asyncio.FIRST_COMPLETED)
         for task in rest:
             task.cancel()
-
-    # Webhooks
-
-    def _announce(self, message: dict[str, JSON]) -> None:
-        """Queues every webhook about a message that was not taken yet."""
-        person = self.people[message["person"]]
-        if message["by"] == "person":
-            if not message["told"]:
-                self._webhooks.post(
-                    Notice(
-                        lane=f"{person.id}/messages",
-                        value=lambda: message_value(self.account, person, message),
-                        taken=lambda: self._told(message["id"], "received"),
-                    )
-                )
-            return
-        for status in ("failed",) if message.get("failed") else _CHAIN:
-            if status not in message["told"]:
-                self._webhooks.post(self._status_notice(person, message, status))
-
-    def _status_notice(self, person: SimulatedPerson, message: dict[str, JSON], status: str) -> Notice:
-        def value() -> JSON:
-            self._record({"event": "status", "id": message["id"], "status": status})
-            return status_value(self.account, person, message, status, self._clock())
-
-        return Notice(
-            lane=f"{person.id}/statuses",
-            value=value,
-            taken=lambda: self._told(message["id"], status),
-            is_status=True,
-            pause=0.0 if status == "sent" else self._status_pause,
-        )
-
-    def _told(self, message_id: str, what: str) -> None:
-        self._record({"event": "told", "id": message_id, "what": what})
-        message = self.history.messages.get(message_id)
-        if what == "received" and message is not None and message["status"] == "sent":
-            self._record({"event": "status", "id": message_id, "status": "delivered"})
-
-    # Keeping book
 
     def _note_refusal(self, body: Mapping[str, JSON], refusal: Refusal) -> None:
         """Lets the person's page say what did not reach them."""

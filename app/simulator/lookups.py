@@ -116,9 +116,9 @@ async def read_body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-async def read_json(request: Request) -> dict[str, JSON]:
-    """The body as a JSON object of at most 1 MB. Raises Refusal."""
-    raw = await read_body(request, MB)
+async def read_json(request: Request, most: int) -> dict[str, JSON]:
+    """The body as a JSON object of at most `most` bytes. Raises Refusal."""
+    raw = await read_body(request, most)
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:

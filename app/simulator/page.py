@@ -15,13 +15,16 @@ from starlette.routing import BaseRoute, Route
 
 from app.messages import JSON
 from app.simulator import transcripts
+from app.simulator.faults import BOUNDS, Faults
 from app.simulator.graph import StandInGraph
+from app.simulator.lookups import read_json
+from app.simulator.media import MB
 from app.simulator.people import new_person
-from app.simulator.refusals import CONSEQUENCES
+from app.simulator.refusals import CONSEQUENCES, Refusal
 from app.simulator.replay import Replay
 
 HEARTBEAT_SECONDS = 15.0
-LARGEST_BODY = 8 * 1024 * 1024
+LARGEST_BODY = 8 * MB
 LONGEST_TEXT = 65_536
 
 _STATIC = Path(__file__).parent / "static"
@@ -74,6 +77,8 @@ class PhonePage:
                 response = response or await handler(request)
             except ValueError as error:
                 response = JSONResponse({"error": str(error)}, 400)
+            except Refusal as refusal:
+                response = JSONResponse({"error": refusal.details}, refusal.status)
             for name, value in _HEADERS.items():
                 response.headers.setdefault(name, value)
             return response
@@ -112,12 +117,12 @@ class PhonePage:
         return Response(stored.data, media_type=stored.mime_type, headers=headers)
 
     async def _send(self, request: Request) -> Response:
-        body = await _json_body(request)
+        body = await read_json(request, LARGEST_BODY)
         message_id = await self._graph.inbound(str(body.get("person", "")), _from_page(body))
         return JSONResponse({"id": message_id})
 
     async def _people(self, request: Request) -> Response:
-        body = await _json_body(request)
+        body = await read_json(request, LARGEST_BODY)
         name, phone, username = (str(body.get(key) or "") for key in ("name", "phone", "username"))
         others = self._graph.people.values()
         person = new_person(name, phone, username, str(body.get("language", "en")), others)
@@ -125,7 +130,7 @@ class PhonePage:
         return JSONResponse(asdict(person))
 
     async def _faults(self, request: Request) -> Response:
-        self._graph.set_faults(await _json_body(request))
+        self._graph.set_faults(await read_json(request, LARGEST_BODY))
         return JSONResponse(self._graph.faults.as_json())
 
     async def _transcript(self, request: Request) -> Response:
@@ -137,7 +142,7 @@ class PhonePage:
 
     async def _replay(self, request: Request) -> Response:
         """Plays a transcript and answers with what differed; the page is told each step as an event."""
-        transcript = transcripts.read(await _json_body(request))
+        transcript = transcripts.read(await read_json(request, LARGEST_BODY))
         if self._is_replaying:
             return JSONResponse({"error": "another transcript is being played"}, 409)
         self._is_replaying = True
@@ -158,6 +163,8 @@ class PhonePage:
                 if self._graph.typing_until(person.id)
             },
             "faults": self._graph.faults.as_json(),
+            "off": Faults().as_json(),
+            "bounds": BOUNDS,
             "refused": [note for note in self._graph.history.notes if note["event"] == "refused"],
             "errors": CONSEQUENCES,
         }
@@ -171,21 +178,6 @@ def _write_refusal(request: Request) -> Response | None:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return JSONResponse({"error": "the body must be application/json"}, 415)
     return None
-
-
-async def _json_body(request: Request) -> dict[str, JSON]:
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > LARGEST_BODY:
-            raise ValueError(f"the body has more than {LARGEST_BODY} bytes")
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        raise ValueError("the body is not valid JSON") from None
-    if not isinstance(body, dict):
-        raise ValueError("the body must be a JSON object")
-    return body
 
 
 def _from_page(body: dict[str, JSON]) -> dict[str, JSON]:

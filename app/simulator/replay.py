@@ -143,6 +143,7 @@ class Replay:
                 while not condition():
                     self._take_in(await anext(self._happenings))
         except (TimeoutError, StopAsyncIteration):
+            # A time-out cancels `anext` and so ends `_happenings`; but so does the first failure the replay.
             return False
         return True
 

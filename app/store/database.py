@@ -152,7 +152,7 @@ class Database:
             try:
                 outcomes = _commit(connection, batch)
                 self.last_failure = ""
-            except Exception as error:
+            except BaseException as error:  # whatever it is: without this thread nothing is written any more
                 self.last_failure = str(error)
                 outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(batch)
                 connection = self._reopen(connection)

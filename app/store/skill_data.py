@@ -20,6 +20,8 @@ KEY_CHARACTERS = 512
 VALUE_BYTES = 256 * 1024
 CALL_BYTES = 8 * 1024 * 1024
 """What one call may write in all: it waits in memory for the commit."""
+ROW_BYTES = 256
+"""What a row costs beside its words."""
 LIST_LIMIT = 5000
 
 
@@ -83,6 +85,7 @@ class SkillStore:
     async def delete(self, key: str) -> bool:
         """Whether there was such a key."""
         existed = await self.get(key) is not None
+        self._count(len(key))
         self._writes[key] = None
         return existed
 
@@ -97,10 +100,14 @@ class SkillStore:
             raise ValueError(
                 f"{key!r}: a value has at most {VALUE_BYTES // 1024} KiB, this has {len(text)} bytes"
             )
-        self._written += len(text)
+        self._count(len(key) + len(text))
+        self._writes[key] = text.decode()
+
+    def _count(self, size: int) -> None:
+        """Bounds what waits in memory, and how long one call keeps the writer."""
+        self._written += size + ROW_BYTES
         if self._written > CALL_BYTES:
             raise ValueError(f"one call writes at most {CALL_BYTES // 1024**2} MiB")
-        self._writes[key] = text.decode()
 
     def apply(self, conn: Connection) -> None:
         """Writes what the call changed; part of the transaction that records its result.

@@ -95,11 +95,11 @@ def file_tools(
 P = ParamSpec("P")
 
 
-def _told(function: Callable[P, ToolResult]) -> Callable[P, ToolResult]:
+def _errors_as_results(function: Callable[P, ToolResult]) -> Callable[P, ToolResult]:
     """Gives what the file system refuses as a failed result that the model can act on."""
 
     @functools.wraps(function)
-    def telling(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
         path = str(kwargs.get("path", "."))
         try:
             return function(*args, **kwargs)
@@ -114,7 +114,7 @@ def _told(function: Callable[P, ToolResult]) -> Callable[P, ToolResult]:
                 "FILE_ERROR", f"{_shown(path)}: {error.strerror or type(error).__name__}"
             )
 
-    return telling
+    return guarded
 
 
 class _Files:
@@ -131,7 +131,7 @@ class _Files:
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
         validate_path(args.get("path", "."), self._home(context))
 
-    @_told
+    @_errors_as_results
     def read_file(
         self, path: str, start_line: int = 1, max_lines: int = 2000, *, context: ToolContext
     ) -> ToolResult:
@@ -161,7 +161,7 @@ class _Files:
         more = first + len(shown) < len(lines) or size > READ_LIMIT
         return ToolResult.success({"path": path, "content": "".join(shown), "size": size, "more": more})
 
-    @_told
+    @_errors_as_results
     def list_files(
         self, path: str = ".", pattern: str = "*", recursive: bool = False, *, context: ToolContext
     ) -> ToolResult:
@@ -192,7 +192,7 @@ class _Files:
             entries.append(_described(entry, relative))
         return ToolResult.success({"path": path, "entries": entries, "more": False})
 
-    @_told
+    @_errors_as_results
     def write_file(
         self,
         path: str,
@@ -227,7 +227,7 @@ class _Files:
                     _replace(name, data, parent)
         return ToolResult.success({"path": path, "bytes": len(data), "mode": mode})
 
-    @_told
+    @_errors_as_results
     def delete_file(self, path: str, *, context: ToolContext) -> ToolResult:
         """Delete a file of the workspace.
 

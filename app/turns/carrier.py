@@ -87,10 +87,9 @@ class LocalCarrier:
         if lane is None:
             lane = self._lanes[conversation] = _Lane()
             lane.task = asyncio.create_task(self._serve(conversation, lane), name=f"lane {conversation}")
-        elif lane.attempt is not None and lane.stopping is None:
-            lane.stopping = asyncio.create_task(self._stop_if_asked(conversation, lane, lane.attempt))
         lane.hints += 1
         lane.dirty.set()
+        self._watch_for_stop(conversation, lane)
 
     async def close(self, seconds: float) -> None:
         """Takes up nothing more, waits for the turns that run, gives back unfinished what is left."""
@@ -129,7 +128,7 @@ class LocalCarrier:
         try:
             found = await self._next(conversation)
             if isinstance(found, Ready):
-                await self._run(lane, found)
+                await self._run(conversation, lane, found)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
@@ -145,7 +144,7 @@ class LocalCarrier:
 
         return await self._store.tx(choose)
 
-    async def _run(self, lane: _Lane, turn: Ready) -> None:
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
         """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells
         the turn that brings the server down from those that only ran beside it. None begins before the
         model can be asked: a crash while starting speaks against no turn."""
@@ -153,11 +152,17 @@ class LocalCarrier:
         async with self._places, self._alone if turn.attempts >= 2 else nullcontext():
             lane.turn = turn.id
             lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
+            if lane.dirty.is_set():  # it may have waited long for its place
+                self._watch_for_stop(conversation, lane)
             try:
                 await asyncio.wait({lane.attempt})
             finally:
                 await _ended(lane.attempt, lane.stopping)
                 lane.turn, lane.attempt, lane.stopping = "", None, None
+
+    def _watch_for_stop(self, conversation: str, lane: _Lane) -> None:
+        if lane.attempt is not None and lane.stopping is None:
+            lane.stopping = asyncio.create_task(self._stop_if_asked(conversation, lane, lane.attempt))
 
     async def _stop_if_asked(self, conversation: str, lane: _Lane, attempt: "asyncio.Task[None]") -> None:
         """Ends a turn early where a /stop came in; looks as long as hints come."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,129 +38,126 @@ CONVERSATIONS = {
 }
 
 
-async def test_three_people_in_three_languages_get_right_answers(tmp_path: Path) -> None:
-    server = Server(tmp_path, BURST_QUIET_SECONDS="0.2").start()
-    shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """As installed; it must end well and have had nothing to complain of."""
+    server = Server(tmp_path, BURST_QUIET_SECONDS="0.2")
     try:
-        async with browser() as page:
-            await page.open(f"{server.url}/simulator", 1100, 900)
-            for person, exchanges in CONVERSATIONS.items():
-                await choose(page, person)
-                for count, (text, expected) in enumerate(exchanges, 1):
-                    await write(page, text)
-                    answer = await reply(page, count)
-                    assert expected in answer, f"{person}: {text!r} was answered {answer!r}"
-                others = {text for name, rest in CONVERSATIONS.items() if name != person for text, _ in rest}
-                shown = await page.evaluate("document.querySelector('#log').innerText")
-                assert not [text for text in others if text in shown]
-            await choose(page, "Ana")
-            await page.until("document.querySelectorAll('.row.mine .read').length >= 4")
-            for name, width, height in (("desktop", 1280, 800), ("phone", 390, 844)):
-                for theme in ("light", "dark"):
-                    await page.open(f"{server.url}/simulator", width, height, theme)
-                    await page.until("document.querySelectorAll('.row').length >= 8")
-                    assert await page.evaluate("document.documentElement.scrollWidth") <= width
-                    await page.screenshot(shots / f"simulator-{name}-{theme}.png")
+        yield server.start()
         assert server.stop() == 0
         assert "Traceback" not in server.log
     finally:
-        if server.process is not None and server.process.poll() is None:
-            server.kill()
+        server.kill()
 
 
-async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(tmp_path: Path) -> None:
-    server = Server(tmp_path, BURST_QUIET_SECONDS="0.2").start()
-    try:
-        async with browser() as page:
-            await page.open(f"{server.url}/simulator", 1100, 900)
-            await choose(page, "Ana")
-            await page.evaluate("document.querySelector('#attach').click()")
-            inside = await page.evaluate(
-                "((sheet, phone) => sheet.left >= phone.left && sheet.right <= phone.right"
-                " && sheet.top >= phone.top && sheet.bottom <= phone.bottom)"
-                "(...['#sheet', '#phone'].map((one) => document.querySelector(one).getBoundingClientRect()))"
-            )
-            assert inside
-            await page.evaluate("document.querySelector('#sheet-close').click()")
-            server.kill()
-            await page.until("document.querySelector('#presence').innerText === 'sin conexión'")
-            await write(page, "¿Cuánto es 17*23?")
-            await page.until("document.querySelector('.row.mine .meta').innerText.includes('no enviado')")
-            server.start()
-            await page.until("document.querySelector('#presence').innerText === 'en línea'")
-            await page.evaluate("document.querySelector('.retry').click()")
-            assert "391" in await reply(page, 1)
-            assert await page.evaluate("document.querySelectorAll('.row.mine').length") == 1
-            assert not await page.evaluate("Boolean(document.querySelector('.retry'))")
-        assert server.stop() == 0
-    finally:
-        if server.process is not None and server.process.poll() is None:
-            server.kill()
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    async with browser() as page:
+        yield page
+
+
+async def test_three_people_in_three_languages_get_right_answers(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
+    shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
+    await page.open(f"{server.url}/simulator", 1100, 900)
+    for person, exchanges in CONVERSATIONS.items():
+        await choose(page, person)
+        for count, (text, expected) in enumerate(exchanges, 1):
+            await write(page, text)
+            answer = await reply(page, count)
+            assert expected in answer, f"{person}: {text!r} was answered {answer!r}"
+        others = {text for name, rest in CONVERSATIONS.items() if name != person for text, _ in rest}
+        shown = await page.evaluate("document.querySelector('#log').innerText")
+        assert not [text for text in others if text in shown]
+    await choose(page, "Ana")
+    await page.until("document.querySelectorAll('.row.mine .read').length >= 4")
+    for name, width, height in (("desktop", 1280, 800), ("phone", 390, 844)):
+        for theme in ("light", "dark"):
+            await page.open(f"{server.url}/simulator", width, height, theme)
+            await page.until("document.querySelectorAll('.row').length >= 8")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width
+            await page.screenshot(shots / f"simulator-{name}-{theme}.png")
+
+
+async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(server: Server, page: Page) -> None:
+    await page.open(f"{server.url}/simulator", 1100, 900)
+    await choose(page, "Ana")
+    await page.evaluate("document.querySelector('#attach').click()")
+    inside = await page.evaluate(
+        "((sheet, phone) => sheet.left >= phone.left && sheet.right <= phone.right"
+        " && sheet.top >= phone.top && sheet.bottom <= phone.bottom)"
+        "(...['#sheet', '#phone'].map((one) => document.querySelector(one).getBoundingClientRect()))"
+    )
+    assert inside
+    await page.evaluate("document.querySelector('#sheet-close').click()")
+    server.kill()
+    await page.until("document.querySelector('#presence').innerText === 'sin conexión'")
+    await write(page, "¿Cuánto es 17*23?")
+    await page.until("document.querySelector('.row.mine .meta').innerText.includes('no enviado')")
+    server.start()
+    await page.until("document.querySelector('#presence').innerText === 'en línea'")
+    await page.evaluate("document.querySelector('.retry').click()")
+    assert "391" in await reply(page, 1)
+    assert await page.evaluate("document.querySelectorAll('.row.mine').length") == 1
+    assert not await page.evaluate("Boolean(document.querySelector('.retry'))")
 
 
 async def test_with_the_keyboard_alone_one_converses_switches_a_fault_saves_and_replays(
-    tmp_path: Path,
+    server: Server, page: Page, tmp_path: Path
 ) -> None:
-    server = Server(tmp_path).start()
-    try:
-        async with browser() as page:
-            await page.open(f"{server.url}/simulator", 1280, 800, language="en-GB")
-            await page.until("document.querySelectorAll('.chip').length === 3")
-            await tab_to(page, ".chip")
-            await page.press("Enter", code=13)
-            assert "Tokyo" in await reply(page, 1)
-            await tab_to(page, "#text")
-            await page.type("What is 12*12?")
-            await page.press("Enter", code=13)
-            assert "144" in await reply(page, 2)
+    await page.open(f"{server.url}/simulator", 1280, 800, language="en-GB")
+    await page.until("document.querySelectorAll('.chip').length === 3")
+    await tab_to(page, ".chip")
+    await page.press("Enter", code=13)
+    assert "Tokyo" in await reply(page, 1)
+    await tab_to(page, "#text")
+    await page.type("What is 12*12?")
+    await page.press("Enter", code=13)
+    assert "144" in await reply(page, 2)
 
-            await tab_to(page, "#log", back=True)
-            await page.press("ArrowUp", code=38)
-            await page.press("Enter", code=13)
-            await page.until("document.querySelector('#sheet').open")
-            await page.press("Escape", code=27)
-            await page.until("!document.querySelector('#sheet').open")
-            await page.until("document.activeElement.matches('.row')")
+    await tab_to(page, "#log", back=True)
+    await page.press("ArrowUp", code=38)
+    await page.press("Enter", code=13)
+    await page.until("document.querySelector('#sheet').open")
+    await page.press("Escape", code=27)
+    await page.until("!document.querySelector('#sheet').open")
+    await page.until("document.activeElement.matches('.row')")
 
-            await tab_to(page, "#fail-set")
-            await page.press("Enter", code=13)
-            await page.until("document.querySelector('#switches .badge').innerText === '1'")
-            await tab_to(page, "#text", back=True)
-            await page.type("What is 13*13?")
-            await page.press("Enter", code=13)
-            await page.until("document.querySelector('.refusal')?.innerText.includes('131026')")
-            await page.until("document.querySelector('#switches .badge').hidden")
+    await tab_to(page, "#fail-set")
+    await page.press("Enter", code=13)
+    await page.until("document.querySelector('#switches .badge').innerText === '1'")
+    await tab_to(page, "#text", back=True)
+    await page.type("What is 13*13?")
+    await page.press("Enter", code=13)
+    await page.until("document.querySelector('.refusal')?.innerText.includes('131026')")
+    await page.until("document.querySelector('#switches .badge').hidden")
 
-            await tab_to(page, "#transcript-title")
-            await page.press("Enter", code=13)
-            await page.until("document.querySelector('#transcript').open")
-            assert not await page.evaluate("document.querySelector('#switches').open")
-            address = await page.evaluate("document.querySelector('#save').href")
-            saved = tmp_path / "saved.json"
-            saved.write_bytes(server.http.get(address).content)
-            assert [
-                next(iter(set(one) & {"says", "gets", "refused", "switches"})) for one in _events(saved)
-            ] == [*("says", "gets", "says", "gets", "switches", "says", "refused")]
-            await page.choose_file("#transcript-file", saved)
-            verdict = await page.until(
-                "((text) => text && !text.includes('Playing') && text)"
-                "(document.querySelector('#verdict').innerText)"
-            )
-            assert verdict == "All of it matches: 7 steps."
-            assert await page.evaluate("document.querySelectorAll('#steps .good').length") == 7
-            await page.until("location.hash === '#ana-replay'")
-            assert "144" in await reply(page, 2)
-            for width, height, opener in ((1280, 800, ""), (390, 844, "#panel-open")):
-                await page.open(f"{server.url}/simulator", width, height, language="pt-BR")
-                await page.until("document.querySelectorAll('.row').length >= 4")
-                if opener:
-                    await page.evaluate(f"document.querySelector('{opener}').click()")
-                    await page.until("document.activeElement.id === 'panel-close'")
-                await check_names(page)
-        assert server.stop() == 0
-    finally:
-        if server.process is not None and server.process.poll() is None:
-            server.kill()
+    await tab_to(page, "#transcript-title")
+    await page.press("Enter", code=13)
+    await page.until("document.querySelector('#transcript').open")
+    assert not await page.evaluate("document.querySelector('#switches').open")
+    address = await page.evaluate("document.querySelector('#save').href")
+    saved = tmp_path / "saved.json"
+    saved.write_bytes(server.http.get(address).content)
+    assert [next(iter(set(one) & {"says", "gets", "refused", "switches"})) for one in _events(saved)] == [
+        *("says", "gets", "says", "gets", "switches", "says", "refused")
+    ]
+    await page.choose_file("#transcript-file", saved)
+    verdict = await page.until(
+        "((text) => text && !text.includes('Playing') && text)(document.querySelector('#verdict').innerText)"
+    )
+    assert verdict == "All of it matches: 7 steps."
+    assert await page.evaluate("document.querySelectorAll('#steps .good').length") == 7
+    await page.until("location.hash === '#ana-replay'")
+    assert "144" in await reply(page, 2)
+    for width, height, opener in ((1280, 800, ""), (390, 844, "#panel-open")):
+        await page.open(f"{server.url}/simulator", width, height, language="pt-BR")
+        await page.until("document.querySelectorAll('.row').length >= 4")
+        if opener:
+            await page.evaluate(f"document.querySelector('{opener}').click()")
+            await page.until("document.activeElement.id === 'panel-close'")
+        await check_names(page)
 
 
 async def check_names(page: Page) -> None:

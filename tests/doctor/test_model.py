@@ -7,6 +7,7 @@ import pytest
 from app.doctor.model import cure_of
 from app.llm.model import ModelError
 from app.settings import Settings
+from tests.chaos.wire import Fault, Wire
 from tests.doctor.report import found
 from tests.standins.answers import Answer, AnsweringServer, Asked, Told
 from tests.standins.chat import CALL, CHAT, able, completion, window
@@ -104,6 +105,20 @@ def test_a_model_that_is_half_configured_gets_its_cure(
     assert cure in finding.cure
 
 
+def test_a_server_that_breaks_off_is_not_called_unreachable(
+    server: AnsweringServer, settings: Callable[..., Settings]
+) -> None:
+    wire = Wire(int(server.url.rpartition(":")[2]))
+    wire.always = {b"POST": Fault(arrives=True)}
+    (finding,) = found(
+        settings(openai_base_url=f"http://127.0.0.1:{wire.port}/v1", llm_model="small"), "model"
+    )
+    wire.stop()
+    assert finding.level == "FAIL"
+    assert "cannot be reached" not in finding.fact
+    assert "in its log" in finding.cure
+
+
 @pytest.mark.parametrize(
     ("told", "cure"),
     [
@@ -157,20 +172,26 @@ def test_a_missing_classifier_is_named(server: AnsweringServer, settings: Callab
 @pytest.mark.parametrize(
     ("base", "error", "cure"),
     [
-        ("http://ollama:11434/v1", ModelError("small: cannot be reached"), "docker compose up -d"),
+        ("http://ollama:11434/v1", ModelError("small", "not_sent"), "docker compose up -d"),
         (
             "http://ollama:11434/v1",
-            ModelError("small answered 404: model not found", status=404),
+            ModelError("small answered 404: model not found", "status", status=404),
             "docker compose exec ollama ollama pull small",
         ),
         (
             "http://127.0.0.1:11434/v1",
-            ModelError("small answered 404: model not found", status=404),
+            ModelError("small answered 404: model not found", "status", status=404),
             "with Ollama: ollama pull small",
         ),
-        ("", ModelError("small answered 404: the model does not exist", status=404), "set LLM_MODEL"),
-        ("http://host:1/v1", ModelError("small gave no answer within 120 s"), "raise LLM_TIMEOUT"),
-        ("http://host:1/v1", ModelError("small answered 500: fault", status=500), "see its log"),
+        (
+            "",
+            ModelError("small answered 404: the model does not exist", "status", status=404),
+            "set LLM_MODEL",
+        ),
+        ("http://host:1/v1", ModelError("small", "timed_out"), "raise LLM_TIMEOUT"),
+        ("http://host:1/v1", ModelError("small", "status", status=500), "see its log"),
+        ("http://host:1/v1", ModelError("small", "no_completion"), "http://host:1/v1"),
+        ("http://host:1", ModelError("small", "no_completion"), "http://host:1/v1"),
     ],
 )
 def test_a_cure_fits_the_place_where_the_model_runs(

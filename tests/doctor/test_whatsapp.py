@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -50,6 +51,13 @@ def test_what_meta_says_about_our_number_gets_its_cure(
     assert finding.level == level
     assert cure in finding.cure
     assert server.asked[0].authorization == f"Bearer {meta.TOKEN}"
+
+
+def test_of_a_long_answer_only_the_beginning_is_read(connected: Callable[..., Settings]) -> None:
+    chunks = repeat(b" " * 65_536, 2_048)
+    finding = found(connected({NUMBER: (200, chunks)}), "WhatsApp number")[0]
+    assert "WHATSAPP_API_URL" in finding.cure
+    assert next(chunks, None) is not None
 
 
 @pytest.mark.parametrize(

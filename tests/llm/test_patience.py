@@ -35,7 +35,7 @@ class Failing:
 
 
 def passing(after: float | None = 0.01) -> ModelError:
-    return ModelError("busy", status=503, retryable=True, retry_after=after)
+    return ModelError("busy", "status", status=503, retry_after=after)
 
 
 async def test_passing_faults_are_tried_again() -> None:
@@ -45,7 +45,7 @@ async def test_passing_faults_are_tried_again() -> None:
 
 
 async def test_a_lasting_fault_is_not_tried_again() -> None:
-    model = Failing(ModelError("wrong key", status=401))
+    model = Failing(ModelError("wrong key", "status", status=401))
     with pytest.raises(ModelError, match="wrong key"):
         await Patience(5).complete(model, REQUEST)
     assert model.calls == 1

@@ -55,7 +55,7 @@ async def test_takes_what_the_model_chose_and_what_it_cost() -> None:
     [
         Scripted(""),
         Scripted("I would rather not."),
-        Scripted(error=ModelError("503", status=503)),
+        Scripted(error=ModelError("503", "status", status=503)),
         Scripted(error=ValueError("a bug")),
         Scripted(hangs=True),
     ],

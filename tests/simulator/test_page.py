@@ -50,7 +50,7 @@ async def test_every_word_of_the_page_is_there_in_each_language(house: House) ->
     text = (await house.client.get("/simulator/static/words.js")).text
     bare = re.sub(r'"[^"\n]*"|`[^`]*`', "''", text)
     tables = re.findall(r"const (es|pt|en) = \{(.*?)\n\};", bare, re.DOTALL)
-    keys = {name: re.findall(r"(\w+): ", table) for name, table in tables}
+    keys = {name: re.findall(r"(\w+):\s", table) for name, table in tables}
     assert sorted(keys) == ["en", "es", "pt"]
     assert len(keys["en"]) > 100
     assert keys["es"] == keys["pt"] == keys["en"]
@@ -126,6 +126,25 @@ async def test_the_state_holds_people_and_messages(house: House) -> None:
     state = (await house.client.get("/simulator/api/state")).json()
     assert [person["id"] for person in state["people"]] == [person.id for person in PEOPLE]
     assert [message["content"]["body"] for message in state["messages"]] == ["hi"] * len(PEOPLE)
+
+
+async def test_the_state_tells_what_each_switch_is_when_off_and_how_far_it_goes(house: House) -> None:
+    house.graph.set_faults({"duplicate": 3, "fail": [{"code": 131026}]})
+    state = (await house.client.get("/simulator/api/state")).json()
+    assert state["off"].keys() == state["faults"].keys()
+    for name, (least, most) in state["bounds"].items():
+        assert least <= state["off"][name] <= most
+        for value, status in ((least, 200), (most, 200), (least - 1, 400), (most + 1, 400)):
+            answer = await house.client.post("/simulator/api/faults", json={name: value})
+            assert answer.status_code == status, (name, value)
+    assert (await house.client.post("/simulator/api/faults", json=state["off"])).json() == state["off"]
+
+
+async def test_a_write_that_is_too_large_is_refused(house: House) -> None:
+    body = {"person": "ana", "type": "text", "text": "x" * page.LARGEST_BODY}
+    answer = await house.client.post("/simulator/api/send", json=body)
+    assert answer.status_code == 413
+    assert str(page.LARGEST_BODY) in answer.json()["error"]
 
 
 async def test_faults_are_switched_by_the_page(house: House) -> None:

@@ -3,7 +3,8 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +23,7 @@ class Asked:
 
 
 Answer = tuple[int, Any]
-"""A status and a body: text as it is, anything else as JSON."""
+"""A status and a body: text as it is, an iterator's bytes until its end or the client's, else JSON."""
 Told = Answer | Callable[[Asked], Answer]
 
 
@@ -60,11 +61,21 @@ class AnsweringServer:
                 owner.asked.append(asked)
                 told = owner.answers.get(parts.path, (404, "404 page not found"))
                 status, answer = told(asked) if callable(told) else told
+                if isinstance(answer, Iterator):
+                    self._stream(status, answer)
+                    return
                 content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+
+            def _stream(self, status: int, chunks: Iterator[bytes]) -> None:
+                self.send_response(status)
+                self.end_headers()
+                with suppress(ConnectionError):
+                    for chunk in chunks:
+                        self.wfile.write(chunk)
 
             def date_time_string(self, timestamp: float | None = None) -> str:
                 return formatdate(time.time() + owner.clock_ahead, usegmt=True)

@@ -93,3 +93,8 @@ def last_user_text(body: dict[str, Any]) -> str:
 def none_needed(body: dict[str, Any]) -> str | None:
     """The classifier's "nothing fits", None for any other request."""
     return '{"categories": [], "phrases": []}' if is_classifier(body) else None
+
+
+def echo(body: dict[str, Any]) -> str:
+    """Plays a model that needs no tool and repeats the last line it was told."""
+    return none_needed(body) or f"you said: {last_user_text(body).splitlines()[-1]}"

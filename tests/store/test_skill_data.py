@@ -11,7 +11,7 @@ import pytest
 
 from app.store import space
 from app.store.database import Database, migrate, migrations
-from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, VALUE_BYTES, NoRoom, SkillStore
+from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, NoRoom, SkillStore
 from tests.store.rows import ANA, BETO, T, admit, value
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
@@ -108,10 +108,18 @@ async def test_the_sizes_of_one_call_are_bounded(store: Database) -> None:
     for key, one in [("k" * (KEY_CHARACTERS + 1), "x"), ("k", "x" * VALUE_BYTES)]:
         with pytest.raises(ValueError, match="at most"):
             await face.put(key, one)
-    for n in range(CALL_BYTES // VALUE_BYTES):
+    for n in range(CALL_BYTES // VALUE_BYTES - 1):
         await face.put(f"k{n}", "x" * (VALUE_BYTES - 2))
     with pytest.raises(ValueError, match="at most 8 MiB"):
-        await face.put("one more", "x")
+        await face.put("one more", "x" * (VALUE_BYTES - 2))
+
+
+async def test_many_small_rows_of_one_call_are_bounded_too(store: Database) -> None:
+    face = SkillStore(store, "p", "notes")
+    for n in range(CALL_BYTES // (ROW_BYTES + len("k12345"))):
+        await face.delete(f"k{n:05}")
+    with pytest.raises(ValueError, match="at most 8 MiB"):
+        await face.delete("k99999")
 
 
 def test_what_was_there_before_the_count_is_counted_by_the_migration(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_space_that_hovers_around_the_limit_changes_nothing(conn: Connection) ->
     assert [len(changes) for changes in told] == [1, 0, 0, 0]
 
 
-def test_nobody_looks_where_no_space_is_asked_for(conn: Connection, tmp_path: Path) -> None:
+def test_without_a_limit_nothing_is_ever_refused(conn: Connection, tmp_path: Path) -> None:
     assert space.update_alerts(conn, 0, 0, T) == []
     assert Disk(tmp_path, 0).has_room_for("data")
 

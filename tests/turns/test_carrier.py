@@ -14,7 +14,7 @@ from app.store.database import Database
 from app.store.outbox import Draft
 from app.turns.carrier import LocalCarrier
 from app.turns.turn import TurnRunner
-from tests.store.rows import T, conversation, inbound, take
+from tests.store.rows import BETO, T, conversation, inbound, take
 
 
 class FailsFirst:
@@ -63,3 +63,50 @@ async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Datab
         await runner.ended.wait()
     await carrier.close(5)
     assert runner.runs == 2
+
+
+class Waits:
+    """Begins each turn and stays at it until it is cancelled or `go` is set."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+        self.begun: asyncio.Queue[str] = asyncio.Queue()
+        self.go = asyncio.Event()
+
+    async def run(self, turn: str) -> None:
+        opened = await self._store.tx(lambda conn: opening.begin(conn, turn, T, 40, "2027-01-15"))
+        self.begun.put_nowait(opened.members[-1].text)
+        if not opened.members[-1].command:
+            await self.go.wait()
+        where = opened.conversation
+        await self._store.tx(lambda conn: turns.end(conn, turn, where, "answered", Draft("", ()), T))
+
+    async def close(self) -> None:
+        return None
+
+
+async def test_a_stop_that_came_while_the_turn_waited_for_its_place_ends_it(store: Database) -> None:
+    async def ready() -> None:
+        return None
+
+    runner = Waits(store)
+    carrier = LocalCarrier(store, cast(TurnRunner, runner), quiet=0, longest=0, at_once=1, ready=ready)
+    ana = await store.tx(conversation)
+    beto = await store.tx(lambda conn: conversation(conn, BETO))
+    await store.tx(lambda conn: take(conn, inbound("w1", "of Ana")))
+    carrier.wake(ana.id)
+    async with asyncio.timeout(10):
+        assert await runner.begun.get() == "of Ana"
+        await store.tx(lambda conn: take(conn, inbound("w2", "of Beto", sender=BETO)))
+        carrier.wake(beto.id)
+        while not await store.all("SELECT 1 FROM turns WHERE conversation_id = ?", beto.id):
+            await asyncio.sleep(0.01)
+        await store.tx(lambda conn: take(conn, inbound("w3", "/stop", sender=BETO), kind="stop"))
+        carrier.wake(beto.id)
+        runner.go.set()
+        runner.go.clear()
+        begun = await runner.begun.get()
+        if begun == "of Beto":  # or it was ended before it came that far
+            begun = await runner.begun.get()
+    assert begun == "/stop"
+    await carrier.close(5)

@@ -27,14 +27,18 @@ log = structlog.get_logger(__name__)
 
 BODY_LIMIT = 3 * 1024 * 1024
 COMMIT_SECONDS = 3.0
-READ_AT_ONCE = 64
-"""Bodies being read at the same time: what strangers can make us hold in memory."""
+HELD_BYTES = 16 * BODY_LIMIT
+"""Of bodies that are still coming: what strangers can make us hold in memory."""
 _TAKEN = PlainTextResponse("ok")
 _SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 
 
 class BodyTooLarge(Exception):
     """More than Meta ever sends."""
+
+
+class TooMuchAtOnce(Exception):
+    """More than may be held in memory is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class WhatsAppWebhook:
         self._command_of = command_of
         self._on_received = on_received
         self._on_answer = on_answer
-        self._reading = 0
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -89,20 +93,22 @@ class WhatsAppWebhook:
         header = request.headers.get("x-hub-signature-256", "")
         if not self._secret or not _SIGNATURE.fullmatch(header):
             return PlainTextResponse("the signature does not match", 401)
-        if self._reading >= READ_AT_ONCE:
-            return PlainTextResponse("too many bodies at once, send it again", 503)
-        self._reading += 1
-        try:
-            body = await read_body(request, BODY_LIMIT)  # the server cuts a connection that is too slow
+        try:  # the server cuts a connection that is too slow
+            body = await read_body(request, BODY_LIMIT, self._hold)
         except BodyTooLarge:
             return PlainTextResponse("a body has at most 3 MB", 413)
+        except TooMuchAtOnce:
+            return PlainTextResponse("too much at once, send it again", 503)
         except ClientDisconnect:
             return PlainTextResponse("the body did not arrive", 408)
-        finally:
-            self._reading -= 1
         if not verify_signature(body, header, self._secret):
             return PlainTextResponse("the signature does not match", 401)
         return await self._take(self._read(body))
+
+    def _hold(self, size: int) -> None:
+        if self._held + size > HELD_BYTES:
+            raise TooMuchAtOnce
+        self._held += size
 
     def _read(self, body: bytes) -> Webhook:
         try:
@@ -165,22 +171,29 @@ def log_received(received: Received) -> None:
             log.error("delivery failed", code=result.code, reason=result.error)
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """The body, at most `limit` bytes. Raises BodyTooLarge or ClientDisconnect."""
+async def read_body(request: Request, limit: int, hold: Callable[[int], None] = lambda size: None) -> bytes:
+    """The body, at most `limit` bytes. Raises BodyTooLarge or ClientDisconnect.
+
+    `hold(bytes)` is told of what is held while it comes, and of its end as a negative number; it may raise.
+    """
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise BodyTooLarge
     chunks: list[bytes] = []
     size = 0
     more = True
-    while more:  # what request.stream() does, for a third of its cost
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            raise BodyTooLarge
-        chunks.append(chunk)
-        more = message.get("more_body", False)
-    return b"".join(chunks)
+    try:
+        while more:  # what request.stream() does, for a third of its cost
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunk = message.get("body", b"")
+            hold(len(chunk))
+            size += len(chunk)
+            if size > limit:
+                raise BodyTooLarge
+            chunks.append(chunk)
+            more = message.get("more_body", False)
+        return b"".join(chunks)
+    finally:
+        hold(-size)

@@ -5,37 +5,55 @@ import { formatted } from "./formatting.js";
 import { answerTo, asItReads, isMine, reactionsTo, state, titleOf } from "./state.js";
 import { locale, words } from "./words.js";
 
+const ELSEWHERE = { target: "_blank", rel: "noopener noreferrer" };
 const FILES = ["image", "sticker", "video", "audio", "document"];
 
 export function row(original, startsTurn) {
   const message = asItReads(original);
   const mine = isMine(message);
-  const bubble = make("div", { class: "bubble" }, message.type === "revoked" ? null : quote(message.quoted, () => tell("jump", message.quoted)), ...body(message));
+  const quoted = message.type === "revoked" ? null : quote(message.quoted, () => tell("jump", message.quoted));
+  const bubble = make("div", { class: "bubble" }, quoted, ...body(message));
   (bubble.querySelector(":scope > .text:last-child > .plain:last-child") || bubble).append(meta(message));
-  const label = `${words().actions}: ${gist(message).slice(0, 60)}`;
-  const more = message.draft ? null : make("button", { class: "more", type: "button", tabIndex: -1, "aria-haspopup": "dialog", "aria-label": label, onclick: () => tell("actions", message.id) }, icon("more"));
+  const classes = `row${mine ? " mine" : ""}${startsTurn ? " turn" : ""}`;
   const shown = make(
-    "div", { class: `row${mine ? " mine" : ""}${startsTurn ? " turn" : ""}`, role: "group", tabIndex: -1, "aria-label": mine ? words().you : "Recado" },
-    make("div", { class: "holder" }, bubble, more),
-    failure(message), reactions(message), choices(message),
-    message.draft ? make("button", { class: "retry", type: "button", onclick: () => tell("again", message) }, words().again) : null,
+    "div", { class: classes, role: "group", tabIndex: -1, "aria-label": mine ? words().you : "Recado" },
+    make("div", { class: "holder" }, bubble, message.draft ? null : more(message)),
+    failure(message), reactions(message), choices(message), message.draft ? retry(message) : null,
   );
   shown.dataset.id = message.id;
   return shown;
 }
 
+function more(message) {
+  return make("button", {
+    class: "more", type: "button", tabIndex: -1, "aria-haspopup": "dialog",
+    "aria-label": `${words().actions}: ${gist(message).slice(0, 60)}`, onclick: () => tell("actions", message.id),
+  }, icon("more"));
+}
+
+function retry(message) {
+  const press = () => tell("again", message);
+  return make("button", { class: "retry", type: "button", onclick: press }, words().again);
+}
+
 /** A send that the stand-in refused: the person's phone knows nothing of it, the one who tests does. */
 export function refusal({ code, details, times }) {
   const count = times > 1 ? ` · ${times} ${words().times}` : "";
-  return make("div", { class: "refusal" }, make("b", {}, `${words().refused}: ${code} ${titleOf(code)}${count}`), details === titleOf(code) ? null : make("span", {}, details));
+  return make(
+    "div", { class: "refusal" },
+    make("b", {}, `${words().refused}: ${code} ${titleOf(code)}${count}`),
+    details === titleOf(code) ? null : make("span", {}, details),
+  );
 }
 
 /** A message in one line, for quotes and for screen readers. */
-export function gist(message) {
+function gist(message) {
   const { type, content } = message;
   const say = words();
   if (type === "text") return formatted(content.body).textContent;
-  if (type === "interactive") return (content.button_reply || content.list_reply)?.title || formatted(content.body?.text || "").textContent;
+  if (type === "interactive") {
+    return (content.button_reply || content.list_reply)?.title || formatted(content.body?.text || "").textContent;
+  }
   if (type === "location") return `${say.place}: ${content.name || `${content.latitude}, ${content.longitude}`}`;
   if (type === "contacts") return `${say.contact}: ${content.map((each) => each.name?.formatted_name).join(", ")}`;
   if (type === "image" || type === "sticker") return content.caption || say.picture;
@@ -50,7 +68,8 @@ export function quote(id, press) {
   const quoted = state.messages.get(id);
   if (!quoted) return null;
   const name = make("b", {}, isMine(quoted) ? words().you : "Recado");
-  return make("button", { class: "quote", type: "button", onclick: press }, name, gist(asItReads(quoted)).slice(0, 160));
+  const text = gist(asItReads(quoted)).slice(0, 160);
+  return make("button", { class: "quote", type: "button", onclick: press }, name, text);
 }
 
 export function ticks(message) {
@@ -62,11 +81,12 @@ export function ticks(message) {
 }
 
 function meta(message) {
-  const time = new Date(message.at * 1000);
+  const date = new Date(message.at * 1000);
+  const time = date.toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" });
   return make(
     "span", { class: "meta" },
     message.isEdited ? make("span", {}, words().edited) : null,
-    make("time", { dateTime: time.toISOString() }, time.toLocaleTimeString(locale(), { hour: "numeric", minute: "2-digit" })),
+    make("time", { dateTime: date.toISOString() }, time),
     isMine(message) ? ticks(message) : null,
   );
 }
@@ -82,7 +102,8 @@ function body(message) {
   if (type === "interactive") return interactive(content);
   if (type === "location") return [place(content)];
   if (type === "contacts") {
-    return content.map((each) => card("person", each.name?.formatted_name, (each.phones || []).map((phone) => phone.phone).join(", ")));
+    const phones = (each) => (each.phones || []).map(({ phone }) => phone).join(", ");
+    return content.map((each) => card("person", each.name?.formatted_name, phones(each)));
   }
   if (FILES.includes(type)) return [media(type, content), content.caption ? formatted(content.caption) : null];
   if (type === "template") return [make("p", { class: "heading" }, say.template), formatted(content.name)];
@@ -91,7 +112,7 @@ function body(message) {
 
 function interactive(content) {
   const reply = content.button_reply || content.list_reply;
-  if (reply) return [make("div", { class: "text" }, reply.description ? make("div", {}, reply.title) : "", make("div", { class: reply.description ? "plain footing" : "plain" }, reply.description || reply.title))];
+  if (reply) return [chosen(reply)];
   return [
     content.header?.text ? make("p", { class: "heading" }, content.header.text) : null,
     formatted(content.body?.text || ""),
@@ -99,26 +120,38 @@ function interactive(content) {
   ];
 }
 
-function place(content) {
-  const map = `https://www.openstreetmap.org/?mlat=${Number(content.latitude)}&mlon=${Number(content.longitude)}&zoom=16`;
-  const shown = card("place", content.name || words().place, content.address || `${content.latitude}, ${content.longitude}`, "a");
-  Object.assign(shown, { href: map, target: "_blank", rel: "noopener noreferrer" });
+function chosen({ title, description }) {
+  if (!description) return make("div", { class: "text" }, make("div", { class: "plain" }, title));
+  return make("div", { class: "text" }, make("div", {}, title), make("div", { class: "plain footing" }, description));
+}
+
+function place({ latitude, longitude, name, address }) {
+  const map = `https://www.openstreetmap.org/?mlat=${Number(latitude)}&mlon=${Number(longitude)}&zoom=16`;
+  const shown = card("place", name || words().place, address || `${latitude}, ${longitude}`, "a");
+  Object.assign(shown, { href: map, ...ELSEWHERE });
   return shown;
 }
 
 function card(symbol, title, detail, tag = "div") {
-  return make(tag, { class: "card" }, icon(symbol), make("span", {}, title || "", detail ? make("small", {}, detail) : ""));
+  const text = make("span", {}, title || "", detail ? make("small", {}, detail) : "");
+  return make(tag, { class: "card" }, icon(symbol), text);
 }
 
 function media(type, content) {
   const name = gist({ type, content: {} });
   if (!content.id && !content.link) return make("em", {}, content.filename || name);
-  if (!content.id) return make("a", { href: /^https?:/.test(content.link) ? content.link : "#", target: "_blank", rel: "noopener noreferrer" }, content.link || "");
+  if (!content.id) {
+    const href = /^https?:/.test(content.link) ? content.link : "#";
+    return make("a", { href, ...ELSEWHERE }, content.link || "");
+  }
   const lost = (event) => event.target.replaceWith(make("em", { class: "footing" }, `${name} – ${words().gone}`));
   const source = { src: `/simulator/api/media/${encodeURIComponent(content.id)}`, onerror: lost };
-  if (type === "image" || type === "sticker") return make("img", { class: "picture", alt: content.caption || name, onload: () => tell("grown"), ...source });
-  if (type === "audio") return make("audio", { controls: true, preload: "metadata", "aria-label": name, ...source });
-  if (type === "video") return make("video", { class: "picture", controls: true, preload: "metadata", "aria-label": name, ...source });
+  const player = { controls: true, preload: "metadata", "aria-label": name, ...source };
+  if (type === "image" || type === "sticker") {
+    return make("img", { class: "picture", alt: content.caption || name, onload: () => tell("grown"), ...source });
+  }
+  if (type === "audio") return make("audio", player);
+  if (type === "video") return make("video", { class: "picture", ...player });
   const shown = card("file", content.filename || name, content.mime_type, "a");
   Object.assign(shown, { href: source.src, download: content.filename || "file" });
   return shown;
@@ -128,8 +161,8 @@ function reactions(message) {
   const given = reactionsTo(message.id);
   if (!given.length) return null;
   return make("div", { class: "reactions" }, ...given.map(([by, emoji]) => {
-    const who = by === "person" ? words().you : "Recado";
-    return make("span", { class: "reaction", role: "img", "aria-label": `${who}: ${words().reacted} ${emoji}` }, emoji);
+    const label = `${by === "person" ? words().you : "Recado"}: ${words().reacted} ${emoji}`;
+    return make("span", { class: "reaction", role: "img", "aria-label": label }, emoji);
   }));
 }
 
@@ -138,7 +171,10 @@ function choices(message) {
   if (!action) return null;
   const answer = answerTo(message.id);
   if (action.sections) {
-    return make("div", { class: "choices" }, make("button", { class: "choice", type: "button", disabled: Boolean(answer), "aria-haspopup": "dialog", onclick: () => tell("list", message) }, icon("list"), action.button));
+    return make("div", { class: "choices" }, make("button", {
+      class: "choice", type: "button", disabled: Boolean(answer), "aria-haspopup": "dialog",
+      onclick: () => tell("list", message),
+    }, icon("list"), action.button));
   }
   return make("div", { class: "choices" }, ...action.buttons.map(({ reply }) => make("button", {
     class: "choice", type: "button", disabled: Boolean(answer), "aria-pressed": String(answer?.id === reply.id),

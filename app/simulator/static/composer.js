@@ -1,7 +1,7 @@
 /** What a person sends: text, answers, corrections, files and voice. */
 
 import { quote } from "./bubbles.js";
-import { at, complain, hear, make, post } from "./dom.js";
+import { at, hear, make, post, showError } from "./dom.js";
 import { follow, jump, renderLog } from "./conversation.js";
 import { asItReads, state } from "./state.js";
 import { words } from "./words.js";
@@ -17,10 +17,10 @@ export async function send(message, person = state.current) {
   follow();
   try {
     await post("send", { person, ...message });
-    complain("");
+    showError("");
   } catch (error) {
     if (!error.status) { keepUnsent(message, person); return true; }
-    complain(`${words().notSent} (${error.status}: ${error.message})`);
+    showError(`${words().notSent} (${error.status}: ${error.message})`);
     return false;
   }
   return true;
@@ -28,9 +28,12 @@ export async function send(message, person = state.current) {
 
 /** What did not reach the server stays in the conversation, marked; it is sent again by hand. */
 function keepUnsent(message, person) {
-  if (["reaction", "edit", "revoke"].includes(message.type)) { complain(words().notSent); return; }
+  if (["reaction", "edit", "revoke"].includes(message.type)) { showError(words().notSent); return; }
   const id = `unsent-${Date.now()}-${Math.random()}`;
-  state.unsent.set(id, { id, person, by: "person", at: Date.now() / 1000, quoted: message.quoted || "", draft: message, ...contentOf(message) });
+  state.unsent.set(id, {
+    id, person, by: "person", at: Date.now() / 1000, quoted: message.quoted || "", draft: message,
+    ...contentOf(message),
+  });
   if (person === state.current) renderLog();
 }
 
@@ -55,12 +58,13 @@ async function submit(event) {
   const text = at("text").value.trim();
   if (!text) return;
   const { quoting, editing } = state;
-  const message = editing ? { type: "edit", original: editing, text } : { type: "text", text, ...(quoting ? { quoted: quoting } : {}) };
+  const plain = { type: "text", text, ...(quoting ? { quoted: quoting } : {}) };
+  const message = editing ? { type: "edit", original: editing, text } : plain;
   write("");
-  concern();
+  setContext();
   if (await send(message)) return;
   write(text);
-  concern({ quoting, editing });
+  setContext({ quoting, editing });
 }
 
 export function write(text) {
@@ -69,7 +73,7 @@ export function write(text) {
 }
 
 /** Which message the next one quotes or corrects. */
-export function concern({ quoting = "", editing = "" } = {}) {
+export function setContext({ quoting = "", editing = "" } = {}) {
   Object.assign(state, { quoting, editing });
   const id = quoting || editing;
   at("quoting").hidden = !id;
@@ -78,7 +82,7 @@ export function concern({ quoting = "", editing = "" } = {}) {
 }
 
 function startEditing(id) {
-  concern({ editing: id });
+  setContext({ editing: id });
   write(asItReads(state.messages.get(id)).content.body);
   at("text").focus();
 }
@@ -86,20 +90,27 @@ function startEditing(id) {
 function leave() {
   if (recorder) { recorder.isDropped = true; recorder.stop(); }
   if (state.editing) write("");
-  concern();
+  setContext();
   at("text").focus();
 }
 
 async function sendFile(file) {
   if (!file) return;
-  const fault = !file.size ? "empty" : file.size > LARGEST_FILE ? "tooLarge" : FILE_TYPES.test(file.type) ? "" : "wrongType";
-  if (fault) { complain(words()[fault]); return; }
+  const fault = faultOf(file);
+  if (fault) { showError(words()[fault]); return; }
   const bare = file.type.split(";")[0];
-  const kind = { "image/webp": "sticker" }[bare] || { image: "image", audio: "audio", video: "video" }[bare.split("/")[0]] || "document";
-  const caption = at("text").value.trim().slice(0, 1024);
-  const more = { ...(["image", "video", "document"].includes(kind) ? { caption } : {}), ...(kind === "document" ? { filename: file.name } : {}) };
-  const mime_type = bare.startsWith("text/") ? "text/plain" : bare || "application/octet-stream";
-  if (await send({ type: kind, data: await base64(file), mime_type, ...more })) write("");
+  const type = bare === "image/webp" ? "sticker" : /^(image|audio|video)\//.exec(bare)?.[1] || "document";
+  const message = { type, data: await base64(file) };
+  message.mime_type = bare.startsWith("text/") ? "text/plain" : bare || "application/octet-stream";
+  if (["image", "video", "document"].includes(type)) message.caption = at("text").value.trim().slice(0, 1024);
+  if (type === "document") message.filename = file.name;
+  if (await send(message)) write("");
+}
+
+function faultOf({ size, type }) {
+  if (!size) return "empty";
+  if (size > LARGEST_FILE) return "tooLarge";
+  return FILE_TYPES.test(type) ? "" : "wrongType";
 }
 
 function base64(blob) {
@@ -118,13 +129,16 @@ async function record() {
   try {
     stream = await navigator.mediaDevices.getUserMedia({ audio: true });
   } catch {
-    complain(words().noMicrophone);
+    showError(words().noMicrophone);
     return;
   }
   const pieces = [];
   const started = Date.now();
   recorder = new MediaRecorder(stream, { mimeType });
-  const tick = () => { at("recording").textContent = `${words().recording} ${new Date(Date.now() - started).toISOString().slice(15, 19)}`; };
+  const tick = () => {
+    const passed = new Date(Date.now() - started).toISOString().slice(15, 19);
+    at("recording").textContent = `${words().recording} ${passed}`;
+  };
   const clock = setInterval(tick, 1000);
   recorder.ondataavailable = ({ data }) => pieces.push(data);
   recorder.onstop = async () => {
@@ -133,7 +147,9 @@ async function record() {
     clearInterval(clock);
     stream.getTracks().forEach((track) => track.stop());
     showRecording(false);
-    if (!isDropped) await send({ type: "voice", data: await base64(new Blob(pieces)), mime_type: mimeType.split(";")[0] });
+    if (isDropped) return;
+    const data = await base64(new Blob(pieces));
+    await send({ type: "voice", data, mime_type: mimeType.split(";")[0] });
   };
   tick();
   showRecording(true);
@@ -165,4 +181,4 @@ hear("say", (message) => send(message));
 hear("again", sendAgain);
 hear("edit", startEditing);
 hear("record", record);
-hear("quote", (id) => { concern({ quoting: id }); at("text").focus(); });
+hear("quote", (id) => { setContext({ quoting: id }); at("text").focus(); });

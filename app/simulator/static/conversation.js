@@ -58,7 +58,9 @@ export function renderTyping() {
   at("log").querySelector(".typing")?.remove();
   at("presence").textContent = !state.connected ? words().offline : isTyping ? words().writing : words().online;
   if (isTyping) {
-    at("log").append(make("div", { class: "row turn typing", "aria-hidden": "true" }, make("div", { class: "holder" }, make("div", { class: "bubble" }, make("i"), make("i"), make("i")))));
+    const dots = make("div", { class: "bubble" }, make("i"), make("i"), make("i"));
+    const holder = make("div", { class: "holder" }, dots);
+    at("log").append(make("div", { class: "row turn typing", "aria-hidden": "true" }, holder));
     setTimeout(renderTyping, until - Date.now() + 50);
   }
   keepBottom();
@@ -95,7 +97,9 @@ function dayName(seconds) {
 
 function welcome() {
   const say = words();
-  const ideas = say.ideas.map((idea) => make("button", { class: "chip", type: "button", onclick: () => tell("say", { type: "text", text: idea }) }, idea));
+  const ideas = say.ideas.map((idea) => make("button", {
+    class: "chip", type: "button", onclick: () => tell("say", { type: "text", text: idea }),
+  }, idea));
   return make("div", { class: "welcome" }, make("p", {}, say.welcome(person().name)), ...ideas);
 }
 
@@ -111,12 +115,12 @@ function keepBottom() {
   if (follows) toBottom();
 }
 
-/* Keys and fingers */
-
+/** The keys: from row to row, and what can be done with one. */
 function walk(event) {
   const rows = [...at("log").querySelectorAll(".row[data-id]")];
   const here = rows.indexOf(document.activeElement.closest(".row"));
-  const next = { ArrowUp: here < 0 ? rows.length - 1 : here - 1, ArrowDown: here + 1, Home: 0, End: rows.length - 1 }[event.key];
+  const last = rows.length - 1;
+  const next = { ArrowUp: here < 0 ? last : here - 1, ArrowDown: here + 1, Home: 0, End: last }[event.key];
   if (next !== undefined && rows[next]) {
     event.preventDefault();
     rows[next].focus();
@@ -136,11 +140,12 @@ function swipe(start) {
     pulled.style.translate = `${distance}px`;
   };
   const end = (event) => {
-    for (const [name, listener] of [["pointermove", move], ["pointerup", end], ["pointercancel", end]]) removeEventListener(name, listener);
+    for (const [name, listener] of listeners) removeEventListener(name, listener);
     pulled.style.translate = "";
     if (event.type === "pointerup" && distance > SWIPE) tell("quote", pulled.dataset.id);
   };
-  for (const [name, listener] of [["pointermove", move], ["pointerup", end], ["pointercancel", end]]) addEventListener(name, listener);
+  const listeners = [["pointermove", move], ["pointerup", end], ["pointercancel", end]];
+  for (const [name, listener] of listeners) addEventListener(name, listener);
 }
 
 at("log").addEventListener("keydown", walk);

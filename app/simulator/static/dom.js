@@ -27,7 +27,7 @@ export function icon(name) {
 export const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 export const hear = (name, listener) => document.addEventListener(name, (event) => listener(event.detail));
 
-export function complain(text, place = "alert") {
+export function showError(text, place = "alert") {
   at(place).textContent = text;
   at(place).hidden = !text;
 }

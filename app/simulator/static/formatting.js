@@ -41,10 +41,14 @@ function continues(kind, before, line) {
 }
 
 function block(kind, lines) {
-  if (kind === "quote") return make("blockquote", {}, ...inline(lines.map((line) => line.replace(/^> ?/, "")).join("\n")));
+  if (kind === "quote") {
+    return make("blockquote", {}, ...inline(lines.map((line) => line.replace(/^> ?/, "")).join("\n")));
+  }
   if (kind === "bullets") return make("ul", {}, ...lines.map((line) => make("li", {}, ...inline(line.slice(2)))));
   if (kind === "numbers") {
-    const items = lines.map((line) => make("li", { value: parseInt(line, 10) }, ...inline(line.replace(/^\d+\. /, ""))));
+    const items = lines.map((line) => {
+      return make("li", { value: parseInt(line, 10) }, ...inline(line.replace(/^\d+\. /, "")));
+    });
     return make("ol", { class: `digits${String(items.at(-1).value).length}` }, ...items);
   }
   const text = lines.join("\n").replace(/^\n+|\n+$/g, "");
@@ -70,11 +74,18 @@ function inline(text, depth = 0) {
       if (end > index + 1 && !code.includes("\n")) { put(make("code", {}, code), end + 1); continue; }
     } else if (MARKS[character] && depth < DEEPEST && !(index < hopeless[character]) && opens(text, index)) {
       const end = closing(text, index);
-      if (end > 0) { put(make(MARKS[character], {}, ...inline(text.slice(index + 1, end), depth + 1)), end + 1); continue; }
+      if (end > 0) {
+        put(make(MARKS[character], {}, ...inline(text.slice(index + 1, end), depth + 1)), end + 1);
+        continue;
+      }
       hopeless[character] = -end;
     } else if (character === "h" && !isWord(text[index - 1])) {
-      const address = /^https?:\/\/[^\s<>"]+/.exec(text.slice(index, index + 2048))?.[0].replace(/[.,;:!?)*_~]+$/, "");
-      if (address) { put(make("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, address), index + address.length); continue; }
+      const found = /^https?:\/\/[^\s<>"]+/.exec(text.slice(index, index + 2048))?.[0];
+      const href = found?.replace(/[.,;:!?)*_~]+$/, "");
+      if (href) {
+        put(make("a", { href, target: "_blank", rel: "noopener noreferrer" }, href), index + href.length);
+        continue;
+      }
     }
     plain += character;
     index += 1;
@@ -97,7 +108,8 @@ function closing(text, index) {
   const newline = text.indexOf("\n", index);
   const end = newline < 0 ? text.length : newline;
   for (let here = index + 2; here < end; here += 1) {
-    if (text[here] === mark && !isSpace(text[here - 1]) && !isWord(text[here + 1]) && text[here + 1] !== mark) return here;
+    const next = text[here + 1];
+    if (text[here] === mark && !isSpace(text[here - 1]) && !isWord(next) && next !== mark) return here;
   }
   return -end;
 }

@@ -1,8 +1,8 @@
 /** Ties the page together: what the server tells, the panel, languages and colours. */
 
-import { concern, write } from "./composer.js";
+import { setContext, write } from "./composer.js";
 import { refresh, renderLog, renderNew, renderTicks, renderTyping } from "./conversation.js";
-import { at, complain, hear, make, tell } from "./dom.js";
+import { at, hear, make, showError, tell } from "./dom.js";
 import { choosePerson, renderPeople } from "./people.js";
 import "./sheets.js";
 import { about, isMine, person, state } from "./state.js";
@@ -13,12 +13,10 @@ import { language, locale, speak, words, WORDS } from "./words.js";
 const TEXTS = ["title", "lead", "people-title", "note", "text-label", "log-help", "panel-title", "looks-title", "skip"];
 const LABELS = ["send", "attach", "sheet-close", "latest", "log", "quoting-end", "panel-close"];
 const NAMED = {
-  "people-title": "people", "text-label": "message", "log-help": "logHelp", "panel-title": "panel", "looks-title": "looks",
-  "sheet-close": "close", "quoting-end": "cancel", "panel-close": "close",
+  "people-title": "people", "text-label": "message", "log-help": "logHelp", "panel-title": "panel",
+  "looks-title": "looks", "sheet-close": "close", "quoting-end": "cancel", "panel-close": "close",
 };
 const word = (id) => words()[NAMED[id] || id];
-
-/* Rendering */
 
 function render() {
   document.documentElement.lang = locale();
@@ -33,11 +31,22 @@ function render() {
 function build() {
   buildSwitches();
   buildTranscripts();
-  const choose = make("select", { onchange: ({ target }) => changeLanguage(target.value) },
-    ...Object.entries(WORDS).map(([id, each]) => make("option", { value: id, lang: id, selected: id === language() }, each.name)));
-  const theme = make("select", { onchange: ({ target }) => paint(target.value) },
-    ...Object.entries(words().themes).map(([id, name]) => make("option", { value: id, selected: id === (localStorage.getItem("theme") || "") }, name)));
-  at("looks-body").replaceChildren(make("label", { class: "line" }, words().language, choose), make("label", { class: "line" }, words().theme, theme));
+  const painted = localStorage.getItem("theme") || "";
+  const languages = Object.entries(WORDS).map(([id, { name }]) => {
+    return make("option", { value: id, lang: id, selected: id === language() }, name);
+  });
+  const themes = Object.entries(words().themes).map(([id, name]) => {
+    return make("option", { value: id, selected: id === painted }, name);
+  });
+  at("looks-body").replaceChildren(
+    picker(words().language, changeLanguage, languages),
+    picker(words().theme, paint, themes),
+  );
+}
+
+function picker(title, change, options) {
+  const select = make("select", { onchange: () => change(select.value) }, ...options);
+  return make("label", { class: "line" }, title, select);
 }
 
 function changeLanguage(chosen) {
@@ -52,17 +61,17 @@ function paint(theme) {
   document.documentElement.dataset.theme = theme;
 }
 
-/* What the server tells */
-
+/** What the server tells, by the name of the event. */
 const HANDLERS = {
   state(event) {
     const wanted = state.current || location.hash.slice(1);
     const isFirst = !state.current;
-    Object.assign(state, { people: event.people, refused: event.refused, faults: event.faults, errors: event.errors, connected: true });
+    const { people, refused, faults, off, bounds, errors } = event;
+    Object.assign(state, { people, refused, faults, off, bounds, errors, connected: true });
     state.messages = new Map(event.messages.map((message) => [message.id, message]));
     state.typing = new Map(Object.entries(event.typing).map(([id, seconds]) => [id, Date.now() + seconds * 1000]));
     state.current = event.people.some((each) => each.id === wanted) ? wanted : event.people[0].id;
-    complain("");
+    showError("");
     render();
     if (isFirst) build();
     else { renderSwitches(); renderWhose(); }
@@ -122,16 +131,14 @@ function listen() {
   events.onerror = () => {
     state.connected = false;
     if (state.current) renderTyping();
-    complain(words().away);
+    showError(words().away);
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
   };
 }
 
-/* Changing over, and the panel where it is a drawer */
-
 function choose(id) {
   choosePerson(id, (draft) => {
-    concern();
+    setContext();
     write(draft);
     render();
     followPerson();
@@ -140,6 +147,7 @@ function choose(id) {
 
 const narrow = matchMedia("(max-width: 1179px)");
 
+/** Where the page is narrow the panel is a drawer over the phone. */
 function showPanel(isOpen) {
   const isDrawer = narrow.matches;
   at("panel").classList.toggle("open", isOpen);

@@ -6,8 +6,11 @@ import { words } from "./words.js";
 
 export function renderPeople() {
   for (const id of ["people", "people-strip"]) {
-    const add = make("button", { class: "person add", type: "button", "aria-haspopup": "dialog", onclick: () => tell("new-person") },
-      make("span", { class: "avatar", "aria-hidden": "true" }, icon("plus")), make("span", { class: "words" }, make("span", { class: "name" }, words().addPerson)));
+    const add = make(
+      "button", { class: "person add", type: "button", "aria-haspopup": "dialog", onclick: () => tell("new-person") },
+      make("span", { class: "avatar", "aria-hidden": "true" }, icon("plus")),
+      make("span", { class: "words" }, make("span", { class: "name" }, words().addPerson)),
+    );
     at(id).replaceChildren(...state.people.map(entry), add);
   }
   at("people-strip").querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -17,11 +20,20 @@ function entry(each, index) {
   const say = words();
   const unread = state.unread.get(each.id) || 0;
   const note = index === 0 ? say.owner : each.phone ? "" : say.usernameOnly;
+  const face = each.id.endsWith("-replay") ? icon("play") : [...each.name][0].toUpperCase();
+  const count = { class: "count", role: "img", "aria-label": `${unread} ${say.unread}` };
   return make(
-    "button", { class: "person", type: "button", "data-id": each.id, "aria-current": String(each.id === state.current), onclick: () => tell("choose", each.id) },
-    make("span", { class: `avatar tone${index % 6}`, "aria-hidden": "true" }, each.id.endsWith("-replay") ? icon("play") : [...each.name][0].toUpperCase()),
-    make("span", { class: "words" }, make("span", { class: "name" }, each.name), make("span", { class: "address" }, [address(each), note].filter(Boolean).join(" · "))),
-    unread ? make("span", { class: "count", role: "img", "aria-label": `${unread} ${say.unread}` }, String(unread)) : null,
+    "button", {
+      class: "person", type: "button", "data-id": each.id, "aria-current": String(each.id === state.current),
+      onclick: () => tell("choose", each.id),
+    },
+    make("span", { class: `avatar tone${index % 6}`, "aria-hidden": "true" }, face),
+    make(
+      "span", { class: "words" },
+      make("span", { class: "name" }, each.name),
+      make("span", { class: "address" }, [address(each), note].filter(Boolean).join(" · ")),
+    ),
+    unread ? make("span", count, String(unread)) : null,
   );
 }
 

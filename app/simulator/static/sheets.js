@@ -1,6 +1,6 @@
 /** The sheet that comes up in the phone: attaching, a list's rows, what can be done with a message, a new person. */
 
-import { at, complain, hear, icon, make, post, tell } from "./dom.js";
+import { at, hear, icon, make, post, showError, tell } from "./dom.js";
 import { asItReads, isMine, person, reactionsTo, state } from "./state.js";
 import { language, words, WORDS } from "./words.js";
 
@@ -27,13 +27,16 @@ function openSheet(title, ...content) {
 function placeSheet() {
   const { left, right, bottom, height } = at("phone").getBoundingClientRect();
   const edge = at("phone").clientLeft;
-  const place = { left: left + edge, right: innerWidth - right + edge, bottom: innerHeight - bottom + edge, height: height - 2 * edge };
+  const place = {
+    left: left + edge, right: innerWidth - right + edge, bottom: innerHeight - bottom + edge, height: height - 2 * edge,
+  };
   for (const [name, pixels] of Object.entries(place)) at("sheet").style.setProperty(`--phone-${name}`, `${pixels}px`);
 }
 
 function option(symbol, title, detail, press) {
   const text = make("span", {}, title, detail ? make("small", {}, detail) : "");
-  return make("button", { class: "option", type: "button", onclick: () => { at("sheet").close(); press(); } }, symbol ? icon(symbol) : "", text);
+  const onclick = () => { at("sheet").close(); press(); };
+  return make("button", { class: "option", type: "button", onclick }, symbol ? icon(symbol) : "", text);
 }
 
 function openAttach() {
@@ -45,7 +48,9 @@ function openAttach() {
     option("voice", say.record, "", () => tell("record")),
     option("voice", say.sample, "0:03", () => tell("say", { type: "voice" })),
     option("place", say.place, place.name, () => tell("say", { type: "location", location: place })),
-    option("person", say.contact, CONTACT.name.formatted_name, () => tell("say", { type: "contacts", contacts: [CONTACT] })),
+    option("person", say.contact, CONTACT.name.formatted_name, () => {
+      tell("say", { type: "contacts", contacts: [CONTACT] });
+    }),
   );
 }
 
@@ -63,29 +68,37 @@ function openActions(id) {
   const say = words();
   const message = asItReads(state.messages.get(id));
   const given = reactionsTo(id).find(([by]) => by === "person")?.[1];
+  const react = (emoji) => {
+    at("sheet").close();
+    tell("say", { type: "reaction", reaction: { message_id: id, emoji: emoji === given ? "" : emoji } });
+  };
   const emojis = EMOJIS.map((emoji) => make("button", {
     class: "emoji", type: "button", "aria-pressed": String(emoji === given), "aria-label": emoji,
-    onclick: () => { at("sheet").close(); tell("say", { type: "reaction", reaction: { message_id: id, emoji: emoji === given ? "" : emoji } }); },
+    onclick: () => react(emoji),
   }, emoji));
   const isOwn = isMine(message) && message.type !== "revoked";
+  const facts = `${say.details}: ${say[message.status] || message.status} · ${message.type}`;
   openSheet(
     say.actions,
     make("div", { class: "emojis" }, ...emojis),
     option("reply", say.reply, "", () => tell("quote", id)),
     isOwn && message.type === "text" ? option("edit", say.edit, "", () => tell("edit", id)) : null,
     isOwn ? option("bin", say.revoke, "", () => tell("say", { type: "revoke", original: id })) : null,
-    make("p", { class: "facts" }, `${say.details}: ${say[message.status] || message.status} · ${message.type}`, make("code", {}, id)),
+    make("p", { class: "facts" }, facts, make("code", {}, id)),
   );
 }
 
 function openNewPerson() {
   const say = words();
+  const languages = Object.entries(WORDS).map(([id, { name }]) => {
+    return make("option", { value: id, selected: id === language() }, name);
+  });
   const form = make(
-    "form", { class: "fields", onsubmit: addPerson },
-    field("name", say.personName, { required: true, maxLength: 40, autocomplete: "off" }),
-    field("phone", say.personPhone, { type: "tel", inputMode: "tel", placeholder: "+52 55 5010 0002", autocomplete: "off" }),
-    field("username", say.personUsername, { placeholder: "eva.escribe", autocomplete: "off", autocapitalize: "none", spellcheck: false }),
-    make("label", {}, say.personLanguage, make("select", { name: "language" }, ...Object.entries(WORDS).map(([id, each]) => make("option", { value: id, selected: id === language() }, each.name)))),
+    "form", { class: "fields", autocomplete: "off", onsubmit: addPerson },
+    field("name", say.personName, { required: true, maxLength: 40 }),
+    field("phone", say.personPhone, { type: "tel", inputMode: "tel", placeholder: "+52 55 5010 0002" }),
+    field("username", say.personUsername, { placeholder: "eva.escribe", autocapitalize: "none", spellcheck: false }),
+    make("label", {}, say.personLanguage, make("select", { name: "language" }, ...languages)),
     make("p", { class: "help" }, say.personHelp),
     make("p", { id: "person-alert", class: "panel-alert", role: "alert", hidden: true }),
     make("button", { class: "act main", type: "submit" }, say.add),
@@ -104,7 +117,7 @@ async function addPerson(event) {
     at("sheet").close();
     tell("choose", added.id);
   } catch (error) {
-    complain(error.message, "person-alert");
+    showError(error.message, "person-alert");
   }
 }
 

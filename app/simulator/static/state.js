@@ -1,8 +1,9 @@
 /** What the page knows, and the questions it asks of that. */
 
 export const state = {
-  people: [], messages: new Map(), refused: [], typing: new Map(), unsent: new Map(), unread: new Map(), drafts: new Map(),
-  faults: {}, errors: {}, current: "", quoting: "", editing: "", connected: true,
+  people: [], messages: new Map(), refused: [], typing: new Map(),
+  unsent: new Map(), unread: new Map(), drafts: new Map(),
+  faults: {}, off: {}, bounds: {}, errors: {}, current: "", quoting: "", editing: "", connected: true,
 };
 
 const ABOUT_ANOTHER = ["reaction", "edit", "revoke"];
@@ -11,12 +12,15 @@ export const person = () => state.people.find((each) => each.id === state.curren
 export const isMine = (message) => message.by === "person";
 
 /** The message that a reaction, a correction or a deletion is about. */
-export const about = ({ type, content }) => (ABOUT_ANOTHER.includes(type) ? content.message_id || content.original_message_id : "");
+export function about({ type, content }) {
+  return ABOUT_ANOTHER.includes(type) ? content.message_id || content.original_message_id : "";
+}
 
 /** Messages and refused sends of the current person in order; refusals in a row with one code are one. */
 export function shownItems() {
   const messages = [...state.messages.values(), ...state.unsent.values()].filter((message) => !about(message));
-  const items = [...messages, ...state.refused].filter((item) => item.person === state.current).sort((one, two) => one.at - two.at);
+  const items = [...messages, ...state.refused].filter((item) => item.person === state.current);
+  items.sort((one, two) => one.at - two.at);
   return items.reduce((shown, item) => {
     const last = shown.at(-1);
     if (item.code && last?.code === item.code) last.times += 1;
@@ -47,7 +51,9 @@ export function reactionsTo(id) {
 /** The button or row with which a person answered. */
 export function answerTo(id) {
   for (const each of state.messages.values()) {
-    if (each.quoted === id && isMine(each) && each.type === "interactive") return each.content.button_reply || each.content.list_reply;
+    if (each.quoted === id && isMine(each) && each.type === "interactive") {
+      return each.content.button_reply || each.content.list_reply;
+    }
   }
   return null;
 }

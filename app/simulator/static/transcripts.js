@@ -1,6 +1,6 @@
 /** Saving what happened, and playing it again. */
 
-import { at, complain, hear, make, post, tell } from "./dom.js";
+import { at, hear, make, post, showError, tell } from "./dom.js";
 import { state } from "./state.js";
 import { locale, words } from "./words.js";
 
@@ -19,7 +19,7 @@ export function buildTranscripts() {
     make("div", { class: "acts" },
       make("button", { class: "act", type: "button", onclick: startAfresh }, say.afresh),
       make("a", { class: "act", id: "save" }, say.save),
-      make("button", { class: "act", type: "button", id: "play", onclick: () => at("transcript-file").click() }, say.play)),
+      make("button", { class: "act", type: "button", id: "play", onclick: choose }, say.play)),
     make("p", { id: "verdict", class: "verdict", role: "status" }),
     make("ol", { id: "steps", class: "steps" }),
   );
@@ -27,9 +27,14 @@ export function buildTranscripts() {
   renderSteps();
 }
 
+function choose() {
+  at("transcript-file").click();
+}
+
 export function renderWhose() {
   const chosen = at("whose").value || state.current;
-  at("whose").replaceChildren(...state.people.map(({ id, name }) => make("option", { value: id }, name)), make("option", { value: "" }, words().everyone));
+  const options = state.people.map(({ id, name }) => make("option", { value: id }, name));
+  at("whose").replaceChildren(...options, make("option", { value: "" }, words().everyone));
   at("whose").value = chosen;
   renderLink();
 }
@@ -58,10 +63,10 @@ async function play(file) {
   try {
     transcript = JSON.parse(await file.text());
   } catch {
-    complain(words().notTranscript, "panel-alert");
+    showError(words().notTranscript, "panel-alert");
     return;
   }
-  complain("", "panel-alert");
+  showError("", "panel-alert");
   shown = [];
   verdict = words().playing;
   renderSteps();
@@ -71,7 +76,7 @@ async function play(file) {
     verdict = ok ? words().same(steps.length) : words().differs;
   } catch (error) {
     verdict = "";
-    complain(error.message, "panel-alert");
+    showError(error.message, "panel-alert");
   }
   renderSteps();
 }
@@ -86,7 +91,10 @@ function renderSteps() {
 function step({ ok, event, got, extra }) {
   if (extra) return make("li", { class: "bad" }, `${words().extra}: ${inWords(got)}`);
   const { person, says, gets, refused, switches } = event;
-  const what = says ? `→ ${inWords(says)}` : gets ? `← ${inWords(gets)}` : refused ? `⨯ ${refused}` : `⚙ ${inWords(switches)}`;
+  let what = `⚙ ${inWords(switches)}`;
+  if (says) what = `→ ${inWords(says)}`;
+  else if (gets) what = `← ${inWords(gets)}`;
+  else if (refused) what = `⨯ ${refused}`;
   const line = make("li", { class: ok ? "good" : "bad" }, make("b", {}, person ? `${person} ` : ""), what);
   if (!ok) line.append(make("span", {}, `${words().came}: ${got ? inWords(got) : words().nothing}`));
   return line;
