@@ -8,9 +8,8 @@ import time
 import pytest
 from starlette.responses import Response
 
-from tests.standins.model import ModelServer, calls, is_classifier, none_needed
-from tests.test_conversation import echo, open_work
-from tests.world import messages_body, sign, text_body, wait_for, world
+from tests.standins.model import ModelServer, calls, echo, is_classifier, none_needed
+from tests.world import messages_body, open_work, sign, text_body, wait_for, world
 
 PHONE = "12125550001"
 OPEN_WINDOW = {"window_open": True}

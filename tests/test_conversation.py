@@ -6,12 +6,8 @@ import time
 
 import pytest
 
-from tests.standins.model import calls, is_classifier, last_user_text, none_needed
-from tests.world import sign, text_body, wait_for
-
-
-def echo(body):
-    return none_needed(body) or f"you said: {last_user_text(body).splitlines()[-1]}"
+from tests.standins.model import calls, echo, is_classifier, last_user_text, none_needed
+from tests.world import open_work, sign, text_body, wait_for
 
 
 def test_a_message_gets_one_reply_with_our_outbox_id_and_its_status_comes_back(make_world, model):
@@ -223,21 +219,6 @@ def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answ
     assert said[0]["n"] == 16
 
 
-def test_the_daily_token_budget_stops_model_calls_and_says_so_once(make_world, model):
-    model_server = model(echo)
-    server, graph = make_world(model=model_server, DAILY_TOKEN_BUDGET="2000")
-    for count in range(12):
-        graph.say("p0", f"message {count}")
-        wait_for(lambda n=count: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) > n, "the turn")
-    made = len(model_server.requests)
-    assert 4 <= made <= 20
-    graph.say("p0", "again")
-    wait_for(lambda: len(server.rows("SELECT 1 FROM turns WHERE state = 'done'")) == 13, "the last turn")
-    assert len(model_server.requests) == made
-    wait_for(lambda: not open_work(server), "every send")
-    assert sum("tomorrow" in text for text in graph.texts("p0")) == 1
-
-
 def test_outsiders_get_200_no_reply_and_no_model_call(make_world, model):
     model_server = model(echo)
     server, graph = make_world(model=model_server)
@@ -388,17 +369,6 @@ def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(make_world, model
     assert "tools" not in asked
     assert "1234" not in json.dumps(asked)
     assert "private chat" in last_user_text(asked)
-
-
-def open_work(server) -> bool:
-    """Whether anything waits: a message, a turn, a send."""
-    return bool(
-        server.rows(
-            "SELECT 1 FROM inbox WHERE done_at IS NULL UNION SELECT 1 FROM turns WHERE state <> 'done'"
-            " UNION SELECT 1 FROM outbox WHERE state IN ('ready', 'sending', 'unknown', 'held')"
-            " AND due_at IS NOT NULL"
-        )
-    )
 
 
 def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(make_world, model):

@@ -8,7 +8,7 @@ import pytest
 
 from app.doctor.machine import check_folder
 from app.settings import Settings
-from tests.test_conversation import echo
+from tests.standins.model import echo
 from tests.world import wait_for
 
 MORE_THAN_ANY_DISK = str(10**12)

@@ -115,6 +115,17 @@ class Server:
         return self.http.post("/webhook", content=raw, headers={"X-Hub-Signature-256": header})
 
 
+def open_work(server: Server) -> bool:
+    """Whether anything waits: a message, a turn, a send."""
+    return bool(
+        server.rows(
+            "SELECT 1 FROM inbox WHERE done_at IS NULL UNION SELECT 1 FROM turns WHERE state <> 'done'"
+            " UNION SELECT 1 FROM outbox WHERE state IN ('ready', 'sending', 'unknown', 'held')"
+            " AND due_at IS NOT NULL"
+        )
+    )
+
+
 class Graph:
     """The stand-in Graph API as a process of its own."""
 

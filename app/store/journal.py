@@ -60,7 +60,10 @@ def record(
     if not added:
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
     if kind != "intent":
-        conn.execute("UPDATE turns SET attempts = 1 WHERE id = ? AND attempts > 1", (turn,))
+        conn.execute(
+            "UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ? AND (attempts > 1 OR crowded > 0)",
+            (turn,),
+        )
     return None if spent is None else _record_cost(conn, turn, key, spent, now, day)
 
 

@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
-from tests.test_conversation import open_work
-from tests.world import Graph, Server, wait_for, world
+from tests.world import Graph, Server, open_work, wait_for, world
 
 PEOPLE = 40
 MESSAGES = 200

@@ -1,13 +1,11 @@
 """A clock that jumps while something is due: nothing is stuck, nothing comes twice."""
 
-import os
-
 import pytest
 
-from tests.chaos.machine import injected
+from tests.chaos.machine import dial, injected
 from tests.chaos.wire import Fault, Wire, answer
-from tests.test_conversation import echo, open_work
-from tests.world import wait_for
+from tests.standins.model import echo
+from tests.world import open_work, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -32,15 +30,9 @@ def jumping(make_world, model):
     wire = Wire(graph.port, marked=b"biz_opaque_callback_data")
     server.env["WHATSAPP_API_URL"] = f"http://127.0.0.1:{wire.port}/v25.0"
     clock = server.folder / "clock"
-    clock.write_text("0")
+    jump = dial(clock)
     server.env |= injected(server, CLOCK=clock)
     server.start()
-
-    def jump(seconds: float) -> None:
-        new = clock.with_suffix(".new")
-        new.write_text(str(seconds))
-        os.replace(new, clock)
-
     yield server, graph, wire, jump
     wire.stop()
 

@@ -1,6 +1,5 @@
 """A disk that is full, or slow to sync: nothing is acknowledged that is not kept, and it all comes right."""
 
-import os
 import resource
 import subprocess
 import threading
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.machine import injected
-from tests.test_conversation import echo, open_work
-from tests.world import Server, text_body, wait_for
+from tests.chaos.machine import dial, injected
+from tests.standins.model import echo
+from tests.world import Server, open_work, text_body, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -100,18 +99,12 @@ def _health(server: Server):
 
 @pytest.fixture
 def slow_world(make_world, model):
-    """A server on a disk whose commits last as long as a file says; gives the file's writer too."""
+    """A server on a disk whose commits last as long as the test says."""
     server, graph = make_world(start=False, model=model(echo), crowd=8, graph=OPEN_WINDOW)
     pace = server.folder / "pace"
-    pace.write_text("0")
+    commits_last = dial(pace)
     server.env |= injected(server, DISK=pace)
     server.start()
-
-    def commits_last(seconds: float) -> None:
-        new = pace.with_suffix(".new")
-        new.write_text(str(seconds))
-        os.replace(new, pace)
-
     return server, graph, commits_last
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.chaos.wire import Fault, Wire, answer
-from tests.standins.model import ModelServer
-from tests.test_conversation import echo, open_work
-from tests.world import Graph, Server, messages_body, wait_for, world
+from tests.standins.model import ModelServer, echo
+from tests.world import Graph, Server, messages_body, open_work, wait_for, world
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ import time
 import pytest
 
 from tests.chaos.storm import play, settings, storm
-from tests.test_conversation import open_work
-from tests.world import wait_for
+from tests.world import open_work, wait_for
 
 pytestmark = pytest.mark.slow
 

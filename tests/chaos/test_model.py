@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.test_floods import MEMORY, resident
+from tests.chaos.machine import MEMORY, resident
 from tests.chaos.wire import Fault, Wire, answer
-from tests.standins.model import ModelServer
-from tests.test_conversation import echo, open_work
-from tests.world import Graph, Server, wait_for, world
+from tests.standins.model import ModelServer, echo
+from tests.world import Graph, Server, open_work, wait_for, world
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store import opening, turns
+from app.store import journal, opening, turns
 from app.store.database import migrate
 
 
@@ -45,3 +45,12 @@ def test_a_turn_that_ran_alone_keeps_its_attempt(conn: sqlite3.Connection) -> No
 def test_turns_that_ran_together_are_not_counted_three_times(conn: sqlite3.Connection) -> None:
     assert [crash(conn, "t0", "t1", "t2") for _ in range(3)] == [[0, 0, 0]] * 3
     assert crash(conn, "t0", "t1") == [1, 1]
+
+
+def test_a_finished_step_makes_crashes_beside_others_count_anew(conn: sqlite3.Connection) -> None:
+    for _ in range(3):
+        crash(conn, "t0", "t1")
+    opening.begin(conn, "t0", 0.0, 10, "2026-01-01")
+    journal.record(conn, "t0", "route", "route", "{}", 0.0)
+    assert crash(conn, "t0", "t1") == [1, 1]
+    assert crash(conn, "t0", "t1") == [1, 2]
