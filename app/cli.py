@@ -25,6 +25,9 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
         except ConfigurationError as error:
             raise _ended(error, MISUSED) from error
         except RecadoError as error:

@@ -34,7 +34,7 @@ from app.settings import Settings
 from app.simulator import Credentials, Simulator, load_credentials
 from app.simulator.people import PEOPLE
 from app.skills import SkillLoader
-from app.store import inbox, turns
+from app.store import alerts, inbox, turns
 from app.store.database import Database
 from app.store.inbox import Arrival, Entrance, Pace, Taken
 from app.store.outbox import Draft
@@ -137,6 +137,7 @@ class Assistant:
         """Opens the database and takes up what was left; needs no network."""
         await self.store.open()
         self._hash_key = await self.store.tx(_hash_key)
+        await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
         if cut_off:

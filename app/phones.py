@@ -1,8 +1,25 @@
 """Phone numbers: digits, the national forms that mean the same line, masks, countries."""
 
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from phonenumbers import PhoneNumber
 
 _NOT_DIGITS = re.compile(r"[^0-9]")
+_OLD_BRAZILIAN = re.compile(r"55[1-9][0-9][6-9][0-9]{7}")
+"""A mobile without its ninth digit, which WhatsApp still knows."""
+_LONGEST_NATIONAL = 10
+"""Digits of a number of the Americas without its country code; with it only small countries have so few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """No country is known to use a number. `certain`: what is missing is the country code."""
+
+    certain: bool
+    cure: str
 
 
 def digits(number: str) -> str:
@@ -41,14 +58,49 @@ def country(number: str) -> str:
     """The ISO 3166 code of the number's country, "" where it cannot be told."""
     import phonenumbers  # late: 24 ms, and only a person's first message needs it
 
-    try:
-        parsed = phonenumbers.parse("+" + canonical(number))
-    except phonenumbers.NumberParseException:
+    parsed = _parsed("+" + canonical(number), None)
+    if parsed is None:
         return ""
     region = phonenumbers.region_code_for_number(parsed)
     if region is None and parsed.country_code is not None:
         region = phonenumbers.region_code_for_country_code(parsed.country_code)
     return "" if region in {None, "ZZ", "001"} else str(region)
+
+
+def doubt_about(number: str, home: str) -> Doubt | None:
+    """Why a number may be without its country code, None where some country uses it.
+
+    `home` is the ISO 3166 code of the country whose national number it may be, "" where that is not known.
+    """
+    import phonenumbers  # late, as in `country`
+
+    number = canonical(number)
+    written, national = _parsed("+" + number, None), _parsed(number, home)
+    if _OLD_BRAZILIAN.fullmatch(number) or (written and phonenumbers.is_valid_number(written)):
+        return None
+    if national and phonenumbers.is_valid_number(national):
+        whole = phonenumbers.format_number(national, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+        return Doubt(True, f"put +{national.country_code} before it: {whole}")
+    is_possible = written is not None and phonenumbers.is_possible_number(written)
+    return Doubt(not is_possible or len(number) <= _LONGEST_NATIONAL, "write it like +52 55 1234 5678")
+
+
+def _parsed(number: str, region: str | None) -> "PhoneNumber | None":
+    import phonenumbers
+
+    try:
+        return phonenumbers.parse(number, region)
+    except phonenumbers.NumberParseException:
+        return None
+
+
+def country_of_zone(timezone: str) -> str:
+    """The ISO 3166 code of the country in which an IANA zone lies, "" for UTC and its like."""
+    from babel.core import get_global
+
+    zone = get_global("zone_aliases").get(timezone, timezone)
+    found = str(get_global("zone_territories").get(zone, ""))
+    return "" if found in {"ZZ", "001"} else found
 
 
 def timezone_of(country_code: str) -> str:

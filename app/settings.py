@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     @classmethod
     def _phones(cls, value: object) -> object:
         if isinstance(value, str):
-            return frozenset(filter(None, (canonical(part) for part in value.split(","))))
+            return frozenset(_phone(part.strip()) for part in value.split(",") if part.strip())
         return value
 
     @field_validator("log_level", mode="before")
@@ -158,6 +158,15 @@ class Settings(BaseSettings):
     def has_model(self) -> bool:
         """Whether a real model is configured: a base URL or a key, and the model's name."""
         return bool(self.llm_model and (self.openai_base_url or self.openai_api_key.get_secret_value()))
+
+
+def _phone(written: str) -> str:
+    number = canonical(written)
+    if not number or any(character.isalpha() for character in written):
+        raise ValueError(
+            f"{written!r} is no phone number; write +52 55 1234 5678, several with commas between"
+        )
+    return number
 
 
 SECRET_VARIABLES = (

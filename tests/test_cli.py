@@ -211,6 +211,40 @@ def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: Hous
     assert "neither a phone number" in wrong.stderr
 
 
+def test_a_number_without_its_country_code_is_refused_unless_somebody_has_written_with_it(
+    house: House,
+) -> None:
+    mexican = {"WHATSAPP_ACCESS_TOKEN": SECRET, "TIMEZONE": "America/Mexico_City"}
+    for action in ("owner", "allow"):
+        refused = house.run("people", action, "55 1234 5678", status=1, **mexican)
+        assert "no phone number with its country code; put +52 before it: +52 55 1234 5678" in refused.stderr
+    assert "is blocked" in house.run("people", "block", "55 1234 5678", **mexican).stdout
+    assert "is an owner now" in house.run("people", "owner", "55 1234 5678", **mexican).stdout
+    doubtful = house.run("people", "allow", "10955501234", **mexican).stdout
+    assert re.search("may talk now.*No country is known to use 10955501234", doubtful, re.DOTALL)
+    assert "may talk now" in house.run("people", "allow", "MX.10955501234", **mexican).stdout
+
+
+def test_what_is_no_number_in_a_list_of_numbers_is_named(house: House) -> None:
+    for command in ("serve", "doctor"):
+        wrong = {"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}
+        done = house.run(command, status=1 if command == "doctor" else 2, **wrong)
+        assert "'hola' is no phone number" in done.stdout + done.stderr
+
+
+def test_an_option_that_does_not_exist_is_named_in_plain_words(house: House) -> None:
+    wrong = house.run("chat", "--mode", "foo", status=2).stderr
+    assert "'--mode': 'foo' is not one of 'yolo'" in wrong
+
+
+def test_a_configured_number_that_only_the_simulator_knows_is_still_listed(house: House) -> None:
+    house.run("people", "owner", "12125550001")
+    connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "12125550001"}
+    shown = house.run("people", "list", **connected).stdout
+    assert re.search(r"whatsapp +owner +yes +in the configuration", shown)
+    assert "OK   people: only owners may talk (1)" in house.run("doctor", status=1, **connected).stdout
+
+
 @pytest.mark.parametrize(
     ("realm", "names", "variables", "expected"),
     [

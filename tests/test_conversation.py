@@ -120,6 +120,31 @@ def test_commands_need_no_model(make_world, model, command, words):
     assert model_server.requests == []
 
 
+@pytest.mark.parametrize("written", ["help", "Menu", "/xyz"])
+def test_plain_words_and_unknown_commands_get_the_help(make_world, model, written):
+    model_server = model(echo)
+    _, graph = make_world(model=model_server)
+    graph.say("p0", written)
+    reply = graph.reply("p0")
+    assert "/stop" in reply
+    assert reply.startswith("I do not know /xyz.") == (written == "/xyz")
+    assert model_server.requests == []
+    graph.say("p0", "help me with this /xyz")
+    assert graph.reply("p0", 2) == "you said: help me with this /xyz"
+
+
+def test_help_is_in_one_language_and_names_no_folders(make_world, model):
+    _, graph = make_world(model=model(echo))
+    for count, (command, example) in enumerate(
+        (("/ayuda", "“cuánto es …”"), ("/ajuda", "“quanto é …”"), ("/help", "“what is …”")), 1
+    ):
+        graph.say("p0", command)
+        reply = graph.reply("p0", count)
+        assert example in reply
+        assert "calculator" not in reply
+    assert "cuánto" not in reply
+
+
 def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(make_world, model):
     async def play(body):
         if is_classifier(body):
@@ -217,6 +242,15 @@ def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answ
     assert server.rows("SELECT count(*) AS n FROM inbox WHERE done_at IS NULL")[0]["n"] == 0
     said = server.rows("SELECT count(*) AS n FROM messages WHERE direction = 'in' AND turn_id IS NOT NULL")
     assert said[0]["n"] == 16
+
+
+def test_a_reply_to_a_message_that_had_to_wait_quotes_it(make_world, model):
+    _, graph = make_world(model=model(echo), RATE_LIMIT_MAX="1", RATE_LIMIT_WINDOW="2")
+    wamids = {f"you said: {text}": graph.say("p0", text) for text in ("first", "second")}
+    sends = wait_for(lambda: len(found := graph.sends("p0")) == 3 and found, "two replies and the notice")
+    quoted = {send["body"]["text"]["body"]: send["body"].get("context") for send in sends}
+    assert quoted["you said: first"] is None
+    assert quoted["you said: second"] == {"message_id": wamids["you said: second"]}
 
 
 def test_outsiders_get_200_no_reply_and_no_model_call(make_world, model):

@@ -118,6 +118,7 @@ def test_who_is_shut_out_while_being_answered_gets_nothing_more(make_world, mode
     graph.say("p0", "hello")
     graph.reply("p0")
     assert graph.sends("p1") == []
+    wait_for(lambda: not open_work(server), "the other's reply to be settled")
     assert [row["state"] for row in server.rows("SELECT state FROM outbox WHERE state <> 'sent'")] == [
         "failed"
     ]
@@ -233,13 +234,35 @@ def test_the_simulators_owner_is_nobody_to_whatsapp(make_world, model):
     server.stop()
     server.env.update(connected)
     server.start()
-    assert "Nobody owns this assistant yet" in server.log
+    wait_for(lambda: "Nobody owns this assistant yet" in server.log, "the one-time code")
     assert server.post(text_body("wamid.1", "hello", first.phone)).status_code == 200
     wait_for(lambda: turns_done(server) == 2, "the answer on WhatsApp")
     assert "the secret of the simulator" not in json.dumps(model_server.requests[-2:])
     assert "owner" not in json.dumps(model_server.main_calls[-1]["messages"][0])
     people = server.rows("SELECT realm, role FROM people ORDER BY created_at")
     assert [tuple(row) for row in people] == [("simulator", "member"), ("whatsapp", "member")]
+
+
+def test_what_the_simulator_could_not_deliver_is_forgotten_when_whatsapp_is_connected(make_world, model):
+    first = PEOPLE[0]
+    server, _ = make_world(model=model(echo), start=False)
+    connected = {name: server.env.pop(name) for name in list(server.env) if name.startswith("WHATSAPP_")}
+    server.start()
+    server.http.post("/simulator/api/faults", json={"fail": [{"code": 131026}]}).raise_for_status()
+    body = {"person": first.id, "type": "text", "text": "hello"}
+    server.http.post("/simulator/api/send", json=body).raise_for_status()
+    wait_for(lambda: open_alerts(server) == ["undelivered:131026"], "the alert")
+    server.stop()
+    server.start()
+    assert open_alerts(server) == ["undelivered:131026"]
+    server.stop()
+    server.env.update(connected)
+    server.start()
+    assert open_alerts(server) == []
+
+
+def open_alerts(server) -> list[str]:
+    return [row["code"] for row in server.rows("SELECT code FROM alerts WHERE mended_at IS NULL")]
 
 
 def slow_until(event: threading.Event) -> Play:

@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 
 from app.commands.records import open_database, read_records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
+from app.errors import RecadoError
 from app.people import Realm
-from app.phones import canonical
+from app.phones import Doubt, canonical, country_of_zone, doubt_about
 from app.settings import Settings
 from app.store import people
 from app.store.people import PersonLine
@@ -22,14 +23,18 @@ _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner n
 
 def change_person(settings: Settings, action: str, who: str) -> str:
     """Lets in, blocks or makes an owner; gives what to tell. Raises RecadoError for a number that is none."""
-    people.sender_named(who)
+    sender = people.sender_named(who)
+    doubt = doubts(settings, [sender.phone]).get(sender.phone) if action != "block" and sender.phone else None
+    if doubt is not None and doubt.certain:
+        raise RecadoError(f"{who!r} is no phone number with its country code; {doubt.cure}")
     server = find_server(settings.data_dir)
     if server is not None:
         server.ask("people/change", {"action": action, "who": who})
     else:
         asyncio.run(_change(settings.database_path, realm_of(settings), action, who))
     place = "" if realm_of(settings) == "whatsapp" else " in the simulator (WhatsApp is not connected)"
-    return f"{who} {_DONE[action]}{place}"
+    note = f"\nNo country is known to use {who}: see that its country code is right" if doubt else ""
+    return f"{who} {_DONE[action]}{place}{note}"
 
 
 def people_table(settings: Settings) -> str:
@@ -46,6 +51,18 @@ def realm_of(settings: Settings) -> Realm:
     return "simulator" if settings.uses_simulator else "whatsapp"
 
 
+def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
+    """Those of the numbers that may be without their country code; none of somebody known or turned away."""
+    from app.turns.profile import local_timezone
+
+    path = settings.database_path
+    lines = read_records(path, people.listing) if path.is_file() else []
+    written = {_plain(name) for line in lines if line.realm == realm_of(settings) for name in line.names}
+    home = country_of_zone(settings.timezone or local_timezone())
+    found = {number: doubt_about(number, home) for number in numbers if canonical(number) not in written}
+    return {number: doubt for number, doubt in found.items() if doubt is not None}
+
+
 def listed_people(settings: Settings) -> list[PersonLine]:
     """Those that the database knows, with a line for each configured number it has not seen."""
     path = settings.database_path
@@ -60,7 +77,7 @@ def _listing(settings: Settings) -> list[PersonLine]:
 
 
 def _with_configured(lines: list[PersonLine], settings: Settings) -> list[PersonLine]:
-    seen = {name for line in lines if line.id for name in line.names}
+    seen = {name for line in lines if line.id and line.realm == "whatsapp" for name in line.names}
     configured = sorted((settings.owner_phone_numbers | settings.allowed_phone_numbers) - seen)
     return lines + [
         PersonLine(id="", names=[number], name="", role="member", access="listed", realm="whatsapp")

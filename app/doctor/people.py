@@ -3,7 +3,15 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from app.commands.people import has_simulator, listed_people, may_talk, owns, realm_of, without_answered
+from app.commands.people import (
+    doubts,
+    has_simulator,
+    listed_people,
+    may_talk,
+    owns,
+    realm_of,
+    without_answered,
+)
 from app.commands.tables import moment
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import StoreError
@@ -13,7 +21,6 @@ from app.store.people import PersonLine
 
 LATELY_SECONDS = 7 * 24 * 3600.0
 MOST_SHOWN = 10
-SHORTEST_NUMBER, LONGEST_NUMBER = 7, 15
 
 
 def check_people(settings: Settings) -> Iterator[Finding]:
@@ -22,8 +29,8 @@ def check_people(settings: Settings) -> Iterator[Finding]:
         lines = listed_people(settings)
     except StoreError:  # the database has a line of its own
         return
-    yield from _impossible("OWNER_PHONE_NUMBERS", settings.owner_phone_numbers)
-    yield from _impossible("ALLOWED_PHONE_NUMBERS", settings.allowed_phone_numbers)
+    yield from _doubtful("OWNER_PHONE_NUMBERS", settings.owner_phone_numbers, settings)
+    yield from _doubtful("ALLOWED_PHONE_NUMBERS", settings.allowed_phone_numbers, settings)
     known = [line for line in lines if line.access != "turned away"]
     yield _allowed([line for line in known if line.realm == "whatsapp"], settings)
     for line in known:
@@ -60,11 +67,14 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
     return Finding(OK, "people", f"{len(owners)} owners and {others} others may talk")
 
 
-def _impossible(variable: str, numbers: frozenset[str]) -> Iterator[Finding]:
-    for number in sorted(numbers):
-        if not SHORTEST_NUMBER <= len(number) <= LONGEST_NUMBER:
+def _doubtful(variable: str, numbers: frozenset[str], settings: Settings) -> Iterator[Finding]:
+    for number, doubt in sorted(doubts(settings, numbers).items()):
+        if doubt.certain:
             fact = f"{variable} has {number}, which is no phone number with its country code"
-            yield Finding(FAIL, "people", fact, "write it like +52 55 1234 5678, several with commas between")
+            yield Finding(FAIL, "people", fact, doubt.cure)
+        else:
+            fact = f"{variable} has {number}, which no country is known to use"
+            yield Finding(WARN, "people", fact, "see that its country code is right")
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:

@@ -2,13 +2,16 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from sqlite3 import Connection
 
+from app.commands.people import realm_of
 from app.commands.records import BUSY_SECONDS, read_only, read_records
 from app.commands.tables import moment
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import StoreError
+from app.people import Realm
 from app.settings import Settings
 from app.store import alerts
 from app.store.alerts import Alert
@@ -17,9 +20,22 @@ from app.store.database import migrations
 SCAN_SECONDS = 5.0
 LATELY_SECONDS = 7 * 24 * 3600.0
 _STEPS_BETWEEN_LOOKS = 100_000
+_OUR_FAULT = "Meta refuses a message of this form: please report the line"
 _CURES = {
+    "100": _OUR_FAULT,
+    "130472": "Meta does not deliver to this person for a while, as an experiment of its own",
+    "131008": _OUR_FAULT,
+    "131009": _OUR_FAULT,
+    "131021": "the number is the assistant's own: write from another phone",
+    "131026": "ask the person whether this phone has a current WhatsApp and its new terms are accepted",
     "131030": "a test number reaches only its list: add the person at WhatsApp > API Setup > To",
     "131047": "the person last wrote more than 24 hours ago and has to write first",
+    "131049": "Meta limits what this person gets; there is nothing to mend, later answers may pass",
+    "131050": "the person refuses such messages and has to write first",
+    "131051": _OUR_FAULT,
+    "131062": "Meta wants the person's phone number, which it has not told us",
+    "135000": "Meta names no cause: try again later, then ask Meta's support",
+    "137000": "the person cannot get messages of the assistant: see WhatsApp Manager",
     "unknown": "ask the person whether it arrived",
     "model": "see what is said about the model above",
     "turn": "see what happened with: recado trace",
@@ -43,7 +59,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 def check_alerts(settings: Settings) -> Iterator[Finding]:
     """The alerts that are open; of what happened once and cannot be mended, those of the last days."""
     try:
-        opened = read_records(settings.database_path, alerts.open_alerts)
+        opened = read_records(settings.database_path, _alerts_of(realm_of(settings)))
     except StoreError:  # the database has a line of its own
         return
     since = time.time() - LATELY_SECONDS
@@ -56,16 +72,29 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
         yield Finding(OK, "alerts", "none is open")
 
 
+def _alerts_of(realm: Realm) -> Callable[[Connection], list[Alert]]:
+    """Those that the next start in this realm leaves open."""
+
+    def read(conn: Connection) -> list[Alert]:
+        opened = alerts.open_alerts(conn)
+        if alerts.last_realm(conn) in (None, realm):
+            return opened
+        return [alert for alert in opened if not alert.code.startswith(alerts.ABOUT_SENDING)]
+
+    return read
+
+
 def _is_past(alert: Alert) -> bool:
     return alert.code == "turn" or alert.code.startswith("undelivered:")
 
 
 def _alert_words(alert: Alert) -> tuple[str, str]:
-    """The alert's fact and its cure; the words about a failed send end with theirs."""
+    """The alert's fact and its cure; the words about a failed send end with one."""
+    known = _CURES.get(alert.code.rpartition(":")[2], "")
     if alert.text.startswith("sending failed"):
         fact, _, cure = alert.text.rpartition("; ")
-        return fact, cure
-    return alert.text, _CURES.get(alert.code.rpartition(":")[2], "")
+        return fact, known or cure
+    return alert.text, known
 
 
 def _state(connection: sqlite3.Connection, path: str) -> Finding:

@@ -59,7 +59,8 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
     error = error if isinstance(error, dict) else {}
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
     hint = "" if error.get("code") in _FOR_MODELS else str(error.get("hint") or "").strip()
-    told = say(language, "That did not work: {message}", message=message)
+    failed = say(language, "That did not work")
+    told = f"{failed}. {message}" if message[0].isupper() else f"{failed}: {message}"
     return f"{told}\n{hint}" if hint and hint not in message else told
 
 
@@ -184,15 +185,15 @@ def talk_text(talk: Talk, name: str, abilities: Sequence[Ability], language: str
             return about_text(abilities, language)
 
 
-def about_text(abilities: Sequence[Ability], language: str, is_owner: bool = False) -> str:
-    """What this is, what it can do now, and, for who can, how to connect a real model."""
+def about_text(abilities: Sequence[Ability], language: str) -> str:
+    """What this is, what it can do now, and where more is said."""
     text = say(language, "I am the built-in offline model: no AI, only the tools installed here.")
-    return _short(text, abilities, language, is_owner)
+    return _helping(text, abilities, language)
 
 
-def lost_text(abilities: Sequence[Ability], language: str, is_owner: bool = False) -> str:
+def lost_text(abilities: Sequence[Ability], language: str) -> str:
     """Nothing that can be done fits what was said."""
-    return _short(say(language, "I did not understand that."), abilities, language, is_owner)
+    return _helping(say(language, "I did not understand that."), abilities, language)
 
 
 def reminder_text(language: str) -> str:
@@ -200,9 +201,9 @@ def reminder_text(language: str) -> str:
     return say(language, "I cannot set reminders yet, but I can keep it as a note.")
 
 
-def _short(text: str, abilities: Sequence[Ability], language: str, is_owner: bool) -> str:
+def _helping(text: str, abilities: Sequence[Ability], language: str) -> str:
     said = " ".join(part for part in (text, _examples(abilities, language)) if part)
-    return _joined(said, _connecting(language) if is_owner else "")
+    return _joined(said, say(language, "Write /help for everything I can do."))
 
 
 def unknown_text(parts: Sequence[str], language: str) -> str:
@@ -211,17 +212,9 @@ def unknown_text(parts: Sequence[str], language: str) -> str:
     return say(language, "This part I did not understand: {part}", part=listed)
 
 
-def wordless_text(language: str, is_owner: bool = False) -> str:
+def wordless_text(language: str) -> str:
     """The message had no words, such as an image alone."""
-    text = say(language, "I got your message, but the built-in offline model only understands written words.")
-    return _short(text, (), language, is_owner)
-
-
-def _connecting(language: str) -> str:
-    return say(
-        language,
-        "To connect a real model (Ollama, for example), set OPENAI_BASE_URL and LLM_MODEL and restart.",
-    )
+    return say(language, "I got your message, but the built-in offline model only understands written words.")
 
 
 def _examples(abilities: Sequence[Ability], language: str) -> str:

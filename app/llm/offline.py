@@ -200,16 +200,16 @@ class OfflineModel:
     def _without_tools(self, said: str, offers: Sequence[Offer], person: Person) -> str:
         language = person.language
         if not words(said):
-            return "🙂" if said.strip() else wordless_text(language, person.is_owner)
+            return "🙂" if said.strip() else wordless_text(language)
         if _REMINDER.match(fold(said)):
             return reminder_text(language)
         abilities = self._abilities(offers, language)
         talk = small_talk(said)
         if talk is Talk.ABOUT:
-            return about_text(abilities, language, person.is_owner)
+            return about_text(abilities, language)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
-        return lost_text(abilities, language, person.is_owner)
+        return lost_text(abilities, language)
 
 
 def _fragments(said: str) -> list[str]:

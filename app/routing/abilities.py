@@ -94,13 +94,9 @@ class Abilities:
         names = skill.settings if skill is not None else ()
         return {name: self._environment[name] for name in names if name in self._environment}
 
-    def summary(self, person: Person) -> list[str]:
-        """What a person can be helped with, a line a skill, by an example in their language."""
-        lines = []
-        for skill in self._skills(person):
-            example = self._example(skill, person.language)
-            lines.append(f"**{skill.name}**: {example or skill.description}")
-        return lines
+    def summary(self, person: Person, language: str) -> list[str]:
+        """What a person can be helped with, a line a skill, by examples in `language`."""
+        return [_examples(skill, language) or skill.description for skill in self._skills(person)]
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Example phrases of every tool, all languages together."""
@@ -115,16 +111,6 @@ class Abilities:
             for skill in self._loader.skills
             if skill.available and (skill.audience != "owners" or person.is_owner)
         ]
-
-    def _example(self, skill: Skill, language: str) -> str:
-        """Up to three things a person could write, those that can be sent as they are first."""
-        examples = []
-        for tool in skill.tools:
-            phrases = skill.phrases.get(tool.name, {}).get(language, ())
-            whole = next((phrase for phrase in phrases if "{" not in phrase), None)
-            if phrases:
-                examples.append(whole or _SLOT.sub("…", phrases[0]))
-        return "; ".join(f"“{example}”" for example in examples[:3])
 
 
 def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
@@ -141,3 +127,15 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
         },
         examples=tuple(phrase for texts in phrases.values() for phrase in texts),
     )
+
+
+def _examples(skill: Skill, language: str) -> str:
+    """Something to write for each of up to three tools, those first that one word or none completes."""
+    listed = (skill.phrases.get(tool.name, {}).get(language, ()) for tool in skill.tools)
+    simplest = (min(phrases, key=_blanks) for phrases in listed if phrases)
+    examples = sorted(simplest, key=lambda phrase: _blanks(phrase) > 1)[:3]
+    return " · ".join(f"“{_SLOT.sub('…', example)}”" for example in examples)
+
+
+def _blanks(phrase: str) -> int:
+    return len(_SLOT.findall(phrase))

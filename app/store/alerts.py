@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from sqlite3 import Connection
 
+from app.people import Realm
+
+ABOUT_SENDING = ("send:", "undelivered:")
+
 
 @dataclass(frozen=True, slots=True)
 class Alert:
@@ -28,6 +32,23 @@ def mend(conn: Connection, prefix: str, now: float) -> int:
         "UPDATE alerts SET mended_at = ? WHERE mended_at IS NULL AND substr(code, 1, ?) = ?",
         (now, len(prefix), prefix),
     ).rowcount
+
+
+def enter_realm(conn: Connection, realm: Realm, now: float) -> None:
+    """Closes what is open about sending where the last start was in another realm, whose sends these were."""
+    last = last_realm(conn)
+    if last == realm:
+        return
+    if last is not None:
+        for prefix in ABOUT_SENDING:
+            mend(conn, prefix, now)
+    conn.execute("INSERT OR REPLACE INTO meta VALUES ('realm', ?)", (realm,))
+
+
+def last_realm(conn: Connection) -> str | None:
+    """The realm of the last start, None before the first."""
+    row = conn.execute("SELECT value FROM meta WHERE key = 'realm'").fetchone()
+    return None if row is None else str(row["value"])
 
 
 def open_alerts(conn: Connection) -> list[Alert]:

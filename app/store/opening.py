@@ -31,6 +31,8 @@ class InboxMessage:
     payload: JSON
     at: float
     command: str
+    waited: bool = False
+    """It came faster than the person's pace, and so was taken up later than it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
     rows = conn.execute(
-        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command FROM inbox i"
+        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command,"
+        " i.due_at > i.received_at AS waited FROM inbox i"
         " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
         (turn,),
     )
@@ -121,6 +124,7 @@ def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
             orjson.loads(row["payload"]),
             row["at"],
             "" if row["command"] == "message" else row["command"],
+            bool(row["waited"]),
         )
         for row in rows
     )

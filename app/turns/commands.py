@@ -1,5 +1,7 @@
 """The words that are orders to the assistant itself, in three languages."""
 
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 from app.language import say
@@ -8,25 +10,35 @@ Command = Literal["help", "stop", "new"]
 
 _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
+    **dict.fromkeys(("help", "ayuda", "ajuda", "menu", "menú"), "help"),
     **dict.fromkeys(("/stop", "/parar", "/para", "/pare", "/detener", "/alto", "/cancelar"), "stop"),
     **dict.fromkeys(("/new", "/nuevo", "/nueva", "/novo", "/nova"), "new"),
 }
-
-
 _WRITTEN_IN = {
-    **dict.fromkeys(("/ayuda", "/detener", "/alto", "/nuevo", "/nueva"), "es"),
-    **dict.fromkeys(("/ajuda", "/pare", "/novo", "/nova"), "pt"),
+    **dict.fromkeys(("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva"), "es"),
+    **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova"), "pt"),
 }
+_LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
+
+
+def read_command(text: str) -> Command | None:
+    """The command that a whole message is, None where it is something else; an unknown one asks for help."""
+    word = _word(text)
+    return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
 def language_of_command(text: str) -> str:
     """The language that a command's word belongs to, "" where it is used in several."""
-    return _WRITTEN_IN.get(text.strip().casefold(), "")
+    return _WRITTEN_IN.get(_word(text), "")
 
 
-def read_command(text: str) -> Command | None:
-    """The command that a message is, None where it is something else."""
-    return _COMMANDS.get(text.strip().casefold())
+def unknown_command(text: str) -> str:
+    """The command as it was written where we do not know it, else ""."""
+    return "" if _word(text) in _COMMANDS else text.strip()
+
+
+def _word(text: str) -> str:
+    return text.strip().strip("¡!.").casefold()
 
 
 def stopped_text(language: str) -> str:
@@ -39,11 +51,12 @@ def new_text(language: str) -> str:
     )
 
 
-def help_text(language: str, abilities: list[str], offline: bool) -> str:
-    """What the assistant can do and the commands it knows."""
-    lines = [say(language, "I am your assistant. Write to me in your own words.")]
+def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline: bool, is_owner: bool) -> str:
+    """What the assistant can do and the commands it knows; `unknown` is one that it does not."""
+    lines = [say(language, "I do not know {command}.", command=unknown), ""] if unknown else []
+    lines.append(say(language, "I am your assistant. Write to me in your own words."))
     if abilities:
-        lines += ["", say(language, "Now I can help with:"), *(f"- {ability}" for ability in abilities)]
+        lines += ["", say(language, "For example:"), *(f"- {ability}" for ability in abilities)]
     lines += [
         "",
         say(language, "Commands:"),
@@ -54,10 +67,14 @@ def help_text(language: str, abilities: list[str], offline: bool) -> str:
     if offline:
         lines += [
             "",
+            say(language, "I run on the built-in offline model: I understand simple requests only."),
+        ]
+    if offline and is_owner:
+        lines.append(
             say(
                 language,
-                "I run on the built-in offline model: I understand simple requests only. "
-                "The owner can connect a real model with OPENAI_BASE_URL and LLM_MODEL.",
-            ),
-        ]
+                "To connect a real model (Ollama, for example), set OPENAI_BASE_URL and LLM_MODEL "
+                "and restart.",
+            )
+        )
     return "\n".join(lines)

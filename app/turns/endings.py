@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from sqlite3 import Connection
 
@@ -116,6 +117,9 @@ def _draft(run: Run, text: str) -> Draft:
     if not parts:
         text = say(run.person.language, "I found nothing to say to that. Could you put it another way?")
         parts = run.channel.render(text)
+    last = run.opened.members[-1:]
+    if last and last[0].waited:  # others were said meanwhile: it shows what it answers
+        parts[0] = replace(parts[0], quoted=last[0].wamid)
     return Draft(text, tuple(parts))
 
 

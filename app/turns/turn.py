@@ -202,7 +202,13 @@ class TurnRunner:
         language = commands.language_of_command(written) or run.person.language
         if command == "help":
             self._abilities.refresh()
-            text = commands.help_text(language, self._abilities.summary(run.person), self._offline)
+            text = commands.help_text(
+                language,
+                self._abilities.summary(run.person, language),
+                unknown=commands.unknown_command(written),
+                offline=self._offline,
+                is_owner=run.person.is_owner,
+            )
         else:
             text = commands.new_text(language) if command == "new" else commands.stopped_text(language)
         await self._endings.obeyed(run, text, fresh=command == "new")

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from sqlite3 import Connection
 
 import pytest
 
@@ -44,6 +45,36 @@ async def test_those_turned_away_are_named_whole_with_the_command(
     await database.tx(lambda conn: people.make_owner(conn, "whatsapp", "5215512345678", now))
     (owned,) = _sync(found, chosen, "people")
     assert owned.level == "OK"
+    await database.close()
+
+
+async def test_what_the_simulator_refused_is_nothing_of_whatsapp(
+    settings: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    chosen = settings()
+    connected = settings(
+        **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
+    )
+    database = Database(chosen.database_path)
+    await database.open()
+    now = time.time()
+
+    def begin(conn: Connection) -> None:
+        alerts.enter_realm(conn, "simulator", now)
+        alerts.raise_alert(conn, "undelivered:131026", "WhatsApp could not deliver a message: 131026", now)
+        alerts.raise_alert(conn, "send:190", "sending failed with 190; set a new token", now)
+        alerts.raise_alert(conn, "turn", "a turn was ended", now)
+        alerts.enter_realm(conn, "simulator", now)
+
+    await database.tx(begin)
+    cures = {finding.fact: finding.cure for finding in _sync(found, chosen, "alert")}
+    assert "current WhatsApp" in cures["WhatsApp could not deliver a message: 131026"]
+    assert cures["sending failed with 190"] == "set a new token"
+    assert [finding.fact for finding in _sync(found, connected, "alert")] == ["a turn was ended"]
+
+    await database.tx(lambda conn: alerts.enter_realm(conn, "whatsapp", now))
+    opened = await database.tx(alerts.open_alerts)
+    assert [alert.code for alert in opened] == ["turn"]
     await database.close()
 
 

@@ -222,15 +222,16 @@ async def test_asks_for_what_is_missing_and_uses_the_answer() -> None:
     assert [(call.name, call.arguments) for call in answer.calls] == [("get_weather", {"place": "Madrid"})]
 
 
-async def test_says_how_to_connect_a_real_model() -> None:
+async def test_what_is_not_understood_leads_to_help() -> None:
     request = asked("write me a poem about the sea")
-    member = await offline().complete(request)
-    assert "OPENAI_BASE_URL" not in member.text
-    assert "…" not in member.text
     owner = replace(person(), role="owner")
-    answer = await offline().complete(replace(request, person=owner))
-    assert "OPENAI_BASE_URL" in answer.text
-    assert "LLM_MODEL" in answer.text
+    for who in (person(), owner):
+        answer = await offline().complete(replace(request, person=who))
+        assert "/help" in answer.text
+        assert "OPENAI_BASE_URL" not in answer.text
+        assert "…" not in answer.text
+    answer = await offline().complete(asked("escribe un poema sobre el mar", "es"))
+    assert "/ayuda" in answer.text
 
 
 async def test_ability_examples_are_in_the_persons_language() -> None:

@@ -1,0 +1,54 @@
+"""Which numbers are taken for what their owner typed without the country code."""
+
+import pytest
+
+from app.phones import country_of_zone, doubt_about
+
+
+@pytest.mark.parametrize("home", ["MX", ""])
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("525512345678", "5215512345678", "525550000001", "12125550001", "5491122334455", "541122334455"),
+        *("5511999990000", "551187654321", "34600111222"),
+    ],
+)
+def test_a_number_that_some_country_uses_is_beyond_doubt(number: str, home: str) -> None:
+    assert doubt_about(number, home) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "home", "cure"),
+    [
+        ("5512345678", "MX", "put +52 before it: +52 55 1234 5678"),
+        ("8112345678", "MX", "put +52 before it: +52 81 1234 5678"),
+        ("11912345678", "BR", "put +55 before it: +55 11 91234-5678"),
+        ("2125550001", "US", "put +1 before it: +1 212-555-0001"),
+        ("5512345678", "", "write it like +52 55 1234 5678"),
+        ("8112345678", "", "write it like"),
+        ("0445512345678", "", "write it like"),
+        ("12", "MX", "write it like"),
+    ],
+)
+def test_a_number_without_its_country_code_gets_it_from_where_the_machine_is(
+    number: str, home: str, cure: str
+) -> None:
+    doubt = doubt_about(number, home)
+    assert doubt is not None
+    assert doubt.certain
+    assert cure in doubt.cure
+
+
+@pytest.mark.parametrize("number", ["10955501234", "15550783881"])
+def test_a_number_of_a_right_form_that_nobody_is_known_to_use_is_only_doubtful(number: str) -> None:
+    doubt = doubt_about(number, "MX")
+    assert doubt is not None
+    assert not doubt.certain
+
+
+@pytest.mark.parametrize(
+    ("zone", "country"),
+    [("America/Mexico_City", "MX"), ("America/Buenos_Aires", "AR"), ("UTC", ""), ("Etc/UTC", ""), ("x", "")],
+)
+def test_a_zone_names_its_country(zone: str, country: str) -> None:
+    assert country_of_zone(zone) == country
