@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.routing import BaseRoute
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from app.simulator.credentials import Credentials, load_credentials
 from app.simulator.graph import StandInGraph
@@ -47,8 +48,12 @@ class Simulator:
         self.page = PhonePage(self.graph, is_allowed)
 
     def routes(self) -> list[BaseRoute]:
-        """Everything under `/simulator`, the Graph API under `/simulator/graph`."""
-        return [*self.graph.routes("/simulator/graph", self._is_allowed), *self.page.routes("/simulator")]
+        """Everything under `/simulator`, the Graph API under `/simulator/graph`; `/` leads to the page."""
+        return [
+            Route("/", self._front_door, methods=["GET"]),
+            *self.graph.routes("/simulator/graph", self._is_allowed),
+            *self.page.routes("/simulator"),
+        ]
 
     async def start(self) -> None:
         await self.graph.start()
@@ -59,3 +64,10 @@ class Simulator:
             await asyncio.wait_for(self.graph.stop(), STOP_SECONDS)
         except TimeoutError:
             log.warning("the simulator did not stop within %g s", STOP_SECONDS)
+
+    async def _front_door(self, request: Request) -> Response:
+        return (
+            RedirectResponse("/simulator")
+            if self._is_allowed(request)
+            else PlainTextResponse("Not Found", 404)
+        )

@@ -345,6 +345,7 @@ class StandInGraph:
             person = self._recipient(body)
         except (Refusal, KeyError, TypeError):
             return  # written to nobody who has a phone here
+        self._typing.pop(person.id, None)
         note = {"person": person.id, "code": refusal.code, "details": refusal.details}
         self._record({"event": "refused", "at": self._clock(), **note})
 

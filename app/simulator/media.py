@@ -9,6 +9,7 @@ from email.message import Message
 
 from app.messages import JSON
 from app.simulator.bodies import MEDIA_KINDS
+from app.simulator.objections import Objection
 from app.simulator.refusals import Refusal
 from app.simulator.voice import canned_clip
 
@@ -73,7 +74,7 @@ class MediaShelf:
         return stored
 
     def take(self, message: Mapping[str, JSON]) -> StoredFile | None:
-        """Keeps the file of what a person sends; None where there is none. Raises ValueError."""
+        """Keeps the file of what a person sends; None where there is none. Raises Objection."""
         kind, data = message.get("type"), message.get("data")
         if kind == "voice" and data is None:
             return self.put(canned_clip(), "audio/ogg; codecs=opus")
@@ -82,7 +83,7 @@ class MediaShelf:
         try:
             return self.put(data, str(message.get("mime_type", "")), str(message.get("filename", "")))
         except Refusal as refusal:
-            raise ValueError(refusal.details) from refusal
+            raise Objection("file") from refusal
 
     def get(self, media_id: str) -> StoredFile | None:
         return self._files.get(media_id)

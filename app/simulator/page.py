@@ -19,6 +19,7 @@ from app.simulator.faults import BOUNDS, Faults
 from app.simulator.graph import StandInGraph
 from app.simulator.lookups import read_json
 from app.simulator.media import MB
+from app.simulator.objections import Objection
 from app.simulator.people import new_person
 from app.simulator.refusals import CONSEQUENCES, Refusal
 from app.simulator.replay import Replay
@@ -75,6 +76,8 @@ class PhonePage:
             response = _write_refusal(request) if request.method == "POST" else None
             try:
                 response = response or await handler(request)
+            except Objection as objection:
+                response = JSONResponse(objection.as_json(), 400)
             except ValueError as error:
                 response = JSONResponse({"error": str(error)}, 400)
             except Refusal as refusal:
@@ -144,7 +147,7 @@ class PhonePage:
         """Plays a transcript and answers with what differed; the page is told each step as an event."""
         transcript = transcripts.read(await read_json(request, LARGEST_BODY))
         if self._is_replaying:
-            return JSONResponse({"error": "another transcript is being played"}, 409)
+            return JSONResponse(Objection("playing").as_json(), 409)
         self._is_replaying = True
         try:
             return JSONResponse(await Replay(self._graph, transcript).run())

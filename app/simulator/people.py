@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.phones import canonical, country, digits
+from app.simulator.objections import Objection
 
 LANGUAGES: Final = ("es", "pt", "en")
 MOST: Final = 50
@@ -36,21 +37,21 @@ def new_person(
     """Somebody beside `others`, with a phone, a username or both. Raises ValueError with the reason."""
     name, number, username = " ".join(name.split()), digits(phone), username.strip().removeprefix("@")
     if not 1 <= len(name) <= 40:
-        raise ValueError("a name has 1 to 40 characters")
+        raise Objection("name")
     if not number and not username:
-        raise ValueError("a person has a phone number, a username or both")
+        raise Objection("no_address")
     if number and not 8 <= len(number) <= 15:
-        raise ValueError("a phone number has 8 to 15 digits, the country code first")
+        raise Objection("phone")
     if username and not _USERNAME.fullmatch(username):
-        raise ValueError("a username has 3 to 35 small letters, digits, dots and underscores")
+        raise Objection("username")
     if number and canonical(number) in {canonical(one.phone) for one in others}:
-        raise ValueError("somebody here has that number")
+        raise Objection("phone_taken")
     if username and username in {one.username for one in others}:
-        raise ValueError("somebody here has that username")
+        raise Objection("username_taken")
     if language not in LANGUAGES:
         raise ValueError(f"the language is one of {', '.join(LANGUAGES)}")
     if len(others) >= MOST:
-        raise ValueError(f"there are {MOST} people already")
+        raise Objection("full", most=MOST)
     return SimulatedPerson(_id_for(name, others), name, number, _user_id(number), username, language)
 
 

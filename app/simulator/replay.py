@@ -12,6 +12,7 @@ from app.messages import JSON
 from app.simulator.expectations import Expectations
 from app.simulator.faults import Faults
 from app.simulator.graph import StandInGraph
+from app.simulator.objections import Objection
 from app.simulator.people import guest_for
 from app.simulator.transcripts import Transcript, shown
 
@@ -176,7 +177,7 @@ class Replay:
 
     def _id(self, reference: JSON) -> str:
         if reference not in self._ids:
-            raise ValueError(f"{reference!r} is no message before this one")
+            raise Objection("lost_message", reference=str(reference))
         return self._ids[reference]
 
     def _choice(self, saying: Mapping[str, JSON]) -> str:
@@ -188,7 +189,7 @@ class Replay:
         for choice in choices:
             if choice["title"] == saying["reply"].get("title"):
                 return str(choice["id"])
-        raise ValueError(f"the message has no button or row {saying['reply'].get('title')!r} any more")
+        raise Objection("lost_choice", title=str(saying["reply"].get("title")))
 
 
 def _decoded(data: JSON) -> bytes:

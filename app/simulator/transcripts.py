@@ -14,6 +14,7 @@ from app.simulator.bodies import said
 from app.simulator.expectations import Expectations, says_something
 from app.simulator.faults import Faults
 from app.simulator.graph import StandInGraph
+from app.simulator.objections import Objection
 from app.simulator.people import SimulatedPerson
 from app.simulator.voice import canned_clip
 
@@ -76,20 +77,20 @@ def write(transcript: Transcript) -> bytes:
 def read(value: JSON) -> Transcript:
     """A transcript from its JSON. Raises ValueError with what is wrong, also where it would prove nothing."""
     if not isinstance(value, dict) or value.get("recado_transcript") != VERSION:
-        raise ValueError(f"this is no transcript of version {VERSION}")
+        raise Objection("version", version=VERSION)
     try:
         people = tuple(SimulatedPerson(**one) for one in value["people"])
         events = tuple(dict(one) for one in value["events"])
     except (KeyError, TypeError, ValueError):
-        raise ValueError("'people' and 'events' must be lists as a saved transcript has them") from None
+        raise Objection("form") from None
     if not all(isinstance(value, str) for one in people for value in astuple(one)):
-        raise ValueError("everything that is known of a person is a text")
+        raise Objection("form")
     if len(events) > MOST_EVENTS:
-        raise ValueError(f"a transcript has at most {MOST_EVENTS} events")
+        raise Objection("long", most=MOST_EVENTS)
     for number, event in enumerate(events, 1):
         _check(number, event, {one.id for one in people})
     if not any("says" in event for event in events) or not any("gets" in e or "refused" in e for e in events):
-        raise ValueError("somebody must say something and something must come of it")
+        raise Objection("proves_nothing")
     return Transcript(people, events)
 
 
@@ -186,37 +187,39 @@ def _without_repeats(events: Iterable[dict[str, JSON]]) -> Iterator[dict[str, JS
 
 
 def _check(number: int, event: Mapping[str, JSON], people: set[str]) -> None:
-    wrong = ""
+    """Raises ValueError for an event that cannot be played or would prove nothing."""
+    part = ""
     if not isinstance(event.get("after", 0), int | float):
-        wrong = "'after' must be seconds"
+        part = "after"
     elif "switches" in event:
         Faults().update(event["switches"] if isinstance(event["switches"], dict) else {"switches": None})
     elif str(event.get("person")) not in people:
-        wrong = f"{event.get('person')!r} is none of its people"
+        raise Objection("event_person", event=number, person=str(event.get("person")))
     elif "gets" in event:
         if not says_something(event["gets"]) and "reaction" not in event["gets"]:
-            wrong = "an answer needs some letters of its own beside the placeholders, or any would fit"
+            raise Objection("event_answer", event=number)
     elif "says" in event:
-        wrong = _unsayable(event["says"])
+        part = _unsayable(event["says"])
     elif not isinstance(event.get("refused"), int):
-        wrong = "it has none of 'says', 'gets', 'refused', 'switches'"
+        raise Objection("event_kind", event=number)
     if "id" in event and not _REFERENCE.fullmatch(str(event["id"])):
-        wrong = "an 'id' is # and a number"
-    if wrong:
-        raise ValueError(f"event {number}: {wrong}")
+        part = "id"
+    if part:
+        raise Objection("event_part", event=number, part=part)
 
 
 def _unsayable(says: JSON) -> str:
-    """What is wrong with the form of something said; "" where nothing is."""
-    if not isinstance(says, dict) or not isinstance(says.get("type"), str):
-        return "'says' needs a type"
+    """Which part of something said has the wrong form; "" where none has."""
+    if not isinstance(says, dict):
+        return "says"
+    if not isinstance(says.get("type"), str):
+        return "type"
     for key in ("reply", "reaction"):
         if not isinstance(says.get(key, {}), dict):
-            return f"{key!r} must be an object"
-    about = (says.get("quoted", ""), says.get("original", ""), says.get("reaction", {}).get("message_id", ""))
-    if not all(isinstance(one, str) for one in about):
-        return "a message is spoken of by the id of its event"
-    return ""
+            return key
+    about = {"quoted": says.get("quoted", ""), "original": says.get("original", "")}
+    about["message_id"] = says.get("reaction", {}).get("message_id", "")
+    return next((key for key, value in about.items() if not isinstance(value, str)), "")
 
 
 def _lines(values: Iterable[JSON]) -> str:

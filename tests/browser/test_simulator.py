@@ -158,6 +158,66 @@ async def test_with_the_keyboard_alone_one_converses_switches_a_fault_saves_and_
             await page.evaluate(f"document.querySelector('{opener}').click()")
             await page.until("document.activeElement.id === 'panel-close'")
         await check_names(page)
+        people = await page.names("button")
+        assert opener or any(name.startswith("Ana, repetição") for _, name in people)
+
+
+async def test_somebody_added_is_switched_to_and_what_went_wrong_is_said_in_the_pages_language(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
+    await page.open(f"{server.url}/", 1280, 800)
+    await page.until("document.querySelectorAll('.chip').length === 3")
+    assert await page.evaluate("location.pathname") == "/simulator"
+    for number, name in enumerate(("Eva", "Gil", "Iris"), 1):
+        await page.evaluate("document.querySelector('#people .add').click()")
+        await fill(page, name=name, phone="12")
+        alert = "document.querySelector('#person-alert').innerText"
+        assert await page.until(alert) == "El teléfono lleva de 8 a 15 cifras, primero el código de país."
+        await fill(page, phone=f"+34 600 000 00{number}")
+        await page.until(f"location.hash === '#{name.lower()}' && !document.querySelector('#sheet').open")
+        assert await page.evaluate("document.activeElement.id") == "text"
+    added = "document.querySelector('#people [data-id=iris]').getBoundingClientRect().bottom"
+    assert await page.evaluate(f"{added} <= document.querySelector('#people').getBoundingClientRect().bottom")
+    note = "document.querySelector('#note').getBoundingClientRect().bottom"
+    assert await page.evaluate(f"{note} <= innerHeight")
+
+    server.http.post("/simulator/api/faults", json={"fail": [{"code": 131047}]}).raise_for_status()
+    await page.until("document.querySelector('#panel-open').ariaLabel === 'Banco de pruebas, 1 activo'")
+    await page.evaluate("document.querySelector('.chip').click()")
+    assert await page.evaluate("document.activeElement.id") == "text"
+    assert "más de 24 h" in await page.until("document.querySelector('.refusal')?.innerText")
+    await page.until("!document.querySelector('.typing')")
+
+    program = tmp_path / "x.exe"
+    program.write_bytes(b"MZ")
+    await page.choose_file("#file", program)
+    assert "documentos (PDF" in await page.until("document.querySelector('#alert').innerText")
+
+    event = {"person": "ana", "refused": 1}
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({"recado_transcript": 1, "people": [], "events": [event]}))
+    await page.evaluate("document.querySelector('#transcript-title').click()")
+    await page.choose_file("#transcript-file", wrong)
+    alert = "document.querySelector('#transcript-alert').innerText"
+    assert await page.until(alert) == "Evento 1: ana no es una de sus personas."
+    before = "document.querySelector('#people').getBoundingClientRect().height"
+    height = await page.evaluate(before)
+    server.http.post(
+        "/simulator/api/send", json={"person": "bruno", "type": "text", "text": "Que horas são?"}
+    )
+    await page.until("Boolean(document.querySelector('#people .count'))")
+    assert await page.evaluate(before) == height
+    await choose(page, "Ana")
+    assert await page.evaluate("document.querySelector('#transcript-alert').hidden")
+
+
+async def fill(page: Page, **values: str) -> None:
+    """Writes into the open form and sends it."""
+    await page.until("document.querySelector('#sheet').open")
+    for name, value in values.items():
+        field = f"document.querySelector('.fields [name={name}]')"
+        await page.evaluate(f"{field}.value = {json.dumps(value)}")
+    await page.evaluate("document.querySelector('.fields .main').click()")
 
 
 async def check_names(page: Page) -> None:

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from app.simulator import PEOPLE, page
+from app.simulator.objections import REASONS
 from tests.simulator.conftest import NUMBER, House
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -54,6 +55,16 @@ async def test_every_word_of_the_page_is_there_in_each_language(house: House) ->
     assert sorted(keys) == ["en", "es", "pt"]
     assert len(keys["en"]) > 100
     assert keys["es"] == keys["pt"] == keys["en"]
+
+
+async def test_every_reason_of_the_server_has_a_sentence_in_the_other_languages(house: House) -> None:
+    text = (await house.client.get("/simulator/static/reasons.js")).text
+    for language in ("es", "pt"):
+        table = text.partition(f"  {language}: {{\n")[2].partition("\n  },")[0]
+        sentences = dict(re.findall(r'(\w+): "(.+)",', table))
+        assert list(sentences) == list(REASONS)
+        for reason, sentence in sentences.items():
+            assert sorted(re.findall(r"\{\w+\}", sentence)) == sorted(re.findall(r"\{\w+\}", REASONS[reason]))
 
 
 async def test_where_it_is_not_allowed_nothing_is_there(house: House) -> None:
@@ -166,6 +177,15 @@ async def test_an_open_page_hears_of_switches_wherever_they_are_thrown(house: Ho
         assert (refused["event"], refused["person"], refused["code"]) == ("refused", "ana", 131000)
 
 
+async def test_a_refused_send_ends_the_typing(house: House) -> None:
+    wamid = await house.graph.inbound("ana", {"type": "text", "text": "hi"})
+    await house.send({"status": "read", "message_id": wamid, "typing_indicator": {"type": "text"}})
+    assert house.graph.typing_until("ana")
+    house.graph.set_faults({"fail": [{"code": 131000}]})
+    await house.send({"type": "text", "text": {"body": "hi"}})
+    assert not house.graph.typing_until("ana")
+
+
 async def test_the_state_names_every_code_and_what_it_asks_for(house: House) -> None:
     state = (await house.client.get("/simulator/api/state")).json()
     assert set(state["errors"]) == {"retry", "operator", "template", "give_up"}
@@ -205,6 +225,18 @@ async def test_a_person_who_cannot_be_is_explained(house: House, body: Any) -> N
     assert answer.status_code == 400
     assert answer.json()["error"]
     assert len(house.graph.people) == len(PEOPLE)
+
+
+async def test_a_reason_comes_with_its_name_and_what_fills_it(house: House) -> None:
+    answer = await house.client.post("/simulator/api/people", json={"name": "Eva", "phone": "12"})
+    assert answer.json()["reason"] == "phone"
+    transcript = {"recado_transcript": 1, "people": [], "events": [{"person": "ana", "refused": 1}]}
+    answer = await house.client.post("/simulator/api/replay", json=transcript)
+    assert answer.json() == {
+        "error": "Event 1: ana is none of its people.",
+        "reason": "event_person",
+        "values": {"event": 1, "person": "ana"},
+    }
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,24 @@ def test_all_of_it_lies_under_its_own_path(tmp_path: Path) -> None:
     simulator = Simulator(
         CREDENTIALS, "http://127.0.0.1:9/webhook", tmp_path / "phones.jsonl", lambda _: True
     )
-    routes = simulator.routes()
+    front, *routes = simulator.routes()
+    assert isinstance(front, Route)
+    assert front.path == "/"
     assert all(isinstance(route, Route) and route.path.startswith("/simulator") for route in routes)
-    client = TestClient(Starlette(routes=routes))
+    client = TestClient(Starlette(routes=[front, *routes]))
+    assert client.get("/").url.path == "/simulator"
     assert client.get("/simulator").status_code == 200
     assert (
         client.get("/simulator/graph/v25.0/123", headers={"Authorization": "Bearer t"}).json()["id"] == "123"
     )
+
+
+def test_the_bare_address_leads_nowhere_from_elsewhere(tmp_path: Path) -> None:
+    simulator = Simulator(
+        CREDENTIALS, "http://127.0.0.1:9/webhook", tmp_path / "phones.jsonl", lambda _: False
+    )
+    client = TestClient(Starlette(routes=simulator.routes()), follow_redirects=False)
+    assert client.get("/").status_code == 404
 
 
 async def test_it_stops_at_once_while_the_webhook_is_away(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import { icon, make, tell } from "./dom.js";
 import { formatted } from "./formatting.js";
-import { answerTo, asItReads, isMine, reactionsTo, state, titleOf } from "./state.js";
+import { answerTo, asItReads, errorOf, isMine, reactionsTo, state } from "./state.js";
 import { locale, words } from "./words.js";
 
 const ELSEWHERE = { target: "_blank", rel: "noopener noreferrer" };
@@ -40,10 +40,18 @@ function retry(message) {
 export function refusal({ code, details, times }) {
   const count = times > 1 ? ` · ${times} ${words().times}` : "";
   return make(
-    "div", { class: "refusal" },
-    make("b", {}, `${words().refused}: ${code} ${titleOf(code)}${count}`),
-    details === titleOf(code) ? null : make("span", {}, details),
+    "div", { class: "refusal" }, make("b", {}, `${words().refused}: ${code}${count}`), ...meaning(code, details),
   );
+}
+
+/** What an error asks for, in the page's language, and how Meta puts it. */
+function meaning(code, details = "") {
+  const { consequence, title } = errorOf(code);
+  const original = [title, details === title ? "" : details].filter(Boolean).join(" · ");
+  return [
+    make("span", {}, words().meanings[consequence] || ""),
+    make("small", { lang: "en" }, original && `Meta: ${original}`),
+  ];
 }
 
 /** A message in one line, for quotes and for screen readers. */
@@ -92,7 +100,8 @@ function meta(message) {
 }
 
 function failure({ failed }) {
-  return failed ? make("p", { class: "failure" }, `${words().failed} · ${failed} ${titleOf(failed)}`) : null;
+  if (!failed) return null;
+  return make("div", { class: "failure" }, make("b", {}, `${words().failed} · ${failed}`), ...meaning(failed));
 }
 
 function body(message) {

@@ -7,7 +7,10 @@ import { asItReads, state } from "./state.js";
 import { words } from "./words.js";
 
 const LARGEST_FILE = 5 * 1024 * 1024;
-const FILE_TYPES = /^(image\/(jpeg|png|webp)$|audio\/|video\/mp4$|text\/|application\/|$)/;
+const DOCUMENTS = "pdf|msword|vnd\\.ms-(excel|powerpoint)|vnd\\.openxmlformats-officedocument\\..+";
+const FILE_TYPES = new RegExp(
+  `^(image/(jpeg|png|webp)|audio/(aac|amr|mpeg|mp4|ogg)|video/(mp4|3gpp)|text/.+|application/(${DOCUMENTS}))$`,
+);
 const VOICE_TYPES = ["audio/ogg;codecs=opus", "audio/mp4;codecs=mp4a.40.2", "audio/mp4;codecs=opus", "audio/mp4"];
 
 let recorder = null;
@@ -20,7 +23,7 @@ export async function send(message, person = state.current) {
     showError("");
   } catch (error) {
     if (!error.status) { keepUnsent(message, person); return true; }
-    showError(`${words().notSent} (${error.status}: ${error.message})`);
+    showError(`${words().notSent} ${error.message}`);
     return false;
   }
   return true;
@@ -101,7 +104,7 @@ async function sendFile(file) {
   const bare = file.type.split(";")[0];
   const type = bare === "image/webp" ? "sticker" : /^(image|audio|video)\//.exec(bare)?.[1] || "document";
   const message = { type, data: await base64(file) };
-  message.mime_type = bare.startsWith("text/") ? "text/plain" : bare || "application/octet-stream";
+  message.mime_type = bare.startsWith("text/") ? "text/plain" : bare;
   if (["image", "video", "document"].includes(type)) message.caption = at("text").value.trim().slice(0, 1024);
   if (type === "document") message.filename = file.name;
   if (await send(message)) write("");
@@ -110,7 +113,7 @@ async function sendFile(file) {
 function faultOf({ size, type }) {
   if (!size) return "empty";
   if (size > LARGEST_FILE) return "tooLarge";
-  return FILE_TYPES.test(type) ? "" : "wrongType";
+  return FILE_TYPES.test(type.split(";")[0]) ? "" : "wrongType";
 }
 
 function base64(blob) {

@@ -98,7 +98,7 @@ function dayName(seconds) {
 function welcome() {
   const say = words();
   const ideas = say.ideas.map((idea) => make("button", {
-    class: "chip", type: "button", onclick: () => tell("say", { type: "text", text: idea }),
+    class: "chip", type: "button", onclick: () => { tell("say", { type: "text", text: idea }); at("text").focus(); },
   }, idea));
   return make("div", { class: "welcome" }, make("p", {}, say.welcome(person().name)), ...ideas);
 }

@@ -3,9 +3,9 @@
 import { setContext, write } from "./composer.js";
 import { refresh, renderLog, renderNew, renderTicks, renderTyping } from "./conversation.js";
 import { at, hear, make, showError, tell } from "./dom.js";
-import { choosePerson, renderPeople } from "./people.js";
+import { choosePerson, nameOf, renderPeople } from "./people.js";
 import "./sheets.js";
-import { about, isMine, person, state } from "./state.js";
+import { about, isMine, keepPerson, person, state } from "./state.js";
 import { buildSwitches, renderSwitches } from "./switches.js";
 import { buildTranscripts, followPerson, renderWhose } from "./transcripts.js";
 import { language, locale, speak, words, WORDS } from "./words.js";
@@ -20,7 +20,7 @@ const word = (id) => words()[NAMED[id] || id];
 
 function render() {
   document.documentElement.lang = locale();
-  document.title = `${person().name} – Recado`;
+  document.title = `${nameOf(person())} – Recado`;
   for (const id of TEXTS) at(id).textContent = word(id);
   for (const id of LABELS) at(id).setAttribute("aria-label", word(id));
   at("text").placeholder = words().message;
@@ -83,12 +83,13 @@ const HANDLERS = {
     if (message.person !== state.current) {
       if (isNew && !isMine(message)) state.unread.set(message.person, (state.unread.get(message.person) || 0) + 1);
       renderPeople();
-    } else if (about(message)) refresh(about(message));
+    } else if (about(message)) { refresh(about(message)); renderTyping(); }
     else if (isNew) renderNew(message);
     else refresh(message.id);
   },
   refused(note) {
     state.refused.push(note);
+    state.typing.delete(note.person);
     if (note.person === state.current) renderNew(note);
   },
   status({ id, status }) {
@@ -103,7 +104,7 @@ const HANDLERS = {
     if (event.person === state.current) renderTyping();
   },
   person({ person: added }) {
-    state.people = [...state.people.filter((each) => each.id !== added.id), added];
+    keepPerson(added);
     renderPeople();
     renderWhose();
   },

@@ -1,8 +1,10 @@
 /** Whose phone it is: the list beside it, the strip on a narrow page, and changing over. */
 
 import { at, icon, make, tell } from "./dom.js";
-import { address, state } from "./state.js";
+import { address, isReplay, state } from "./state.js";
 import { words } from "./words.js";
+
+let inView = "";
 
 export function renderPeople() {
   for (const id of ["people", "people-strip"]) {
@@ -13,14 +15,21 @@ export function renderPeople() {
     );
     at(id).replaceChildren(...state.people.map(entry), add);
   }
-  at("people-strip").querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  if (inView === state.current) return;
+  inView = state.current;
+  for (const one of document.querySelectorAll('.person[aria-current="true"]')) {
+    one.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
 }
+
+/** A name, told from that of the person whose part a guest plays. */
+export const nameOf = (each) => (isReplay(each) ? `${each.name}, ${words().replay}` : each.name);
 
 function entry(each, index) {
   const say = words();
   const unread = state.unread.get(each.id) || 0;
   const note = index === 0 ? say.owner : each.phone ? "" : say.usernameOnly;
-  const face = each.id.endsWith("-replay") ? icon("play") : [...each.name][0].toUpperCase();
+  const face = isReplay(each) ? icon("play") : [...each.name][0].toUpperCase();
   const count = { class: "count", role: "img", "aria-label": `${unread} ${say.unread}` };
   return make(
     "button", {
@@ -30,7 +39,7 @@ function entry(each, index) {
     make("span", { class: `avatar tone${index % 6}`, "aria-hidden": "true" }, face),
     make(
       "span", { class: "words" },
-      make("span", { class: "name" }, each.name),
+      make("span", { class: "name" }, nameOf(each)),
       make("span", { class: "address" }, [address(each), note].filter(Boolean).join(" · ")),
     ),
     unread ? make("span", count, String(unread)) : null,

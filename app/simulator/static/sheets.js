@@ -1,7 +1,7 @@
 /** The sheet that comes up in the phone: attaching, a list's rows, what can be done with a message, a new person. */
 
 import { at, hear, icon, make, post, showError, tell } from "./dom.js";
-import { asItReads, isMine, person, reactionsTo, state } from "./state.js";
+import { asItReads, isMine, keepPerson, person, reactionsTo, state } from "./state.js";
 import { language, words, WORDS } from "./words.js";
 
 const EMOJIS = ["👍", "❤️", "😂", "😮", "🙏"];
@@ -115,7 +115,9 @@ async function addPerson(event) {
   try {
     const added = await post("people", Object.fromEntries(new FormData(event.target)));
     at("sheet").close();
+    keepPerson(added);
     tell("choose", added.id);
+    at("text").focus();
   } catch (error) {
     showError(error.message, "person-alert");
   }

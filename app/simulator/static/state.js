@@ -11,6 +11,12 @@ const ABOUT_ANOTHER = ["reaction", "edit", "revoke"];
 export const person = () => state.people.find((each) => each.id === state.current) || state.people[0];
 export const isMine = (message) => message.by === "person";
 
+export const isReplay = (each) => each.id.endsWith("-replay");
+
+export function keepPerson(added) {
+  state.people = [...state.people.filter((each) => each.id !== added.id), added];
+}
+
 /** The message that a reaction, a correction or a deletion is about. */
 export function about({ type, content }) {
   return ABOUT_ANOTHER.includes(type) ? content.message_id || content.original_message_id : "";
@@ -58,8 +64,10 @@ export function answerTo(id) {
   return null;
 }
 
-export function titleOf(code) {
-  return Object.values(state.errors).map((codes) => codes[code]).find(Boolean) || "";
+/** Meta's title for a code, and what kind of answer it asks for; empty where the code is unknown. */
+export function errorOf(code) {
+  const [consequence, codes] = Object.entries(state.errors).find(([, known]) => known[code]) || ["", {}];
+  return { consequence, title: codes[code] || "" };
 }
 
 const GROUPS = [

@@ -44,7 +44,7 @@ export function renderSwitches() {
     badge.hidden = !on;
     badge.textContent = String(on);
   }
-  at("panel-open").setAttribute("aria-label", on ? `${words().panel}, ${on} ${words().active}` : words().panel);
+  at("panel-open").setAttribute("aria-label", on ? `${words().panel}, ${words().active(on)}` : words().panel);
 }
 
 /** Whether a switch is thrown; compared as JSON because one of them is a list. */

@@ -1,6 +1,7 @@
 /** Saving what happened, and playing it again. */
 
 import { at, hear, make, post, showError, tell } from "./dom.js";
+import { nameOf } from "./people.js";
 import { state } from "./state.js";
 import { locale, words } from "./words.js";
 
@@ -20,6 +21,7 @@ export function buildTranscripts() {
       make("button", { class: "act", type: "button", onclick: startAfresh }, say.afresh),
       make("a", { class: "act", id: "save" }, say.save),
       make("button", { class: "act", type: "button", id: "play", onclick: choose }, say.play)),
+    make("p", { id: "transcript-alert", class: "panel-alert", role: "alert", hidden: true }),
     make("p", { id: "verdict", class: "verdict", role: "status" }),
     make("ol", { id: "steps", class: "steps" }),
   );
@@ -33,13 +35,14 @@ function choose() {
 
 export function renderWhose() {
   const chosen = at("whose").value || state.current;
-  const options = state.people.map(({ id, name }) => make("option", { value: id }, name));
+  const options = state.people.map((each) => make("option", { value: each.id }, nameOf(each)));
   at("whose").replaceChildren(...options, make("option", { value: "" }, words().everyone));
   at("whose").value = chosen;
   renderLink();
 }
 
 export function followPerson() {
+  showError("", "transcript-alert");
   if (at("whose").value) at("whose").value = state.current;
   renderLink();
 }
@@ -59,26 +62,31 @@ function startAfresh() {
 async function play(file) {
   at("transcript-file").value = "";
   if (!file) return;
-  let transcript;
-  try {
-    transcript = JSON.parse(await file.text());
-  } catch {
-    showError(words().notTranscript, "panel-alert");
-    return;
-  }
-  showError("", "panel-alert");
+  const transcript = await parsed(file);
+  showError(transcript ? "" : words().notTranscript, "transcript-alert");
   shown = [];
-  verdict = words().playing;
+  verdict = transcript ? words().playing : "";
   renderSteps();
+  if (!transcript) return;
   try {
     const { ok, steps, extra } = await post("replay", transcript);
     shown = [...steps, ...extra.map(({ got }) => ({ ok: false, extra: true, got }))];
     verdict = ok ? words().same(steps.length) : words().differs;
   } catch (error) {
     verdict = "";
-    showError(error.message, "panel-alert");
+    showError(error.message, "transcript-alert");
   }
   renderSteps();
+}
+
+/** The JSON of a file that may be a transcript, else null. */
+async function parsed(file) {
+  try {
+    const value = JSON.parse(await file.text());
+    return value?.recado_transcript ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 function renderSteps() {
