@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
 import structlog
@@ -80,11 +80,13 @@ class Sender:
             while not self._closing:
                 event.clear()
                 given = await self._next(person)
+                more = False
                 if given.parcel is not None:
-                    await self._deliver(given.parcel)
+                    more = await self._deliver(given.parcel)
                 elif given.at is not None:
                     await _wait(event, given.at - time.time())
-                elif not event.is_set():  # no await between this check and leaving
+                    more = True
+                if not more and not event.is_set():  # no await between this check and leaving
                     break
         finally:
             self._lanes.pop(person, None)
@@ -111,7 +113,8 @@ class Sender:
             log.error("send of unknown outcome given up", outbox=lost)
         return given
 
-    async def _deliver(self, parcel: Parcel) -> None:
+    async def _deliver(self, parcel: Parcel) -> bool:
+        """Sends it and writes what became of it; gives whether the person has more that is not at its end."""
         async with self._places:
             try:
                 result = await self._channels[parcel.channel].send(parcel.to, parcel.message, parcel.id)
@@ -121,20 +124,29 @@ class Sender:
         now = time.time()
         while True:  # what became of a send is never forgotten for want of a disk
             try:
-                await self._store.tx(
-                    lambda conn: self._settle(conn, parcel, result, now), then=self._wake_all
+                _, more = await self._store.tx(
+                    lambda conn: self._settle(conn, parcel, result, now), then=self._wake_released
                 )
-                return
+                return more
             except Exception as error:
                 log.error("a send's outcome could not be kept", outbox=parcel.id, error=str(error))
                 await asyncio.sleep(STORE_RETRY_SECONDS)
 
-    def _wake_all(self, people: Iterable[str]) -> None:
-        for person in people:
+    def _wake_released(self, settled: tuple[Sequence[str], bool]) -> None:
+        for person in settled[0]:
             self.wake(person)
 
-    def _settle(self, conn: Connection, parcel: Parcel, result: SendResult, now: float) -> list[str]:
-        """Writes what became of a send; gives the people whose held messages may go now."""
+    def _settle(
+        self, conn: Connection, parcel: Parcel, result: SendResult, now: float
+    ) -> tuple[Sequence[str], bool]:
+        """Writes what became of a send; gives the people whose held messages may go now, and whether this
+        one has more that is not at its end."""
+        released = self._write_result(conn, parcel, result, now)
+        return released, outbox.has_open(conn, parcel.person_id)
+
+    def _write_result(
+        self, conn: Connection, parcel: Parcel, result: SendResult, now: float
+    ) -> Sequence[str]:
         if isinstance(result, Accepted):
             outbox.sent(conn, parcel.id, result.message_id, now)
             if result.phone:

@@ -140,6 +140,12 @@ def take(conn: Connection, person: str, now: float) -> Given:
     return Given(parcel=_parcel(conn, row), lost=tuple(lost))
 
 
+def has_open(conn: Connection, person: str) -> bool:
+    """Whether anything of the person's is not at its end."""
+    row = conn.execute(f"SELECT 1 FROM outbox WHERE person_id = ? AND {_OPEN} LIMIT 1", (person,)).fetchone()
+    return row is not None
+
+
 def sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     """The channel named the message: from here on statuses speak for it."""
     changed = conn.execute(
