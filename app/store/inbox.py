@@ -205,7 +205,7 @@ def waiting(conn: Connection, channels: Collection[str], now: float, ahead: floa
         "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
         "SELECT conversation_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
         " AND (due_at <= ? OR received_at > ?)"  # the latter after a clock was set back
-        " UNION SELECT conversation_id FROM turns WHERE state IN ('queued', 'running')"
+        " UNION SELECT conversation_id FROM turns WHERE state <> 'done' AND state <> 'parked'"
         " AND (due_at IS NULL OR due_at <= ? OR created_at > ?))",
         (until, now, until, now),
     )

@@ -197,7 +197,8 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
 def release_held(conn: Connection, now: float) -> list[str]:
     """Makes every held row due; gives the people concerned."""
     rows = conn.execute(
-        "UPDATE outbox SET due_at = ? WHERE state = 'held' AND due_at > ? RETURNING person_id", (now, now)
+        f"UPDATE outbox SET due_at = ? WHERE {_OPEN} AND state = 'held' AND due_at > ? RETURNING person_id",
+        (now, now),
     )
     return sorted({row["person_id"] for row in rows.fetchall()})
 

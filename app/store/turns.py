@@ -49,7 +49,7 @@ def claim(
         return None
     open_turn = conn.execute(
         "SELECT id, created_at, due_at, attempts FROM turns WHERE conversation_id = ?"
-        " AND state IN ('queued', 'running') ORDER BY created_at, rowid LIMIT 1",
+        " AND state <> 'done' AND state <> 'parked' ORDER BY created_at, rowid LIMIT 1",
         (conversation,),
     ).fetchone()
     if open_turn is not None:
@@ -195,14 +195,16 @@ def recover(conn: Connection) -> int:
     A turn that ran alone keeps its attempt. Of several nobody knows which one it was: none is counted,
     three times at most, so that a turn which brings the server down ends all the same.
     """
-    running = conn.execute("SELECT count(*) FROM turns WHERE state = 'running'").fetchone()[0]
+    running = conn.execute(
+        "SELECT count(*) FROM turns WHERE state <> 'done' AND state = 'running'"
+    ).fetchone()[0]
     if running > 1:
         conn.execute(
             "UPDATE turns SET attempts = attempts - 1, crowded = crowded + 1"
-            " WHERE state = 'running' AND crowded < ? AND attempts > 0",
+            " WHERE state <> 'done' AND state = 'running' AND crowded < ? AND attempts > 0",
             (MAX_CROWDED,),
         )
-    conn.execute("UPDATE turns SET state = 'queued' WHERE state = 'running'")
+    conn.execute("UPDATE turns SET state = 'queued' WHERE state <> 'done' AND state = 'running'")
     return int(running)
 
 
