@@ -99,16 +99,25 @@ class Database:
             self._lock_file = None
 
     async def tx(
-        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
+        self,
+        fn: Callable[[sqlite3.Connection], T],
+        *,
+        then: Callable[[T], None] | None = None,
+        within: float | None = None,
     ) -> T:
         """Runs `fn(connection)` in the writer thread as part of the next commit and gives its result.
 
         `fn` runs whole and is undone alone if it raises. It may run twice (again, if another of the same
         commit raised), so it touches nothing but the connection it is given.
         `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
-        Raises what `fn` raised, or StoreError where the commit failed.
+        Raises what `fn` raised, StoreError where the commit failed, or TimeoutError where it took more than
+        `within` seconds: then `fn` stays queued, and is written all the same.
         """
-        return await self.submit(fn, then=then)
+        written = self.submit(fn, then=then)
+        if within is not None:
+            limit = asyncio.get_running_loop().call_later(within, _give_up, written)
+            written.add_done_callback(lambda _: limit.cancel())
+        return await written
 
     def submit(
         self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
@@ -253,6 +262,11 @@ def _tell(then: Callable[[Any], None], outcome: Any) -> None:
         log.exception("a hint after a commit failed")
 
 
+def _give_up(future: "asyncio.Future[Any]") -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
+
+
 def _retrieve(future: "asyncio.Future[Any]") -> None:
     """Marks an error as seen: a caller that gave up leaves nobody else to do so."""
     if not future.cancelled():
@@ -266,6 +280,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA wal_autocheckpoint=4000")  # 16 MB: a storm writes each page back less often
     return connection
 
 

@@ -105,7 +105,7 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
         return
     taken.accepted += 1
     person = who.person
-    conversation = people.heard_in(conn, person.id, entrance.channel, message.group, now)
+    conversation = people.conversation(conn, person.id, entrance.channel, message.group, now)
     row = _keep(conn, conversation, message, now)
     if who.became_owner:
         taken.new_owners.append(message.sender.phone or message.sender.user_id)

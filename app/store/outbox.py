@@ -326,9 +326,11 @@ def _close_unknown(conn: Connection, outbox_id: str) -> None:
 
 def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     last = conn.execute(
-        "SELECT max(last_inbound_at) FROM conversations WHERE person_id = ?", (row["person_id"],)
-    ).fetchone()[0]
-    return row["attempts"] > 0 and now > (last or 0) + WINDOW_SECONDS
+        "SELECT at FROM messages WHERE person_id = ? AND direction = 'in' ORDER BY id DESC LIMIT 1",
+        (row["person_id"],),
+    ).fetchone()
+    since: float = row["created_at"] if last is None else last["at"]
+    return bool(row["attempts"]) and now > since + WINDOW_SECONDS
 
 
 def _parcel(conn: Connection, row: Row) -> Parcel:

@@ -200,32 +200,20 @@ def listing(conn: Connection) -> list[PersonLine]:
     ]
 
 
-def heard_in(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
-    """The conversation in which the person has just written, made where there is none."""
-    row = conn.execute(
-        "UPDATE conversations SET last_inbound_at = ? WHERE person_id = ? AND channel = ? AND group_id = ?"
-        " RETURNING id",
-        (now, person, channel, group),
-    ).fetchone()
-    if row is not None:
-        return Conversation(row["id"], person, channel, group)
-    new = conversation(conn, person, channel, group, now)
-    conn.execute("UPDATE conversations SET last_inbound_at = ? WHERE id = ?", (now, new.id))
-    return new
-
-
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
     """The person's conversation on a channel, made where there is none."""
-    conn.execute(
-        "INSERT INTO conversations (id, person_id, channel, group_id, created_at) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (new_id("conv"), person, channel, group, now),
-    )
     row = conn.execute(
         "SELECT id FROM conversations WHERE person_id = ? AND channel = ? AND group_id = ?",
         (person, channel, group),
     ).fetchone()
-    return Conversation(row["id"], person, channel, group)
+    if row is not None:
+        return Conversation(row["id"], person, channel, group)
+    new = new_id("conv")
+    conn.execute(
+        "INSERT INTO conversations (id, person_id, channel, group_id, created_at) VALUES (?, ?, ?, ?, ?)",
+        (new, person, channel, group, now),
+    )
+    return Conversation(new, person, channel, group)
 
 
 def remember_address(conn: Connection, person: str, phone: str) -> None:

@@ -64,10 +64,8 @@ def admit(
 
 
 def conversation(conn: Connection, sender: Sender = ANA, group: str = "", now: float = T) -> Conversation:
-    """Somebody's conversation, in which they wrote just now."""
-    found = people.conversation(conn, admit(conn, sender, now).id, "whatsapp", group, now)
-    conn.execute("UPDATE conversations SET last_inbound_at = ? WHERE id = ?", (now, found.id))
-    return found
+    """Somebody's conversation."""
+    return people.conversation(conn, admit(conn, sender, now).id, "whatsapp", group, now)
 
 
 def claim(

@@ -1,6 +1,5 @@
 """The webhook: nothing without a signature, 200 only after the commit."""
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +28,8 @@ BODY_LIMIT = 3 * 1024 * 1024
 COMMIT_SECONDS = 3.0
 HELD_BYTES = 16 * BODY_LIMIT
 """Of bodies that are still coming: what strangers can make us hold in memory."""
-_TAKEN = PlainTextResponse("ok")
+_TAKEN = Response()
+"""Without a body, which would be a packet of its own."""
 _SIGNATURE = re.compile(r"sha256=[0-9a-fA-F]{64}")
 
 
@@ -121,11 +121,11 @@ class WhatsAppWebhook:
         arrivals = [self._arrival(message) for message in webhook.messages]
         entrance, now = self._entrance(), time.time()
         try:
-            async with asyncio.timeout(COMMIT_SECONDS):
-                await self._store.tx(
-                    lambda conn: receive(conn, entrance, webhook, arrivals, now),
-                    then=self._on_received,
-                )
+            await self._store.tx(
+                lambda conn: receive(conn, entrance, webhook, arrivals, now),
+                then=self._on_received,
+                within=COMMIT_SECONDS,
+            )
         except (TimeoutError, StoreError) as error:
             log.error("webhook not committed", error=str(error) or "took over 3 s")
             return PlainTextResponse("not stored, send it again", 503)
