@@ -155,7 +155,6 @@ class WebhookPoster:
             notice.taken()
 
     async def _is_taken(self, body: bytes, client: "httpx2.AsyncClient") -> bool:
-        import httpx2
 
         headers = {
             "Content-Type": "application/json",
@@ -164,7 +163,7 @@ class WebhookPoster:
         }
         try:
             answer = await client.post(self._url, content=body, headers=headers)
-        except httpx2.HTTPError as error:
+        except Exception as error:  # a connection torn while it is made raises whatever its layers raise
             log.debug("webhook %s away: %r", self._url, error)
             return False
         return answer.status_code == 200
