@@ -116,7 +116,10 @@ async def _read(response: "ClientResponse") -> bytes:
 
 def _proxy(url: str) -> str | None:
     """The proxy that the environment names for an address; aiohttp's own way reads .netrc at each call."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # `_fault` says so
+        return None
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 

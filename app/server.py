@@ -250,7 +250,7 @@ async def _announce(server: _Server, app: Starlette, settings: Settings) -> None
 
 def _freeze_garbage_collector() -> None:
     """What was loaded stays: looking through it again and again would stop everybody for 40 ms at a time.
-    And what is new is looked through after 10,000 objects, not 700: a webhook alone makes a hundred."""
+    And what is new is looked through after 10,000 objects, not 700."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)

@@ -130,6 +130,7 @@ async def test_a_proxy_is_told_nothing_of_the_key(monkeypatch: pytest.MonkeyPatc
         ("127.0.0.1:8000/v1", "k", "the address is not of the form http://host"),
         ("ftp://host/v1", "k", "the address is not of the form http://host"),
         ("http://a..b/v1", "k", "the address is not of the form http://host"),
+        ("http://[host/v1", "k", "the address is not of the form http://host"),
         ("http://host:x/v1", "k", "the address is not of the form http://host"),
         ("http://me:you@host/v1", "k", "the address holds a user's name"),
         ("http://host/v1", "k\n", "the key or token holds a line break"),
@@ -137,4 +138,4 @@ async def test_a_proxy_is_told_nothing_of_the_key(monkeypatch: pytest.MonkeyPatc
 )
 async def test_what_can_never_be_sent_is_not_sent_and_says_why(url: str, key: str, fault: str) -> None:
     with pytest.raises(NotSent, match=fault):
-        await Endpoint(url, {"Authorization": f"Bearer {key}"}).post("/x", b"{}", 5)
+        await Endpoint(url, {"Authorization": f"Bearer {key}"}, proxies=True).post("/x", b"{}", 5)
