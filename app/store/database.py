@@ -7,7 +7,8 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import resources
@@ -52,9 +53,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._jobs: queue.SimpleQueue[list[_Job[Any]] | None] = queue.SimpleQueue()
+        self._jobs = _Jobs()
         self._submitted: list[_Job[Any]] = []
-        self._left: list[_Job[Any]] = []
         self._writer: threading.Thread | None = None
         self._lock_file: int | None = None
         self._reader: aiosqlite.Connection | None = None
@@ -89,7 +89,7 @@ class Database:
         writer, self._writer = self._writer, None  # from here on `tx` refuses
         if writer is not None:
             self._hand_over()
-            self._jobs.put(None)
+            self._jobs.close()
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
         if self._reader is not None:
             await self._reader.close()
@@ -104,6 +104,7 @@ class Database:
         *,
         then: Callable[[T], None] | None = None,
         within: float | None = None,
+        urgent: bool = False,
     ) -> T:
         """Runs `fn(connection)` in the writer thread as part of the next commit and gives its result.
 
@@ -112,15 +113,20 @@ class Database:
         `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
         Raises what `fn` raised, StoreError where the commit failed, or TimeoutError where it took more than
         `within` seconds: then `fn` stays queued, and is written all the same.
+        An `urgent` function passes those that are not.
         """
-        written = self.submit(fn, then=then)
+        written = self.submit(fn, then=then, urgent=urgent)
         if within is not None:
             limit = asyncio.get_running_loop().call_later(within, _give_up, written)
             written.add_done_callback(lambda _: limit.cancel())
         return await written
 
     def submit(
-        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
+        self,
+        fn: Callable[[sqlite3.Connection], T],
+        *,
+        then: Callable[[T], None] | None = None,
+        urgent: bool = False,
     ) -> "asyncio.Future[T]":
         """As `tx`, for whoever waits later: what is submitted after it is written after it."""
         if self._writer is None:
@@ -128,9 +134,13 @@ class Database:
         assert self._loop is not None
         future: asyncio.Future[T] = self._loop.create_future()
         future.add_done_callback(_retrieve)
+        job = _Job(fn, then, future)
+        if urgent:
+            self._jobs.put_urgent(job)
+            return future
         if not self._submitted:
             self._loop.call_soon(self._hand_over)
-        self._submitted.append(_Job(fn, then, future))
+        self._submitted.append(job)
         return future
 
     async def all(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
@@ -146,47 +156,28 @@ class Database:
 
     def _hand_over(self) -> None:
         """What was called for in one round of the loop goes to the writer at once: one wake, one commit."""
-        for start in range(0, len(self._submitted), MAX_BATCH):
-            self._jobs.put(self._submitted[start : start + MAX_BATCH])
-        self._submitted = []
+        submitted, self._submitted = self._submitted, []
+        self._jobs.put(submitted)
 
     def _write(self) -> None:
         connection = self._reopen(None)
-        running = True
-        while running:
-            batch, running = self._next_batch()
-            if not batch:
-                continue
+        while self._jobs.wait():
+            taken: list[_Job[Any]] = []
             outcomes: list[Any]
             try:
-                outcomes = _commit(connection, batch)
+                outcomes = _commit(connection, self._jobs.batch(), taken)
                 self.last_failure = ""
             except BaseException as error:  # whatever it is: without this thread nothing is written any more
                 self.last_failure = str(error)
-                outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(batch)
+                taken += self._jobs.batch()
+                outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(taken)
                 connection = self._reopen(connection)
             assert self._loop is not None
             try:
-                self._loop.call_soon_threadsafe(_settle, batch, outcomes)
+                self._loop.call_soon_threadsafe(_settle, taken, outcomes)
             except RuntimeError:  # the loop closed first: nobody is left to tell
-                running = False
+                break
         connection.close()
-
-    def _next_batch(self) -> tuple[list[_Job[Any]], bool]:
-        """What queued while the last commit ran, without a timer (facts: a 2 ms window gains nothing)."""
-        batch: list[_Job[Any]] = []
-        jobs = self._left or self._jobs.get()
-        self._left = []
-        while jobs is not None:
-            if len(batch) + len(jobs) > MAX_BATCH:
-                self._left = jobs
-                return batch, True
-            batch += jobs
-            try:
-                jobs = self._jobs.get_nowait()
-            except queue.Empty:
-                return batch, True
-        return batch, False
 
     def _reopen(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         if connection is not None:
@@ -199,23 +190,77 @@ class Database:
                 time.sleep(0.2)
 
 
-def _commit(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
-    """One transaction for the batch; a function that raises is undone alone.
+class _Jobs:
+    """What waits for the writer."""
 
-    A savepoint costs a copy of every page touched (a fifth of the writer's time), so they come only once a
-    function has raised: then the batch is undone and run again with one around each.
+    def __init__(self) -> None:
+        self._arrived: queue.SimpleQueue[Sequence[_Job[Any]] | None] = queue.SimpleQueue()
+        self._ordinary: deque[_Job[Any]] = deque()
+        self._urgent: deque[_Job[Any]] = deque()
+        self._closed = False
+
+    def put(self, jobs: Sequence[_Job[Any]]) -> None:
+        self._arrived.put(jobs)
+
+    def put_urgent(self, job: _Job[Any]) -> None:
+        self._urgent.append(job)
+        self._arrived.put(())  # wakes the writer
+
+    def close(self) -> None:
+        self._arrived.put(None)
+
+    def wait(self) -> bool:
+        """Waits until there is something to write; False once all is written and nothing more will come."""
+        while not (self._closed or self._urgent or self._ordinary):
+            self._receive(self._arrived.get())
+        while not self._arrived.empty():
+            self._receive(self._arrived.get())
+        return bool(self._urgent or self._ordinary)
+
+    def batch(self) -> Iterator[_Job[Any]]:
+        """What goes into one commit: what queued while the last one ran, without a timer.
+
+        What is urgent closes it, so that it waits for one other function and not for 256. That one comes
+        first, so that a storm of urgent ones keeps nobody waiting for good.
+        """
+        left = MAX_BATCH
+        while self._ordinary and left:
+            yield self._ordinary.popleft()
+            left -= 1
+            if self._urgent:
+                break
+        while self._urgent and left:
+            yield self._urgent.popleft()
+            left -= 1
+
+    def _receive(self, jobs: Sequence[_Job[Any]] | None) -> None:
+        if jobs is None:
+            self._closed = True
+        else:
+            self._ordinary.extend(jobs)
+
+
+def _commit(connection: sqlite3.Connection, batch: Iterable[_Job[Any]], taken: list[_Job[Any]]) -> list[Any]:
+    """One transaction for the batch, whose functions `taken` then holds; their outcomes.
+
+    A function that raises is undone alone. A savepoint costs a copy of every page touched (a fifth of the
+    writer's time), so they come only once one has raised: then all is undone and run again with one around
+    each.
     """
     connection.execute("BEGIN IMMEDIATE")
+    outcomes: list[Any] = []
     try:
-        outcomes = [job.fn(connection) for job in batch]
+        for job in batch:
+            taken.append(job)
+            outcomes.append(job.fn(connection))
     except Exception as error:
         if not connection.in_transaction:
             raise _BatchLost(str(error)) from error
         connection.execute("ROLLBACK")
-        if len(batch) == 1:
+        if len(taken) == 1:
             return [_Failed(_raisable(error))]
         connection.execute("BEGIN IMMEDIATE")
-        outcomes = [_guarded(connection, job) for job in batch]
+        outcomes = [_guarded(connection, job) for job in taken]
     connection.execute("COMMIT")
     return outcomes
 

@@ -48,6 +48,18 @@ class PersonLine:
     realm: str = "whatsapp"
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Somebody we know: their row and every name they go by."""
+
+    row: Row
+    aliases: tuple[Alias, ...]
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+
 def aliases_of(sender: Sender) -> list[Alias]:
     """The names a sender goes by, the steadiest first: the canonical phone, then the business-scoped id."""
     aliases = []
@@ -61,22 +73,20 @@ def aliases_of(sender: Sender) -> list[Alias]:
 def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float) -> Admitted | TurnedAway:
     """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
     aliases = aliases_of(sender)
-    row = _find(conn, doors.realm, aliases, sender, now)
+    known = _find(conn, doors.realm, aliases, sender, now)
     became_owner = bool(doors.code_key) and takes_ownership(conn, doors, text, now)
-    if row is None:
+    if known is None:
         if not (became_owner or _is_listed(doors, aliases)):
             return _turn_away(conn, doors.realm, sender, "outsider", now)
-        row = _create(conn, doors.realm, sender, aliases, now)
+        known = _create(conn, doors.realm, sender, aliases, now)
     if became_owner:
         conn.execute(
-            "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (row["id"],)
+            "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (known.id,)
         )
-        row, known = _by_id(conn, row["id"]), _alias_rows(conn, row["id"])
-    else:
-        known = _alias_rows(conn, row["id"])
-        if _learn(conn, doors.realm, row["id"], sender, aliases, known, now):
-            row, known = _by_id(conn, row["id"]), _alias_rows(conn, row["id"])
-    names = [alias["value"] for alias in known]
+        known = _by_id(conn, known.id)
+    elif _learn(conn, doors.realm, known, sender, aliases, now):
+        known = _by_id(conn, known.id)
+    row, names = known.row, [alias.value for alias in known.aliases]
     if row["access"] == "blocked":
         return _turn_away(conn, doors.realm, sender, "blocked", now)
     owner = row["role"] == "owner" or not doors.owners.isdisjoint(names)
@@ -85,7 +95,7 @@ def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float)
     name = sender.name[:200] or row["name"]
     if name != row["name"]:
         conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, row["id"]))
-        row = _by_id(conn, row["id"])
+        row = _by_id(conn, row["id"]).row
     return Admitted(person_of(row, doors, names), became_owner, bool(row["frozen"]))
 
 
@@ -106,15 +116,15 @@ def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) 
 def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doors, now: float) -> bool:
     """Moves a person's alias to its new value. False where nobody here had the old one."""
     previous, current = aliases_of(change.previous), aliases_of(change.current)
-    row = _find(conn, realm, previous)
-    if row is None:
+    known = _find(conn, realm, previous)
+    if known is None:
         return False
     holders = _holders(conn, realm, [*previous, *current])
     if len(holders) > 1:
         freeze(conn, holders, "two people turned out to share " + ", ".join(new.value for new in current))
         _claim(conn, holders, change.current, current, now)
         return True
-    admitted = _is_listed(doors, _aliases(conn, row["id"])) and row["access"] == "listed"
+    admitted = _is_listed(doors, known.aliases) and known.row["access"] == "listed"
     for new in current:
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
@@ -122,18 +132,18 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
                     "DELETE FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
                     (realm, old.kind, old.value),
                 )
-        _add_alias(conn, realm, row["id"], new, _address(change.current, new), now)
+        _add_alias(conn, realm, known.id, new, _address(change.current, new), now)
     if admitted:  # the configuration names the old number: being let in moves with the person
-        conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (row["id"],))
+        conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (known.id,))
     return True
 
 
 def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
     """Learns that a phone and a user id of a signed webhook are one person, where we know one of them."""
     aliases = aliases_of(sender)
-    row = _find(conn, doors.realm, aliases, sender, now)
-    if row is not None:
-        _learn(conn, doors.realm, row["id"], sender, aliases, _alias_rows(conn, row["id"]), now)
+    known = _find(conn, doors.realm, aliases, sender, now)
+    if known is not None:
+        _learn(conn, doors.realm, known, sender, aliases, now)
 
 
 def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
@@ -265,10 +275,14 @@ def _confirm(conn: Connection, realm: Realm, person: str, now: float) -> None:
 
 def _find(
     conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
-) -> Row | None:
+) -> _Known | None:
     """The person behind aliases seen together; two people behind them are frozen, and the first is given."""
-    rows = [row for alias in aliases if (row := _holder(conn, realm, alias)) is not None]
-    found = {row["id"]: row for row in rows}
+    found: dict[str, _Known] = {}
+    for alias in aliases:
+        if any(alias in known.aliases for known in found.values()):
+            continue
+        if (known := _holder(conn, realm, alias)) is not None:
+            found[known.id] = known
     if len(found) > 1:
         freeze(conn, [*found], "two people turned out to be one: " + ", ".join(a.value for a in aliases))
         if sender is not None:
@@ -277,37 +291,58 @@ def _find(
     return next(iter(found.values()), None)
 
 
-def _by_id(conn: Connection, person: str) -> Row:
-    row: Row = conn.execute("SELECT * FROM people WHERE id = ?", (person,)).fetchone()
-    return row
+def _holder(conn: Connection, realm: Realm, alias: Alias) -> _Known | None:
+    """Whom a name leads to."""
+    return _known(
+        conn,
+        "(SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?)",
+        (realm, alias.kind, alias.value),
+    )
+
+
+def _by_id(conn: Connection, person: str) -> _Known:
+    known = _known(conn, "?", (person,))
+    assert known is not None
+    return known
+
+
+def _known(conn: Connection, person: str, parameters: Sequence[str]) -> _Known | None:
+    """One query for both: it is asked for every message that comes in."""
+    rows = conn.execute(
+        "SELECT p.*, a.kind AS alias_kind, a.value AS alias_value FROM people p"
+        f" LEFT JOIN aliases a ON a.person_id = p.id WHERE p.id = {person}",
+        parameters,
+    ).fetchall()
+    if not rows:
+        return None
+    names = [Alias(row["alias_kind"], row["alias_value"]) for row in rows if row["alias_kind"] is not None]
+    return _Known(rows[0], tuple(names))
 
 
 def _learn(
     conn: Connection,
     realm: Realm,
-    person: str,
+    known: _Known,
     sender: Sender,
     aliases: Sequence[Alias],
-    rows: Sequence[Row],
     now: float,
 ) -> bool:
     """Adds what a signed message says of a person; a phone with another user id than before freezes.
 
-    `rows` are the aliases we have of them. False where nothing was new.
+    False where nothing was new.
     """
-    known = {(row["kind"], row["value"]) for row in rows}
-    new = [alias for alias in aliases if (alias.kind, alias.value) not in known]
+    new = [alias for alias in aliases if alias not in known.aliases]
     for alias in new:
-        if any(kind == alias.kind for kind, _ in known):
-            freeze(conn, [person], f"came with another {alias.kind.replace('_', ' ')} than before")
-            _claim(conn, [person], sender, aliases, now)
+        if any(name.kind == alias.kind for name in known.aliases):
+            freeze(conn, [known.id], f"came with another {alias.kind.replace('_', ' ')} than before")
+            _claim(conn, [known.id], sender, aliases, now)
             break
         if _holder(conn, realm, alias) is None:
-            _add_alias(conn, realm, person, alias, _address(sender, alias), now)
+            _add_alias(conn, realm, known.id, alias, _address(sender, alias), now)
     return bool(new)
 
 
-def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> Row:
+def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> _Known:
     person = new_id("person")
     conn.execute(
         "INSERT INTO people (id, realm, name, created_at) VALUES (?, ?, ?, ?)",
@@ -323,8 +358,7 @@ def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Al
 def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
     sender = sender_named(who)
     aliases = aliases_of(sender)
-    row = _find(conn, realm, aliases)
-    return str((row or _create(conn, realm, sender, aliases, now))["id"])
+    return (_find(conn, realm, aliases) or _create(conn, realm, sender, aliases, now)).id
 
 
 def sender_named(who: str) -> Sender:
@@ -375,26 +409,13 @@ def _values(names: Sequence[Alias | str]) -> list[str]:
 def _holders(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[str]:
     """Whom these names lead to, each once, in the order of the names."""
     found = [_holder(conn, realm, alias) for alias in aliases]
-    return list(dict.fromkeys(holder["id"] for holder in found if holder is not None))
-
-
-def _holder(conn: Connection, realm: Realm, alias: Alias) -> Row | None:
-    row: Row | None = conn.execute(
-        "SELECT p.* FROM aliases a JOIN people p ON p.id = a.person_id"
-        " WHERE a.realm = ? AND a.kind = ? AND a.value = ?",
-        (realm, alias.kind, alias.value),
-    ).fetchone()
-    return row
+    return list(dict.fromkeys(holder.id for holder in found if holder is not None))
 
 
 def _alias_rows(conn: Connection, person: str) -> list[Row]:
     return conn.execute(
         "SELECT kind, value, address FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,)
     ).fetchall()
-
-
-def _aliases(conn: Connection, person: str) -> list[str]:
-    return [row["value"] for row in _alias_rows(conn, person)]
 
 
 def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:

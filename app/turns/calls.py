@@ -94,7 +94,7 @@ class _Recorder:
         self._turn = run.opened.id
         self._language = run.person.language
         self._key = f"{number}:{call}"
-        self._asked = answer_key(number)
+        self._after = answer_key(number)
         self._begun = begun
         self._skill_store = skill_store
         self.error: Exception | None = None
@@ -103,6 +103,7 @@ class _Recorder:
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         if not self._begun:  # an idempotent call that a crash cut off has its row already
             await self._add("intent", {"tool": tool.name, "arguments": args})
+        self._after = ""  # the intent stands, and so does what it follows from
 
     async def result(self, result: ToolResult) -> ToolResult:
         refused = await self._add(
@@ -125,7 +126,7 @@ class _Recorder:
         def write(conn: Connection) -> ToolResult | None:
             refused = self._store_with(conn, skill_store)
             row = text if refused is None else orjson.dumps({"result": refused.to_json()}).decode()
-            journal.record(conn, self._turn, f"{kind}:{self._key}", kind, row, now, after=self._asked)
+            journal.record(conn, self._turn, f"{kind}:{self._key}", kind, row, now, after=self._after)
             return refused
 
         try:

@@ -125,6 +125,7 @@ class WhatsAppWebhook:
                 lambda conn: receive(conn, entrance, webhook, arrivals, now),
                 then=self._on_received,
                 within=COMMIT_SECONDS,
+                urgent=True,
             )
         except (TimeoutError, StoreError) as error:
             log.error("webhook not committed", error=str(error) or "took over 3 s")
