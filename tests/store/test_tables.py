@@ -8,6 +8,8 @@ NOBODYS = {
     "seen": "hashes of message ids, kept without the person on purpose",
     "alerts": "what the operator must know, one row a cause",
     "meta": "keys of this database",
+    "catalogs": "definitions of tools, by their hash",
+    "tool_statistics": "how often tools were called, by nobody in particular",
     "schema_version": "the migrations that were applied",
 }
 NOT_YET_KNOWN = {"statuses", "dead_letters"}
