@@ -57,7 +57,8 @@ class Names:
         self._imported: dict[str, str] = {}
         self._classes: dict[str, ast.ClassDef] = {}
         self._assigned: dict[str, ast.expr] = {}
-        self._made: dict[str, object] = {}
+        self.made: dict[str, object] = {}
+        """The classes of the module that annotations needed so far, by name."""
         self._making: set[str] = set()
         self._depth = 0
         for node in ast.walk(module):
@@ -72,7 +73,9 @@ class Names:
             return Missing.ANNOTATION
         try:
             return self._type(node)
-        except (TypeError, ValueError, SyntaxError, AttributeError, KeyError, RecursionError) as error:
+        except Unresolvable:
+            raise
+        except Exception as error:  # what the text describes may be refused by Python or pydantic in any way
             raise Unresolvable(f"{type(error).__name__}: {error}") from error
 
     def default(self, node: ast.expr | None) -> object:
@@ -81,7 +84,7 @@ class Names:
             return Missing.REQUIRED
         try:
             return self._value(node)
-        except (Unresolvable, TypeError, ValueError, AttributeError, KeyError, RecursionError, SyntaxError):
+        except Exception:  # what is no literal is told, not read
             return Missing.UNWRITTEN
 
     def _note_import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -92,7 +95,10 @@ class Names:
                 )
             return
         for name in node.names:
-            self._imported[name.asname or name.name] = f"{node.module or ''}.{name.name}"
+            star = name.name == "*" and node.module in _MODULES
+            listed = getattr(_MODULES.get(str(node.module)), "__all__", ()) if star else ()
+            for one in listed or [name.asname or name.name]:
+                self._imported[one] = f"{node.module or ''}.{one if star else name.name}"
 
     def _note(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.ClassDef):
@@ -204,6 +210,9 @@ class Names:
         except Unresolvable:
             return False
 
+    def _is_auto(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and not node.args and self._is(node.func, "enum.auto")
+
     def _value(self, node: ast.expr) -> Any:
         """A literal, a constant of the module, a member of an enum, or a `Field(…)`."""
         if isinstance(node, ast.Name) and node.id in self._assigned:
@@ -219,23 +228,23 @@ class Names:
         return ast.literal_eval(node)
 
     def _class(self, name: str) -> Any:
-        if name not in self._made:
-            if name in self._making:
-                raise Unresolvable(f"{name} holds itself")
+        if name in self._making:
+            return typing.ForwardRef(name)  # a class that holds itself
+        if name not in self.made:
             self._making.add(name)
             try:
-                self._made[name] = self._make(self._classes[name])
+                self.made[name] = self._make(self._classes[name])
             finally:
                 self._making.discard(name)
-        return self._made[name]
+        return self.made[name]
 
     def _make(self, node: ast.ClassDef) -> Any:
         """A class with the same fields: its methods, decorators and other statements are left out."""
         bases = [self._type(base) for base in node.bases]
         docstring = ast.get_docstring(node)
         if any(isinstance(base, type) and issubclass(base, enum.Enum) for base in bases):
-            made: Any = _enumeration(node, bases)
-        elif any(typing.is_typeddict(base) or base in _TYPED_DICTS for base in bases):
+            made: Any = _enumeration(node, bases, self._is_auto)
+        elif any(typing_extensions.is_typeddict(base) or base in _TYPED_DICTS for base in bases):
             made = self._typed_dict(node, bases)
         elif any(_is_model(base) for base in bases):
             from pydantic import create_model
@@ -278,7 +287,7 @@ class Names:
         total = not any(w.arg == "total" and ast.literal_eval(w.value) is False for w in node.keywords)
         fields: dict[str, Any] = {}
         for base in bases:
-            if typing.is_typeddict(base):
+            if typing_extensions.is_typeddict(base):
                 fields |= typing_extensions.get_type_hints(base, include_extras=True)
         for name, kind, _ in self._fields(node):
             marked = typing.get_origin(kind) in (typing_extensions.Required, typing_extensions.NotRequired)
@@ -294,9 +303,13 @@ class Names:
 _TYPED_DICTS = (typing.TypedDict, typing_extensions.TypedDict)
 
 
-def _enumeration(node: ast.ClassDef, bases: list[Any]) -> Any:
+def _enumeration(node: ast.ClassDef, bases: list[Any], is_auto: Callable[[ast.expr], bool]) -> Any:
+    if any(isinstance(part, ast.FunctionDef) and part.name == "_generate_next_value_" for part in node.body):
+        raise Unresolvable(f"{node.name} computes its values")
     members = {
-        statement.targets[0].id: ast.literal_eval(statement.value)
+        statement.targets[0].id: enum.auto()
+        if is_auto(statement.value)
+        else ast.literal_eval(statement.value)
         for statement in node.body
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
     }

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from app.messages import JSON
-from app.tools.checks import LONGEST_SHOWN, Compiler, Mismatch, came, expected
+from app.tools.checks import Compiler, Mismatch
+from app.tools.kinds import LONGEST_SHOWN, came, expected
 
 
 class InvalidArguments(ValueError):

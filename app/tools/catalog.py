@@ -1,30 +1,40 @@
 """The tools of a source file, read without importing or running it."""
 
 import ast
+import errno
 import hashlib
 import json
 import os
+import platform
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
+import orjson
 import structlog
 
 from app.messages import JSON
 from app.tools.annotations import Names, Unresolvable
 from app.tools.docstrings import Docstring, parse_docstring
-from app.tools.schema import Missing, Parameter, Schema, arguments_schema, described, from_field
+from app.tools.plain import sendable
+from app.tools.schema import Missing, Parameter, Schema, described, from_field, read_parameters
+from app.tools.signature import GENERATOR, NO_DOCSTRING
 
 log = structlog.get_logger(__name__)
 
-CACHE_DIR = Path("data/.cache")
 CACHE_FILE = "tool_catalog.json"
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
 _CONTEXTS = frozenset({"Context", "ToolContext"})
 _LARGEST_SOURCE = 1024 * 1024
 _CACHED_PATHS = 64
+_READERS = ("griffelib", "pydantic", "pydantic-core", "typing-extensions")
+"""Packages whose release may change what a catalogue says."""
+
+UNDECORATED = "is not decorated as others in its file are, so it is not a tool"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -50,47 +60,54 @@ class FoundTool:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A public function that is no tool, and why."""
+    """A public function that is no tool, and why: a sentence of which the function is the subject."""
 
     function: str
     reason: str
 
 
 def build_catalog(path: str | Path) -> dict[str, JSON]:
-    """The catalogue of a file, or of every `tools.py` beneath a folder.
+    """The catalogue of a file, of a skill's folder, or of a folder of skills and adapters.
 
+    Of a folder: `scripts/tools.py` beside its SKILL.md, those of the skills directly in it, and the files
+    directly in it that register tools with a decorator. Links that lead out of it are not followed.
     `hash` is the SHA-1 of the source (of a folder: of its files' names and hashes) and `version` its first
     12 digits. Raises SyntaxError for a file that is not Python, OSError for one that cannot be read; in a
     folder such files are left out and named in the log.
     """
     path = Path(path)
-    sources = _read(path)
-    tools: list[FoundTool] = []
-    for name, content in sources.items():
-        try:
-            tools += find_tools(content)[0]
-        except SyntaxError as error:
-            if path.is_file():
-                raise
-            log.warning("left out of the catalogue", file=name, error=f"line {error.lineno}: {error.msg}")
-    return _written(tools, _hash(path, sources))
+    return _built(path, _sources(path))
 
 
-def get_catalog_cached(path: str | Path, cache_dir: str | Path = CACHE_DIR) -> dict[str, JSON]:
-    """The same, kept in `cache_dir` until the sources or the code that reads them change."""
-    path, cache = Path(path), Path(cache_dir) / CACHE_FILE
-    key = f"{_own_hash()}-{_hash(path, _read(path))}"
+def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
+    """The same, kept in `cache_dir` until the sources or the code that reads them change.
+
+    Without a `cache_dir` it is `.cache` in the settings' data folder.
+    """
+    path, cache = Path(path), Path(cache_dir or _usual_cache_dir()) / CACHE_FILE
+    sources = _sources(path)
+    key = f"{_own_hash()}-{_hash(path, sources)}"
     place = str(path.absolute())
     kept = _load(cache)
     entry = kept.get(place)
     if isinstance(entry, dict) and entry.get("key") == key and _is_catalog(entry.get("catalog")):
         catalog: dict[str, JSON] = entry["catalog"]
         return catalog
-    catalog = build_catalog(path)
+    catalog = _built(path, sources)
     kept.pop(place, None)
     recent = dict(list(kept.items())[-(_CACHED_PATHS - 1) :])
     _store(cache, {**recent, place: {"key": key, "catalog": catalog}})
     return catalog
+
+
+def stamp(definitions: Iterable[Mapping[str, JSON]]) -> tuple[str, str]:
+    """Version (12 digits) and hash (SHA-1) of tool definitions, in whatever order they come.
+
+    A definition is `{name, description, parameters}`, alone or as `function` of the OpenAI form.
+    """
+    plain = sorted((one.get("function", one) for one in definitions), key=lambda one: str(one["name"]))
+    digest = _sha1(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS))
+    return digest[:12], digest
 
 
 def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
@@ -105,7 +122,7 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
     tools: dict[str, FoundTool] = {}
     left_out: list[LeftOut] = []
     for node in module.body:
-        if not isinstance(node, _Function):
+        if not isinstance(node, _Function) or (node.name.startswith("_") and not is_adapter):
             continue
         reason = _why_not(node, is_adapter)
         if not reason:
@@ -119,7 +136,7 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
 
 def _parsed(source: str | bytes) -> ast.Module:
     if len(source) > _LARGEST_SOURCE:
-        raise SyntaxError(f"the file has {len(source)} bytes, more than the {_LARGEST_SOURCE} that are read")
+        raise SyntaxError(f"the file has more than the {_LARGEST_SOURCE} bytes that are read")
     try:
         return ast.parse(source)
     except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, absurd nesting
@@ -127,15 +144,25 @@ def _parsed(source: str | bytes) -> ast.Module:
 
 
 def _why_not(node: _Function, is_adapter: bool) -> str:
+    """Why a function is no tool, "" where it is one; an undecorated generator is none in any live module."""
     if is_adapter:
-        return (
-            ""
-            if _registration(node) == "tool"
-            else "not decorated with tool, in a file that decorates its tools"
-        )
-    if node.name.startswith("_"):
-        return "its name begins with an underscore"
-    return "" if ast.get_docstring(node) else "it has no docstring"
+        is_tool = _registration(node) == "tool"
+        return "" if is_tool else UNDECORATED
+    if not node.decorator_list and _yields(node):
+        return GENERATOR
+    return "" if (ast.get_docstring(node) or "").strip() else NO_DOCSTRING
+
+
+def _yields(node: _Function) -> bool:
+    """Whether a function's own body yields, whatever the functions inside it do."""
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(part, _Function | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(part)
+    return False
 
 
 def _registration(node: _Function) -> str:
@@ -160,17 +187,17 @@ def _found(node: _Function, names: Names) -> FoundTool:
     docstring = parse_docstring(ast.get_docstring(node))
     given = _decorator_texts(node)
     parameters, wants_context = _parameters(node, names, docstring)
-    schema, warnings = arguments_schema(parameters)
-    name = given.get("name") or node.name
+    arguments = read_parameters(parameters, names.made)
+    name: str = sendable(given.get("name") or node.name)
     return FoundTool(
         name=name,
         function=node.name,
-        description=given.get("description") or docstring.description or name,
-        examples=docstring.examples,
-        schema=schema,
+        description=sendable(given.get("description") or docstring.description or name),
+        examples=tuple(sendable(list(docstring.examples))),
+        schema=sendable(arguments.schema),
         is_async=isinstance(node, ast.AsyncFunctionDef),
         wants_context=wants_context,
-        warnings=tuple(warnings),
+        warnings=arguments.warnings,
     )
 
 
@@ -244,27 +271,78 @@ def _written(tools: Iterable[FoundTool], digest: str) -> dict[str, JSON]:
     }
 
 
-def _read(path: Path) -> dict[str, bytes]:
+def _built(path: Path, sources: Mapping[str, bytes]) -> dict[str, JSON]:
+    tools: list[FoundTool] = []
+    for name, content in sources.items():
+        try:
+            tools += find_tools(content)[0]
+        except SyntaxError as error:
+            if not path.is_dir():
+                raise
+            log.warning("left out of the catalogue", file=name, error=f"line {error.lineno}: {error.msg}")
+    return _written(tools, _hash(path, sources))
+
+
+def _sources(path: Path) -> dict[str, bytes]:
+    """The texts a catalogue is made of, by their names within a folder."""
     if not path.is_dir():
-        return {path.name: path.read_bytes()}
-    return {
-        str(file.relative_to(path)): file.read_bytes()
-        for file in sorted(path.rglob("tools.py"))
-        if file.is_file()
-    }
+        return {path.name: _content(path)}
+    real = os.path.realpath(path)
+    found: dict[str, bytes] = {}
+    for file in _tool_files(path):
+        try:
+            inside = os.path.realpath(file).startswith(real + os.sep)
+            content = _content(file) if inside else b""
+        except OSError as error:
+            log.warning("left out of the catalogue", file=str(file), error=error.strerror or str(error))
+            continue
+        if inside and (file.parent != path or _has_adapters(content)):
+            found[str(file.relative_to(path))] = content
+    return found
 
 
-def _hash(path: Path, sources: dict[str, bytes]) -> str:
+def _tool_files(folder: Path) -> Iterator[Path]:
+    """Where tools may stand in a folder; a `tools.py` elsewhere is a library of somebody's."""
+    for skill in (folder, *sorted(folder.iterdir())):
+        if (skill / "SKILL.md").is_file() and (skill / "scripts" / "tools.py").exists():
+            yield skill / "scripts" / "tools.py"
+    yield from sorted(folder.glob("*.py"))
+
+
+def _has_adapters(content: bytes) -> bool:
+    """Whether a file registers anything; one that is no Python counts, so that it is named."""
+    try:
+        module = _parsed(content)
+    except SyntaxError:
+        return True
+    return any(_registration(node) for node in ast.walk(module) if isinstance(node, _Function))
+
+
+def _content(file: Path) -> bytes:
+    """At most a little more than is taken. Raises OSError, also for what is no file: reading a pipe waits."""
+    if file.exists() and not file.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file", str(file))
+    with file.open("rb") as opened:
+        return opened.read(_LARGEST_SOURCE + 1)
+
+
+def _hash(path: Path, sources: Mapping[str, bytes]) -> str:
     if not path.is_dir():
         return _sha1(next(iter(sources.values())))
     return _sha1("\n".join(f"{name} {_sha1(content)}" for name, content in sources.items()).encode())
 
 
 def _own_hash() -> str:
-    """Of the code that makes catalogues: another release of it makes them anew."""
-    folder = Path(__file__).parent
-    files = ("annotations.py", "catalog.py", "docstrings.py", "schema.py")
-    return _sha1(b"".join((folder / name).read_bytes() for name in files))
+    """Of all that makes catalogues: another release of this code, Python or a package makes them anew."""
+    code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
+    releases = [platform.python_version(), *(version(package) for package in _READERS)]
+    return _sha1(b"".join([*code, " ".join(releases).encode()]))
+
+
+def _usual_cache_dir() -> Path:
+    from app.settings import Settings
+
+    return Settings().data_dir / ".cache"
 
 
 def _sha1(content: bytes) -> str:
@@ -292,5 +370,6 @@ def _store(cache: Path, kept: dict[str, JSON]) -> None:
         temporary.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
         os.replace(temporary, cache)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         log.warning("the tool catalogue was not cached", error=type(error).__name__)

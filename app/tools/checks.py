@@ -5,7 +5,6 @@ A lenient check also mends what can only mean one thing: `"5"` for an integer, `
 list written as JSON text.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +13,12 @@ from typing import Any
 import orjson
 
 from app.messages import JSON
+from app.tools.kinds import KINDS, came, expected, is_integer
 
 Check = Callable[[JSON], JSON]
 """Returns the value, mended where the check is lenient; raises Mismatch."""
 
 _DEEPEST_SCHEMA = 64
-LONGEST_SHOWN = 80
 _LONGEST_PATTERN, _LONGEST_MATCHED = 200, 256
 _INTEGER = re.compile(r"[+-]?\d{1,400}")
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
@@ -38,67 +37,6 @@ class Mismatch(Exception):
     def __str__(self) -> str:
         where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reversed(self.path))
         return f"{where.removeprefix('.')}: {self.problem}" if where else self.problem
-
-
-def expected(schema: JSON) -> str:
-    """A schema in a few words."""
-    if not isinstance(schema, dict):
-        return "any value"
-    if isinstance(schema.get("enum"), list):
-        return "one of " + ", ".join(_shown(value) for value in schema["enum"][:20])
-    if "const" in schema:
-        return _shown(schema["const"])
-    for key in ("anyOf", "oneOf"):
-        if isinstance(schema.get(key), list):
-            return " or ".join(dict.fromkeys(expected(part) for part in schema[key][:8]))
-    kinds = schema.get("type")
-    if isinstance(kinds, list):
-        return " or ".join(_KIND_NAMES.get(str(kind), str(kind)) for kind in kinds)
-    return _KIND_NAMES.get(str(kinds), "a value that fits the schema")
-
-
-def came(value: JSON) -> str:
-    """A value and its kind, short enough for a message."""
-    return f"{_shown(value)} ({_kind(value)})"
-
-
-def _shown(value: JSON) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        text = type(value).__name__
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
-
-
-def _kind(value: JSON) -> str:
-    for kind, test in _KINDS.items():
-        if kind != "number" and test(value):
-            return kind
-    return "number" if isinstance(value, float) else type(value).__name__
-
-
-def _is_integer(value: JSON) -> bool:
-    return type(value) is int or (isinstance(value, float) and value.is_integer())
-
-
-_KINDS: dict[str, Callable[[JSON], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": _is_integer,
-    "number": lambda value: type(value) is int or isinstance(value, float),
-    "boolean": lambda value: isinstance(value, bool),
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list | tuple),
-    "null": lambda value: value is None,
-}
-_KIND_NAMES = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "object": "an object",
-    "array": "an array",
-    "null": "null",
-}
 
 
 class Compiler:
@@ -129,7 +67,7 @@ class Compiler:
     def _steps(self, schema: Mapping[str, JSON], lenient: bool, depth: int) -> Iterable[Check | None]:
         kinds = schema.get("type")
         names = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
-        if names and all(name in _KINDS for name in names):
+        if names and all(name in KINDS for name in names):
             yield _typed(tuple(names), schema, lenient)
         yield _listed(schema)
         yield _bounded(schema)
@@ -270,7 +208,7 @@ def _typed(kinds: tuple[str, ...], schema: Mapping[str, JSON], lenient: bool) ->
             raise Mismatch(f"expected {wanted}, got {came(value)}")
 
         return check_string
-    tests = tuple(_KINDS[kind] for kind in kinds)
+    tests = tuple(KINDS[kind] for kind in kinds)
     whole = kinds == ("integer",)
 
     def check(value: JSON) -> JSON:
@@ -307,12 +245,12 @@ def _listed(schema: Mapping[str, JSON]) -> Check | None:
 
 def _bounded(schema: Mapping[str, JSON]) -> Check | None:
     numeric = [
-        (word, test, schema[key]) for key, word, test in _NUMBER_BOUNDS if _KINDS["number"](schema.get(key))
+        (word, test, schema[key]) for key, word, test in _NUMBER_BOUNDS if KINDS["number"](schema.get(key))
     ]
     sized = [
         (kind, word, at_least, schema[key])
         for key, kind, word, at_least in _SIZE_BOUNDS
-        if _is_integer(schema.get(key))
+        if is_integer(schema.get(key))
     ]
     if not numeric and not sized:
         return None

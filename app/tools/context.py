@@ -54,8 +54,10 @@ class Services(dict[str, object]):
 class ToolContext:
     """Handed to a tool function's parameter named `context`.
 
-    The last three fields are the engine's: the names offered in this turn (`None`: no limit), whether the
-    person already said yes to this very call, and where intent and result are kept.
+    `subject` and `choice` are of a call that was asked about with a card of its own: the hash of what the
+    card showed, and what the person chose. The last four fields are the engine's: the names offered in this
+    turn (`None`: no limit), the skills in use in it, whether the person already said yes to this very call,
+    and where intent and result are kept.
     """
 
     person: Person | None = None
@@ -66,6 +68,9 @@ class ToolContext:
     idempotency_key: str = ""
     channel: str = ""
     services: Services = field(default_factory=Services)
+    subject: str = ""
+    choice: str = ""
     offered: Collection[str] | None = None
+    chosen: Collection[str] = ()
     approved: bool = False
     recorder: Recorder | None = None

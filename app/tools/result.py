@@ -2,23 +2,17 @@
 
 import dataclasses
 import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from app.messages import JSON
+from app.tools.plain import dumps, is_small, plain
 
 MODEL_LIMIT = 32 * 1024
 """Bytes of one result that reach the model."""
 
-_DEEPEST = 200
-_OPTIONS = orjson.OPT_NON_STR_KEYS
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
-_LONGEST_INTEGER_BITS = 14_000
-"""Python refuses to write integers of more than 4,300 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,10 @@ class ToolResult:
 
     @property
     def code(self) -> str:
-        """The error's code, "ok" where there is none."""
-        return self.error.code if self.error else "ok"
+        """ "ok", or the error's code."""
+        if self.ok:
+            return "ok"
+        return self.error.code if self.error else "INTERNAL"
 
     def to_json(self, limit: int | None = MODEL_LIMIT) -> str:
         """JSON text of this result; never raises, whatever `data` holds.
@@ -81,7 +77,7 @@ class ToolResult:
         A text of more than `limit` bytes is cut inside `data` (or the message), stays valid JSON, and
         says so in `meta`: `truncated` and `size`, the bytes of the whole. `None`: never cut.
         """
-        text = _dumps(self._form(self.data))
+        text = dumps(self._form(self.data))
         if limit is None or len(text) <= limit:
             return text.decode()
         return self._cut(limit, len(text)).decode()
@@ -95,14 +91,14 @@ class ToolResult:
 
     def _cut(self, limit: int, size: int) -> bytes:
         meta: dict[str, JSON] = {"truncated": True, "size": size}
-        if len(_dumps(self.meta)) <= limit // 4:
+        if len(dumps(self.meta)) <= limit // 4:
             meta = {**self.meta, **meta}
         if isinstance(self.data, list | tuple) and self.ok:
             kept = _longest(len(self.data), lambda n: self._listed(n, meta), limit)
             if kept is not None:
                 return kept
         if self.ok:
-            whole = self.data if isinstance(self.data, str) else _dumps(self.data).decode()
+            whole = self.data if isinstance(self.data, str) else dumps(self.data).decode()
             return self._shortened(lambda n: {"ok": True, "data": whole[:n], "meta": meta}, len(whole), limit)
         error = self.error or ToolError("INTERNAL", "")
 
@@ -114,44 +110,38 @@ class ToolResult:
 
     def _listed(self, n: int, meta: Mapping[str, JSON]) -> bytes:
         shown = {**meta, "items": f"{n} of {len(self.data)}"}
-        return _dumps({"ok": True, "data": self.data[:n], "meta": shown})
+        return dumps({"ok": True, "data": self.data[:n], "meta": shown})
 
     @staticmethod
     def _shortened(form: Any, length: int, limit: int) -> bytes:
-        return _longest(length, lambda n: _dumps(form(n)), limit, least=0) or _dumps(form(0))
+        return _longest(length, lambda n: dumps(form(n)), limit, least=0) or dumps(form(0))
 
 
-def exceeds(data: JSON, limit: int) -> bool:
-    """Whether `data` surely takes more than `limit` bytes as JSON; stops looking as soon as it does.
+def settled(value: object, most: int) -> ToolResult | None:
+    """The result of a value that is plain JSON of at most `most` characters and parts; `None` for others."""
+    parts = value
+    if type(value) is ToolResult:
+        error = value.error
+        texts = (error.code, error.message, error.hint) if error else ()
+        if type(value.meta) is not dict or not all(type(text) is str for text in texts):
+            return None
+        parts = (value.data, value.meta, texts)
+    return ToolResult.of(value) if is_small(parts, most) else None
 
-    Raises ValueError for data that is nested too deeply to be JSON, such as a list that holds itself.
+
+def bounded(value: object, limit: int) -> ToolResult:
+    """The result of any value, with data and meta in plain JSON types and the error's texts cut.
+
+    Runs code of the value's classes, so not on the loop. Raises TooLarge where data or meta take more than
+    `limit` bytes, ValueError where they hold themselves, and what that code raises.
     """
-    spent = 0
-    waiting: list[Iterator[object]] = [iter((data,))]
-    while waiting:
-        for value in waiting[-1]:
-            spent += len(value) if isinstance(value, str | bytes | bytearray) else 1
-            if isinstance(value, dict):
-                waiting.append(_parts(value))
-                break
-            if isinstance(value, list | tuple | set | frozenset):
-                waiting.append(iter(value))
-                break
-            if spent > limit:
-                return True
-        else:
-            waiting.pop()
-        if len(waiting) > _DEEPEST:
-            raise ValueError(f"the result is nested more than {_DEEPEST} levels deep or holds itself")
-        if spent > limit:
-            return True
-    return False
-
-
-def _parts(value: dict[object, object]) -> Iterator[object]:
-    for key, inner in value.items():
-        yield key
-        yield inner
+    result = ToolResult.of(value)
+    error = result.error
+    if error is not None:
+        texts = (str(text)[:MODEL_LIMIT] for text in (error.code, error.message, error.hint))
+        error = ToolError(*texts)
+    meta = plain(dict(result.meta), limit)
+    return ToolResult(bool(result.ok), plain(result.data, limit), error, meta)
 
 
 def _successful(value: dict[str, JSON]) -> ToolResult:
@@ -179,11 +169,9 @@ def _mapping(value: JSON) -> dict[str, JSON]:
 
 
 def _unwrapped(value: object) -> JSON:
+    """A dataclass or model as a mapping: its own fields alone, what they hold is left as it is."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        try:
-            return dataclasses.asdict(value)
-        except (RecursionError, TypeError):
-            return value
+        return {one.name: getattr(value, one.name, None) for one in dataclasses.fields(value)}
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return dump(mode="json")
@@ -202,63 +190,3 @@ def _longest(length: int, render: Any, limit: int, least: int = 1) -> bytes | No
         else:
             high = middle - 1
     return best
-
-
-def _dumps(value: object) -> bytes:
-    try:
-        return orjson.dumps(value, default=_fallback, option=_OPTIONS)
-    except (TypeError, ValueError, RecursionError):
-        plain = _plain(value, _DEEPEST, frozenset())
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _fallback(value: object) -> JSON:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).decode("utf-8", "replace")
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump(mode="json")
-    return _text(value)
-
-
-def _plain(value: object, depth: int, above: frozenset[int]) -> JSON:
-    """JSON that the standard encoder takes: for what the fast one refuses (cycles, huge integers …)."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, int):
-        return int(value) if value.bit_length() <= _LONGEST_INTEGER_BITS else _huge(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if id(value) in above or depth == 0:
-        return "…"
-    above = above | {id(value)}
-    if isinstance(value, Mapping):
-        return {_key(key): _plain(inner, depth - 1, above) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(inner, depth - 1, above) for inner in value]
-    try:
-        return json.loads(orjson.dumps(value, default=_fallback, option=_OPTIONS))
-    except (TypeError, ValueError, RecursionError):
-        return _text(value)
-
-
-def _key(value: object) -> str:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else _text(value)
-
-
-def _huge(value: int) -> str:
-    return f"an integer of {value.bit_length()} bits"
-
-
-def _text(value: object) -> str:
-    try:
-        text = str(value)
-    except Exception as error:
-        return f"<{type(value).__name__} that cannot be written: {type(error).__name__}>"
-    return text.encode("utf-8", "replace").decode()

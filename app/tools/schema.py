@@ -4,22 +4,21 @@
 models stand where they are used. Plain types are written by hand here; the rest is pydantic's work.
 """
 
-import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal, Union
 
 from app.messages import JSON
-from app.tools.docstrings import Docstring, parse_docstring
 
 Schema = dict[str, JSON]
 
 PERMISSIVE = ("string", "number", "boolean", "object", "array", "null")
 """The types of a parameter that says nothing about itself."""
 
+_NOTHING: Mapping[str, object] = types.MappingProxyType({})
 _SIMPLE: dict[object, Schema] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -52,19 +51,12 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """What a function tells about itself: words, parameters and the schema of its arguments.
+class Arguments:
+    """The schema of a function's arguments, what makes its types of them, and words for its author."""
 
-    `adapters` convert JSON into the Python types that need it (dates, enums, models). `fills` are
-    defaults that Python would not fill in itself. `warnings` are for the function's author.
-    """
-
-    docstring: Docstring
     schema: Schema
-    wants_context: bool = False
-    adapters: Mapping[str, Any] = field(default_factory=dict)
-    fills: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    adapters: Mapping[str, Any]
+    warnings: tuple[str, ...]
 
 
 def described(description: str, examples: Iterable[str]) -> str:
@@ -72,31 +64,15 @@ def described(description: str, examples: Iterable[str]) -> str:
     return "\n".join([description, *(f"Example: {example}" for example in examples)]).strip()
 
 
-def signature_of(fn: Callable[..., object]) -> Signature:
-    """Reads a live function. Raises TypeError for what has no signature."""
-    docstring = parse_docstring(getattr(fn, "__doc__", "") or "")
-    parameters, wants_context = _live_parameters(fn, docstring)
-    fills = {}
-    plain = []
-    for parameter in parameters:
-        if type(parameter.default).__name__ == "FieldInfo":
-            parameter, fill = from_field(parameter)
-            if fill is not Missing.REQUIRED:
-                fills[parameter.name] = fill
-        plain.append(parameter)
-    schema, warnings = arguments_schema(plain)
-    adapters = {p.name: adapter for p in plain if (adapter := _adapter(p.annotation)) is not None}
-    return Signature(docstring, schema, wants_context, adapters, fills, tuple(warnings))
-
-
-def arguments_schema(parameters: Iterable[Parameter]) -> tuple[Schema, list[str]]:
-    """The schema of an arguments object, and what its author should know."""
+def read_parameters(parameters: Iterable[Parameter], around: Mapping[str, object] = _NOTHING) -> Arguments:
+    """The arguments object of these parameters. `around`: what names in their annotations may mean."""
     properties: dict[str, Schema] = {}
     required: list[str] = []
     warnings: list[str] = []
     definitions: dict[str, Schema] = {}
+    adapters: dict[str, Any] = {}
     for parameter in parameters:
-        schema = annotation_schema(parameter.annotation)
+        schema, adapter = read_annotation(parameter.annotation, around)
         if schema is None:
             if parameter.annotation not in (Any, object):
                 fault = (
@@ -104,6 +80,8 @@ def arguments_schema(parameters: Iterable[Parameter]) -> tuple[Schema, list[str]
                 )
                 warnings.append(f"{parameter.name}: {fault.value}, so any JSON value is accepted")
             schema = {"type": list(PERMISSIVE)}
+        if adapter is not None:
+            adapters[parameter.name] = adapter
         definitions |= schema.pop("$defs", {})
         if parameter.default is Missing.REQUIRED:
             required.append(parameter.name)
@@ -116,79 +94,26 @@ def arguments_schema(parameters: Iterable[Parameter]) -> tuple[Schema, list[str]
     whole: Schema = {"type": "object", "properties": properties, "required": required}
     if definitions:
         whole["$defs"] = definitions
-    return whole, warnings
+    return Arguments(whole, adapters, tuple(warnings))
 
 
-def annotation_schema(annotation: object) -> Schema | None:
-    """A fresh schema of one annotation; `None` where it says nothing that JSON Schema could."""
+def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[Schema | None, Any | None]:
+    """A fresh schema of one annotation, and what turns checked JSON into that type.
+
+    No schema where the annotation says nothing that JSON Schema could, no adapter where JSON has the type.
+    """
     if isinstance(annotation, Missing) or annotation in (Any, object):
-        return None
+        return None, None
     native = _native(annotation)
     if native is not None:
-        return native
-    from pydantic.errors import PydanticUserError
-
+        return native, None
     try:
-        written = _type_adapter(annotation).json_schema()
-    except (PydanticUserError, NameError, TypeError, ValueError, AttributeError, RecursionError):
-        return None
-    return _Tidy(written.pop("$defs", {})).whole(written) or None
-
-
-def _live_parameters(fn: Callable[..., object], docstring: Docstring) -> tuple[list[Parameter], bool]:
-    hints = _hints(fn)
-    found: list[Parameter] = []
-    wants_context = False
-    for position, parameter in enumerate(inspect.signature(fn).parameters.values()):
-        if parameter.name == "context":
-            wants_context = True
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if position == 0 and parameter.name in {"self", "cls"}:
-            continue
-        default = Missing.REQUIRED if parameter.default is parameter.empty else parameter.default
-        annotation = hints.get(parameter.name, Missing.ANNOTATION)
-        description = docstring.params.get(parameter.name, "")
-        found.append(Parameter(parameter.name, annotation, default, description))
-    return found, wants_context
-
-
-def _hints(fn: Callable[..., object]) -> dict[str, object]:
-    """Annotations with their names looked up; one that cannot be is left out, the others stay."""
-    target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
-    target = getattr(fn, "func", target)
-    around = _surroundings(target)
-    try:
-        return typing.get_type_hints(target, localns=around, include_extras=True)
-    except Exception:  # an annotation is the author's own expression: it may raise anything
-        return _hints_one_by_one(target, around)
-
-
-def _hints_one_by_one(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
-    hints: dict[str, object] = {}
-    for name, annotation in getattr(target, "__annotations__", {}).items():
-        holder = types.SimpleNamespace(__annotations__={name: annotation})
-        try:
-            hints |= typing.get_type_hints(
-                holder, globalns=getattr(target, "__globals__", {}), localns=around, include_extras=True
-            )
-        except Exception:  # noqa: S112 - reported by the caller as an unknown annotation
-            continue
-    return {name: hints.get(name, Missing.UNKNOWN) for name in getattr(target, "__annotations__", {})}
-
-
-def _surroundings(target: Callable[..., object]) -> dict[str, object]:
-    """Names of the enclosing function that an annotation may use."""
-    code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None) or ()
-    names = getattr(code, "co_freevars", ())
-    found: dict[str, object] = {}
-    for name, cell in zip(names, cells, strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # the cell is not filled yet
-            continue
-    return found
+        adapter = _type_adapter(annotation, around)
+        written = adapter.json_schema()
+    except Exception:  # the author's own classes and hooks may raise anything; the caller warns
+        return None, None
+    schema = _Tidy(written.pop("$defs", {})).whole(written)
+    return (schema, adapter) if schema else (None, None)
 
 
 def from_field(parameter: Parameter) -> tuple[Parameter, object]:
@@ -207,18 +132,17 @@ def from_field(parameter: Parameter) -> tuple[Parameter, object]:
     return replace(parameter, annotation=annotation, default=default), default
 
 
-def _adapter(annotation: object) -> Any | None:
-    """What turns checked JSON into this type; `None` for types that JSON already has."""
-    if annotation_schema(annotation) is None or _native(annotation) is not None:
-        return None
-    return _type_adapter(annotation)
-
-
-def _type_adapter(annotation: object) -> Any:
+def _type_adapter(annotation: object, around: Mapping[str, object]) -> Any:
     from pydantic import TypeAdapter
 
+    from app.tools.typed_dicts import make_readable
+
+    make_readable(annotation, around)
     make: Any = TypeAdapter
-    return make(_portable(annotation))
+    adapter = make(annotation)
+    if not adapter.pydantic_complete:  # a name in it is known where the function was written, not here
+        adapter.rebuild(_types_namespace=around)
+    return adapter
 
 
 def _native(annotation: object) -> Schema | None:
@@ -284,46 +208,6 @@ def _default(value: object) -> Schema:
         return {"default": to_jsonable_python(value)}
     except (PydanticSerializationError, ValueError, TypeError):
         return {}
-
-
-def _portable(annotation: object) -> object:
-    """With every `typing.TypedDict` as the one of typing_extensions: pydantic needs it before 3.12."""
-    if typing.is_typeddict(annotation):
-        return _extended(annotation)
-    inner = typing.get_args(annotation)
-    if not inner or typing.get_origin(annotation) is Literal:
-        return annotation
-    changed = tuple(_portable(part) for part in inner)
-    if all(new is old for new, old in zip(changed, inner, strict=True)):
-        return annotation
-    origin: Any = typing.get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        return Union[changed]  # noqa: UP007 - built from parts at run time
-    if origin is typing.Annotated:
-        return typing.Annotated[changed]
-    return origin[changed]
-
-
-def _extended(annotation: Any) -> object:
-    import typing_extensions
-
-    hints = typing.get_type_hints(annotation, include_extras=True)
-    required = annotation.__required_keys__
-    fields = {
-        name: typing_extensions.Required[_portable(_unmarked(hint))]
-        if name in required
-        else typing_extensions.NotRequired[_portable(_unmarked(hint))]
-        for name, hint in hints.items()
-    }
-    make: Any = typing_extensions.TypedDict
-    made = make(annotation.__name__, fields)
-    made.__doc__ = annotation.__doc__
-    return made
-
-
-def _unmarked(hint: object) -> object:
-    marked = typing.get_origin(hint) in (typing.Required, typing.NotRequired)
-    return typing.get_args(hint)[0] if marked else hint
 
 
 class _Tidy:

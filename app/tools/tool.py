@@ -11,10 +11,13 @@ import orjson
 
 from app.messages import JSON
 from app.tools.arguments import ArgumentsCheck, InvalidArguments
-from app.tools.checks import came
 from app.tools.context import ToolContext
+from app.tools.kinds import came
+from app.tools.plain import sendable
+from app.tools.rates import MOST_PER_MINUTE
 from app.tools.result import ToolResult
-from app.tools.schema import Schema, described, signature_of
+from app.tools.schema import Schema, described
+from app.tools.signature import signature_of
 
 if TYPE_CHECKING:
     from app.tools.threads import DaemonThreads
@@ -34,6 +37,11 @@ class Tool:
     `check(args, context)` raises ValueError for arguments that fit the schema and still cannot be taken;
     it also runs in a dry run and must have no effect. `harmless` tools change nothing of the world: they
     are never asked about and run in a dry run too. `examples` are sentences that lead to this tool.
+
+    A call of an `idempotent` tool that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after
+    the seconds in `meta.retry_after` or a growing pause, as long as that fits into `timeout`.
+    `outside`: its results may hold what others wrote, which never grants a permission.
+    `calls_per_minute` is for each person, 0 for no limit; waiting for its turn counts as time of the call.
     """
 
     def __init__(
@@ -55,22 +63,30 @@ class Tool:
         adapters: Mapping[str, Any] | None = None,
         fills: Mapping[str, Any] | None = None,
         warnings: Iterable[str] = (),
+        calls_per_minute: int = 0,
+        outside: bool = True,
     ) -> None:
         if timeout <= 0:
             raise ValueError(f"timeout of {name}: expected seconds above 0, got {timeout}")
         if audience not in ("everyone", "owners"):
             raise ValueError(f"audience of {name}: expected 'everyone' or 'owners', got {audience!r}")
+        if not 0 <= calls_per_minute <= MOST_PER_MINUTE:
+            raise ValueError(
+                f"calls_per_minute of {name}: expected 0 (none) to {MOST_PER_MINUTE}, got {calls_per_minute}"
+            )
         self.name = name
-        self.description = description
-        self.input_schema: Schema = dict(input_schema)
+        self.description: str = sendable(description)
+        self.input_schema: Schema = sendable(dict(input_schema))
         self.category = category
         self.sensitive = sensitive
         self.idempotent = idempotent
         self.timeout = timeout
         self.audience: Audience = audience
-        self.examples = tuple(examples)
+        self.examples: tuple[str, ...] = tuple(sendable(list(examples)))
         self.harmless = harmless
         self.warnings = tuple(warnings)
+        self.calls_per_minute = calls_per_minute
+        self.outside = outside
         self._function = execute
         self._check = check
         self._adapters = dict(adapters or {})
@@ -90,8 +106,10 @@ class Tool:
         audience: Audience = "everyone",
         harmless: bool = False,
         check: PathCheck | None = None,
+        calls_per_minute: int = 0,
+        outside: bool = True,
     ) -> "Tool":
-        """A tool from a function's name, docstring and annotations."""
+        """A tool from a function's name, docstring and annotations. Raises ValueError for a generator."""
         signature = signature_of(fn)
         own = name or str(getattr(fn, "__name__", type(fn).__name__))
         return cls(
@@ -111,6 +129,8 @@ class Tool:
             adapters=signature.adapters,
             fills=signature.fills,
             warnings=signature.warnings,
+            calls_per_minute=calls_per_minute,
+            outside=outside,
         )
 
     def __repr__(self) -> str:

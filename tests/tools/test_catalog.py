@@ -1,39 +1,149 @@
-"""The static catalogue's choice of functions, and its cache."""
+"""The static catalogue's choice of functions and files, and its cache."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.tools import build_catalog, get_catalog_cached
-from app.tools.catalog import CACHE_FILE, find_tools
+import app
+from app.skills.modules import tool_functions
+from app.tools import Tool, build_catalog, get_catalog_cached
+from app.tools.catalog import CACHE_FILE, find_tools, stamp
 
-PLAIN = """
+PLAIN = '''
+import functools
 def shown(a): "Documented."
 def bare(a): ...
+def blank(a): """   """
 def _hidden(): "Private."
+def stream(a):
+    "Yields."
+    for one in a:
+        yield one
+async def flow(a):
+    "Yields later."
+    yield a
+def gather(a):
+    "Makes a list of what an inner function yields."
+    def parts():
+        yield a
+    return list(parts())
+def listed(function):
+    return functools.wraps(function)(lambda: list(function()))
+@listed
+def letters():
+    "A list after all."
+    yield "a"
 class Holder:
     def method(self): "A method."
+'''
+ADAPTER = """
+@server.tool()
+def adapted(a: int): "From an adapter."
 """
 
 
-def test_plain_file_gives_public_documented_functions() -> None:
+def names(path: Path) -> list[str]:
+    return [one["name"] for one in build_catalog(path)["functionSchema"]]
+
+
+def skill(folder: Path, text: str = PLAIN, manifest: bool = True) -> Path:
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "scripts" / "tools.py").write_text(text)
+    if manifest:
+        (folder / "SKILL.md").write_text(f"---\nname: {folder.name}\ndescription: d\n---\n")
+    return folder
+
+
+def test_the_text_of_a_file_gives_the_tools_that_the_running_file_gives(tmp_path: Path) -> None:
+    file = tmp_path / "tools.py"
+    file.write_text(PLAIN)
+    live, why_not = tool_functions(file, "plain")
     tools, left_out = find_tools(PLAIN)
-    assert [tool.name for tool in tools] == ["shown"]
-    assert [(one.function, one.reason) for one in left_out] == [("bare", "it has no docstring")]
+    assert [tool.name for tool in tools] == list(live) == ["shown", "gather", "letters"]
+    assert [f"{one.function} {one.reason}" for one in left_out] == [
+        "bare has no docstring, so it is not a tool; say in one what it does",
+        "blank has no docstring, so it is not a tool; say in one what it does",
+        "stream is a generator, so it is not a tool; return a list",
+        "flow is a generator, so it is not a tool; return a list",
+        "listed has no docstring, so it is not a tool; say in one what it does",
+    ]
+    assert [f"{one.function} {one.reason}" for one in left_out] == why_not
+    for tool in tools:
+        assert tool.schema == Tool.from_function(live[tool.function]).input_schema
 
 
-@pytest.mark.parametrize("source", ["def (", "\0", "(" * 5000, "-" * 100_000 + "1"])
+@pytest.mark.parametrize("source", ["def (", "\0", "(" * 5000, "-" * 100_000 + "1", "#" * 1_100_000])
 def test_what_is_not_python_is_a_syntax_error(source: str) -> None:
     with pytest.raises(SyntaxError):
         find_tools(source)
 
 
-def test_folder_leaves_out_the_broken_file(tmp_path: Path) -> None:
-    for name, text in {"a": PLAIN, "b": "def ("}.items():
-        (tmp_path / name / "scripts").mkdir(parents=True)
-        (tmp_path / name / "scripts" / "tools.py").write_text(text)
-    assert [one["name"] for one in build_catalog(tmp_path)["functionSchema"]] == ["shown"]
+def test_a_class_that_pydantic_or_python_refuses_is_permissive_and_named() -> None:
+    tools, _ = find_tools("""
+from typing import *
+from enum import Enum
+class Odd(Enum):
+    mro = 1
+class Computed(Enum):
+    def _generate_next_value_(name, start, count, last): return name
+    A = 1
+def use(odd: Odd, computed: Computed, word: Literal["\\ud800"] = "\\ud800", fine: Optional[int] = 1):
+    "Use \\ud800 them."
+""")
+    assert [warning.split(":")[0] for warning in tools[0].warnings] == ["odd", "computed"]
+    assert tools[0].description == "Use ? them"
+    assert tools[0].schema["properties"]["word"] == {"type": "string", "enum": ["?"], "default": "?"}
+    assert tools[0].schema["properties"]["fine"] == {"type": "integer", "default": 1}
+
+
+def test_folder_of_skills_leaves_out_what_is_no_skill_or_broken(tmp_path: Path) -> None:
+    house = tmp_path / "skills"
+    skill(house / "broken", "def (")
+    skill(house / "good")
+    skill(house / "no_manifest", manifest=False)
+    skill(house / "good" / "libs" / "vendor")
+    os.mkfifo(skill(house / "pipe", "") / "scripts" / "pipe.py")
+    (house / "pipe" / "scripts" / "tools.py").unlink()
+    (house / "pipe" / "scripts" / "pipe.py").rename(house / "pipe" / "scripts" / "tools.py")
+    assert names(house) == ["shown", "gather", "letters"]
+    assert names(house / "good") == ["shown", "gather", "letters"]
+    assert names(house / "no_manifest") == []
+
+
+def test_folder_of_adapters_gives_the_registered_tools_of_the_files_in_it(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(ADAPTER)
+    (tmp_path / "setup.py").write_text(PLAIN)
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "server.py").write_text(ADAPTER)
+    assert names(tmp_path) == ["adapted"]
+    assert names(tmp_path / "setup.py") == ["shown", "gather", "letters"]
+
+
+def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+    outside = skill(tmp_path / "outside")
+    (tmp_path / "server.py").write_text(ADAPTER)
+    house = tmp_path / "skills"
+    skill(house / "inner")
+    (house / "linked").symlink_to(outside)
+    (house / "adapter.py").symlink_to(tmp_path / "server.py")
+    (house / "again").symlink_to(house / "inner")
+    assert [path.name for path in sorted(house.iterdir())] == ["adapter.py", "again", "inner", "linked"]
+    assert names(house) == ["shown", "gather", "letters"] * 2
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tools.py")
+    with pytest.raises(OSError, match="not a regular file"):
+        build_catalog(tmp_path / "tools.py")
+    with pytest.raises(FileNotFoundError):
+        build_catalog(tmp_path / "none.py")
 
 
 def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:
@@ -45,13 +155,184 @@ def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:
     kept[str(file)]["catalog"]["promptList"] = "from the cache"
     (cache / CACHE_FILE).write_text(json.dumps(kept))
     assert get_catalog_cached(file, cache)["promptList"] == "from the cache"
-    kept[str(file)]["key"] = "made by other code"
-    (cache / CACHE_FILE).write_text(json.dumps(kept))
-    assert get_catalog_cached(file, cache) == first
-    (cache / CACHE_FILE).write_text('{"broken')
-    assert get_catalog_cached(file, cache) == first
+    for damage in ('{"broken', "[]", json.dumps({str(file): {"key": kept[str(file)]["key"], "catalog": {}}})):
+        (cache / CACHE_FILE).write_text(damage)
+        assert get_catalog_cached(file, cache) == first
     file.write_text(PLAIN + '\ndef more(): "More."\n')
     changed = get_catalog_cached(file, cache)
-    assert changed["count"] == 2
+    assert changed["count"] == first["count"] + 1
     assert changed["hash"] != first["hash"]
     assert [path.name for path in cache.iterdir()] == [CACHE_FILE]
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(PLAIN)
+    (tmp_path / "cache").write_text("a file stands where the folder should be")
+    assert get_catalog_cached(tmp_path / "tools.py", tmp_path / "cache")["count"] == 3
+
+
+def test_the_cache_is_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools.py").write_text(PLAIN)
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    get_catalog_cached(tmp_path / "tools.py")
+    assert (tmp_path / "data" / ".cache" / CACHE_FILE).is_file()
+
+
+def test_another_release_of_the_catalogue_code_makes_cached_catalogues_anew(tmp_path: Path) -> None:
+    """On a copy of the package: the file stays as it is, the code that reads it changes."""
+    release = tmp_path / "release" / "app"
+    shutil.copytree(Path(app.__file__).parent, release, ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "tools.py"
+    file.write_text('def shown(a):\n    """Documented.\n\n    Example: show me\n    """\n')
+    code = (
+        "import sys, app; from app.tools import get_catalog_cached\n"
+        f"assert app.__file__.startswith({str(release)!r})\n"
+        f"print(get_catalog_cached({str(file)!r}, {str(tmp_path)!r})['promptList'])"
+    )
+
+    def prompt_list() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", code],
+            cwd=release.parent,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout.splitlines()
+
+    assert prompt_list() == ["- shown: Documented", "  e.g. show me"]
+    kept = (tmp_path / CACHE_FILE).read_text()
+    assert prompt_list() == ["- shown: Documented", "  e.g. show me"]
+    assert (tmp_path / CACHE_FILE).read_text() == kept
+    catalog_code = release / "tools" / "catalog.py"
+    changed = catalog_code.read_text().replace("  e.g. {example}", "  for example {example}")
+    catalog_code.write_text(changed)
+    assert prompt_list() == ["- shown: Documented", "  for example show me"]
+
+
+def test_a_stamp_is_of_the_definitions_whatever_their_order_and_form() -> None:
+    one, two = (
+        Tool(name, f"Does {name}", {"type": "object", "properties": {}}, lambda: 1) for name in ("one", "two")
+    )
+    version, digest = stamp([one.get_schema()["function"], two.get_schema()["function"]])
+    assert (len(digest), version) == (40, digest[:12])
+    assert stamp([two.get_schema(), one.get_schema()]) == (version, digest)
+    assert stamp([one.get_schema()]) != (version, digest)
+    assert stamp([one.get_schema(), two.replace(description="Else").get_schema()]) != (version, digest)
+
+
+def test_catalogue_reads_an_adapter_without_running_it(tmp_path: Any) -> None:
+    file = tmp_path / "server.py"
+    file.write_text(
+        textwrap.dedent('''
+        from typing import Literal, Optional
+        raise SystemExit("this file must not run")
+
+        @mcp.tool()
+        async def search(query: str, tags: list[str] = None, *, limit: int = 10, ctx: Context = None):
+            """Search notes.
+
+            Args:
+                query: Words to look for
+
+            Example: busca la receta
+            """
+
+        @mcp.tool(name="renamed")
+        def other(a: Optional[int] = None): ...
+
+        @mcp.resource("x://y")
+        def resource(): "Not a tool."
+
+        def helper(): "Not one either."
+
+        class Holder:
+            @mcp.tool()
+            def method(self): "Never."
+        ''')
+    )
+    catalog = build_catalog(file)
+    assert catalog["functionSchema"] == [
+        {
+            "name": "search",
+            "description": "Search notes\nExample: busca la receta",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "Words to look for"},
+                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "limit": {"type": "integer", "default": 10},
+                },
+                "required": ["query"],
+            },
+        },
+        {
+            "name": "renamed",
+            "description": "renamed",
+            "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": []},
+        },
+    ]
+    assert catalog["promptList"] == "- search: Search notes\n  e.g. busca la receta\n- renamed: renamed"
+    assert catalog["count"] == 2
+    assert catalog["version"] == catalog["hash"][:12]
+    assert len(catalog["hash"]) == 40
+
+
+def test_every_way_to_register_a_tool_in_an_adapter(tmp_path: Path) -> None:
+    file = tmp_path / "server.py"
+    file.write_text(
+        textwrap.dedent('''
+        from typing import Literal
+        @server.tool
+        def bare(a: int): ...
+
+        @app.server.tool("positional")
+        def first(a: int): "First."
+
+        @server.tool(description="In the decorator", annotations={"readOnlyHint": True})
+        async def second(*, kind: Literal["a", "b"] = "a", **rest):
+            """In the docstring.
+
+            Args:
+                kind (str): Which one
+            """
+
+        @other.decorator
+        @server.tool(name=NAME)
+        def third(ctx: "Context[Any, Any] | None" = None, *parts: str): "Third."
+
+        @server.prompt()
+        def prompt(): "Not a tool."
+
+        @tool
+        def plain(): "Not registered anywhere."
+        ''')
+    )
+
+    def definition(name: str, description: str, required: list[str], **properties: Any) -> dict[str, Any]:
+        parameters = {"type": "object", "properties": properties, "required": required}
+        return {"name": name, "description": description, "parameters": parameters}
+
+    catalog = build_catalog(file)
+    assert catalog["functionSchema"] == [
+        definition("bare", "bare", ["a"], a={"type": "integer"}),
+        definition("positional", "First", ["a"], a={"type": "integer"}),
+        definition(
+            "second",
+            "In the decorator",
+            [],
+            kind={"type": "string", "enum": ["a", "b"], "default": "a", "description": "Which one"},
+        ),
+        definition("third", "Third", []),
+    ]
+    assert catalog["promptList"] == (
+        "- bare: bare\n- positional: First\n- second: In the decorator\n- third: Third"
+    )
+
+
+@pytest.mark.parametrize("kind", ["resource", "prompt"])
+def test_a_file_that_registers_no_tool_has_none(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "server.py"
+    file.write_text(f'@mcp.{kind}("x")\ndef one(): "One."\ndef two(): "Two."\n')
+    assert build_catalog(file)["count"] == 0

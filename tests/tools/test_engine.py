@@ -1,43 +1,24 @@
 """The steps of a call, in their order, and what no tool may do to the server."""
 
 import asyncio
-import os
-import pty
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from app.people import Person
-from app.tools import (
-    ConfirmationPolicy,
-    ExecutionEngine,
-    NoTTYError,
-    Tool,
-    ToolContext,
-    ToolRegistry,
-    ToolResult,
-)
-from app.tools.confirmation import call_in_words
+from app.tools import Tool, ToolContext, ToolResult
 from app.tools.masking import mask_arguments
 from app.tools.threads import DaemonThreads
+from tests.tools.engines import ADD, engine_of, tool_of
 
-EMPTY = {"type": "object", "properties": {}}
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
-
-
-def engine_of(*tools: Tool, mode: str = "yolo", **options: Any) -> ExecutionEngine:
-    ask = options.pop("ask", None)
-    return ExecutionEngine(ToolRegistry(tools), ConfirmationPolicy(mode, ask), **options)
-
-
-def tool_of(function: Callable[..., object], **options: Any) -> Tool:
-    return Tool("it", "Does it", EMPTY, function, **options)
 
 
 class Journal:
@@ -57,14 +38,6 @@ class Journal:
             raise OSError("disk full")
         self.rows.append(f"result {result.code}")
         return result
-
-
-def add(a: int, b: int = 1) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-ADD = Tool.from_function(add)
 
 
 @pytest.mark.parametrize(
@@ -94,41 +67,6 @@ async def test_only_what_was_offered_and_only_for_those_who_may() -> None:
     assert (await call("admin", {"a": 1}, ToolContext(person=owner))).ok
     unknown = await call("admi", {}, ToolContext(person=member))
     assert "admin" not in (unknown.error.hint if unknown.error else "")
-
-
-@pytest.mark.parametrize(
-    ("mode", "sensitive", "harmless", "asked"),
-    [
-        ("yolo", True, False, False),
-        ("confirm-sensitive", False, False, False),
-        ("confirm-sensitive", True, False, True),
-        ("confirm-all", False, False, True),
-        ("confirm-all", True, True, False),
-    ],
-)
-async def test_modes(mode: str, sensitive: bool, harmless: bool, asked: bool) -> None:
-    questions: list[str] = []
-
-    def ask(name: str, args: dict[str, Any]) -> bool:
-        questions.append(name)
-        return False
-
-    engine = engine_of(tool_of(lambda: 1, sensitive=sensitive, harmless=harmless), mode=mode, ask=ask)
-    assert (await engine.execute_tool_call("it", {})).code == ("DENIED" if asked else "ok")
-    assert bool(questions) == asked
-    assert (await engine.execute_tool_call("it", {}, ToolContext(approved=True))).ok
-
-
-async def test_unknown_mode_and_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="confirm-sensitive"):
-        ConfirmationPolicy("sometimes")
-    monkeypatch.setattr(sys, "stdin", open(os.devnull))  # noqa: SIM115
-    with pytest.raises(NoTTYError):
-        await ConfirmationPolicy("confirm-all").request_confirmation("it", {})
-    result = await engine_of(ADD, mode="confirm-all").execute_tool_call("add", {"a": 1})
-    assert result.code == "NO_TTY"
-    assert result.error is not None
-    assert result.error.hint
 
 
 async def test_dry_run_runs_nothing_and_asks_nobody() -> None:
@@ -373,36 +311,6 @@ async def test_ways_to_be_called() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "shown"), [("y\n", "ok"), ("what\nn\n", "DENIED"), ("a\n", "DENIED aborted")]
-)
-def test_the_question_at_the_terminal(typed: str, shown: str) -> None:
-    code = """
-import asyncio
-from app.tools import *
-registry = ToolRegistry([Tool("it", "x", {"type": "object"}, lambda **a: 1)])
-engine = ExecutionEngine(registry, ConfirmationPolicy("confirm-all"))
-async def main():
-    result = await engine.execute_tool_call("it", {"text": "one\\u202etwo"})
-    print("END", result.code, "aborted" if result.meta.get("aborted") else "", flush=True)
-asyncio.run(main())
-"""
-    controller, terminal = pty.openpty()
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=terminal, stdout=subprocess.PIPE, text=True)
-    os.close(terminal)
-    for line in typed.splitlines(keepends=True):
-        os.write(controller, line.encode())
-    output, _ = child.communicate(timeout=20)
-    os.close(controller)
-    assert "text: one\\u202etwo" in output
-    assert "[y/n/a]" in output
-    assert output.strip().splitlines()[-1].split("END ")[1].strip() == shown
-
-
-def test_a_call_in_words_hides_nothing() -> None:
-    assert call_in_words("send", {"to": "a\nb\x00\u200b"}) == "send\n  to: a\\nb\\x00\\u200b"
-
-
-@pytest.mark.parametrize(
     ("given", "masked"),
     [
         ({"to": "+52 1 55 1234 5678"}, {"to": "…78"}),
@@ -417,3 +325,60 @@ def test_a_call_in_words_hides_nothing() -> None:
 )
 def test_masked_arguments(given: Any, masked: Any) -> None:
     assert mask_arguments(given) == masked
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x"), asyncio.CancelledError()], ids=repr
+)
+async def test_a_check_that_raises_anything_refuses_the_call(error: BaseException) -> None:
+    ran: list[int] = []
+
+    def check(args: dict[str, Any], context: ToolContext) -> None:
+        raise error
+
+    for dry_run in (False, True):
+        engine = engine_of(tool_of(lambda: ran.append(1), check=check), dry_run=dry_run)
+        assert (await engine.execute_tool_call("it", {})).code == "INTERNAL"
+    assert ran == []
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
+async def test_a_validator_that_raises_anything_refuses_the_call(error: BaseException) -> None:
+    def fail(value: int) -> int:
+        raise error
+
+    def act(number: Annotated[int, AfterValidator(fail)]) -> None:
+        """Act."""
+
+    assert (
+        await engine_of(Tool.from_function(act)).execute_tool_call("act", {"number": 1})
+    ).code == "INTERNAL"
+
+
+@pytest.mark.parametrize(
+    ("code", "counted"),
+    [
+        ("LOCATION_NOT_FOUND", "LOCATION_NOT_FOUND"),
+        ("UPSTREAM_ERROR", "UPSTREAM_ERROR"),
+        ("no city named Lima", "OTHER"),
+        ("lower_case", "OTHER"),
+        ("A" * 42, "OTHER"),
+        ("A1", "OTHER"),
+        ("E404\n", "OTHER"),
+        (5, "OTHER"),
+    ],
+)
+async def test_codes_that_a_tool_makes_up_are_counted_together(code: Any, counted: str) -> None:
+    calls: list[str] = []
+    engine = engine_of(
+        tool_of(lambda: ToolResult.failure(code, "m")), on_call=lambda name, code, seconds: calls.append(code)
+    )
+    await engine.execute_tool_call("it", {})
+    assert calls == [counted]
+
+
+async def test_a_dry_run_writes_any_argument() -> None:
+    anything = Tool("it", "Does it", {"type": "object"}, lambda **given: 1)
+    args = {"big": 2**70, "half": "\ud800", "text": 'a "b"'}
+    result = await engine_of(anything, dry_run=True).execute_tool_call("it", args)
+    assert result.data == f'[DRY-RUN] it(big={2**70}, half="?", text="a \\"b\\"")'

@@ -25,6 +25,11 @@ class Unwritable:
         raise RuntimeError("no")
 
 
+class Fatal:
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
 CYCLE: list[Any] = [1]
 CYCLE.append(CYCLE)
 
@@ -70,9 +75,24 @@ def test_envelope_keeps_code_hint_and_meta() -> None:
         (CYCLE, [1, "…"]),
         (date(2026, 5, 1), "2026-05-01"),
         ([Unwritable()], ["<Unwritable that cannot be written: RuntimeError>"]),
+        ([Fatal()], ["<Fatal that cannot be written: KeyboardInterrupt>"]),
+        ([Thing("x")], [{"name": "x"}]),
         (10**5000, "an integer of 16610 bits"),
     ],
-    ids=["nan", "big", "keys", "set", "bytes", "surrogate", "cycle", "date", "unwritable", "huge"],
+    ids=[
+        "nan",
+        "big",
+        "keys",
+        "set",
+        "bytes",
+        "surrogate",
+        "cycle",
+        "date",
+        "unwritable",
+        "fatal",
+        "dataclass",
+        "huge",
+    ],
 )
 def test_anything_can_be_written(data: Any, written: Any) -> None:
     assert json.loads(ToolResult.success(data).to_json())["data"] == written
@@ -90,6 +110,12 @@ def test_long_results_are_cut_and_say_so(data: Any) -> None:
     assert read["meta"]["truncated"] is True
     assert read["meta"]["source"] == "s"
     assert read["meta"]["size"] == len(result.to_json(limit=None).encode())
+
+
+def test_a_failure_without_an_error_is_a_failure_all_the_same() -> None:
+    result = ToolResult(ok=False)
+    assert result.code == "INTERNAL"
+    assert json.loads(result.to_json())["error"]["code"] == "INTERNAL"
 
 
 def test_long_failures_are_cut_too() -> None:

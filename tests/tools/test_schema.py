@@ -1,10 +1,12 @@
 """The schemas that models read, from live functions and from source text alike."""
 
+import hashlib
 import inspect
 import textwrap
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 
 import pytest
@@ -81,17 +83,40 @@ def test_create_issue_has_one_schema_in_all_docstring_styles(docstring: str) -> 
 
     create_issue.__doc__ = docstring
     tool = Tool.from_function(create_issue)
-    assert tool.input_schema == CREATE_ISSUE
-    assert tool.description == "Create an issue"
-    assert parse_docstring(docstring).returns == "The issue"
-    assert tool.mcp_definition() == {
-        "name": "create_issue",
-        "description": "Create an issue",
-        "inputSchema": CREATE_ISSUE,
+    words = {"name": "create_issue", "description": "Create an issue"}
+    assert tool.get_schema() == {"type": "function", "function": {**words, "parameters": CREATE_ISSUE}}
+    assert tool.mcp_definition() == {**words, "inputSchema": CREATE_ISSUE}
+    assert tool.warnings == ()
+    parsed = parse_docstring(docstring)
+    assert (parsed.description, parsed.returns) == ("Create an issue", "The issue")
+    assert parsed.params == {
+        name: schema["description"] for name, schema in CREATE_ISSUE["properties"].items()
     }
 
 
-def test_get_weather_has_the_documented_schema() -> None:
+@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST], ids=["google", "numpy", "rest"])
+def test_create_issue_has_the_same_schema_in_the_catalogue(docstring: str, tmp_path: Path) -> None:
+    file = tmp_path / "tools.py"
+    file.write_text(
+        "from typing import Literal\n"
+        "def create_issue(title: str, body: str, labels: list[str] | None = None,\n"
+        '                 priority: Literal["low", "medium", "high"] = "medium") -> dict:\n'
+        f"    {docstring!r}\n"
+    )
+    source = file.read_bytes()
+    digest = hashlib.sha1(source, usedforsecurity=False).hexdigest()
+    assert build_catalog(file) == {
+        "version": digest[:12],
+        "hash": digest,
+        "count": 1,
+        "promptList": "- create_issue: Create an issue",
+        "functionSchema": [
+            {"name": "create_issue", "description": "Create an issue", "parameters": CREATE_ISSUE}
+        ],
+    }
+
+
+def test_get_weather_has_the_documented_schema(tmp_path: Path) -> None:
     def get_weather(city: str, units: Literal["metric", "imperial"] = "metric") -> str:
         """Tell the weather of a city.
 
@@ -101,22 +126,27 @@ def test_get_weather_has_the_documented_schema() -> None:
         """
         return city + units
 
-    assert Tool.from_function(get_weather).get_schema() == {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Tell the weather of a city\n"
-            "Example: qué tiempo hace en Lima\nExample: weather in Quito",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string"},
-                    "units": {"type": "string", "enum": ["metric", "imperial"], "default": "metric"},
-                },
-                "required": ["city"],
+    definition = {
+        "name": "get_weather",
+        "description": "Tell the weather of a city\n"
+        "Example: qué tiempo hace en Lima\nExample: weather in Quito",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "units": {"type": "string", "enum": ["metric", "imperial"], "default": "metric"},
             },
+            "required": ["city"],
         },
     }
+    assert Tool.from_function(get_weather).get_schema() == {"type": "function", "function": definition}
+    file = tmp_path / "tools.py"
+    file.write_text("from typing import Literal\n" + textwrap.dedent(inspect.getsource(get_weather)))
+    catalog = build_catalog(file)
+    assert catalog["functionSchema"] == [definition]
+    assert catalog["promptList"] == (
+        "- get_weather: Tell the weather of a city\n  e.g. qué tiempo hace en Lima\n  e.g. weather in Quito"
+    )
 
 
 @dataclass
@@ -275,60 +305,3 @@ def test_typed_values_reach_the_function() -> None:
 def test_docstrings(text: str, description: str, params: dict[str, str], examples: tuple[str, ...]) -> None:
     parsed = parse_docstring(text)
     assert (parsed.description, parsed.params, parsed.examples) == (description, params, examples)
-
-
-def test_catalogue_reads_an_adapter_without_running_it(tmp_path: Any) -> None:
-    file = tmp_path / "server.py"
-    file.write_text(
-        textwrap.dedent('''
-        from typing import Literal, Optional
-        raise SystemExit("this file must not run")
-
-        @mcp.tool()
-        async def search(query: str, tags: list[str] = None, *, limit: int = 10, ctx: Context = None):
-            """Search notes.
-
-            Args:
-                query: Words to look for
-
-            Example: busca la receta
-            """
-
-        @mcp.tool(name="renamed")
-        def other(a: Optional[int] = None): ...
-
-        @mcp.resource("x://y")
-        def resource(): "Not a tool."
-
-        def helper(): "Not one either."
-
-        class Holder:
-            @mcp.tool()
-            def method(self): "Never."
-        ''')
-    )
-    catalog = build_catalog(file)
-    assert catalog["functionSchema"] == [
-        {
-            "name": "search",
-            "description": "Search notes\nExample: busca la receta",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "Words to look for"},
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                    "limit": {"type": "integer", "default": 10},
-                },
-                "required": ["query"],
-            },
-        },
-        {
-            "name": "renamed",
-            "description": "renamed",
-            "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": []},
-        },
-    ]
-    assert catalog["promptList"] == "- search: Search notes\n  e.g. busca la receta\n- renamed: renamed"
-    assert catalog["count"] == 2
-    assert catalog["version"] == catalog["hash"][:12]
-    assert len(catalog["hash"]) == 40

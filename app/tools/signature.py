@@ -1,0 +1,128 @@
+"""What a live function tells about itself: its docstring, its parameters, the schema of its arguments."""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.tools.docstrings import Docstring, parse_docstring
+from app.tools.schema import Missing, Parameter, Schema, from_field, read_parameters
+
+GENERATOR = "is a generator, so it is not a tool; return a list"
+NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Words, parameters and the schema of the arguments.
+
+    `adapters` convert JSON into the Python types that need it (dates, enums, models). `fills` are
+    defaults that Python would not fill in itself. `warnings` are for the function's author.
+    """
+
+    docstring: Docstring
+    schema: Schema
+    wants_context: bool = False
+    adapters: Mapping[str, Any] = field(default_factory=dict)
+    fills: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def signature_of(fn: Callable[..., object]) -> Signature:
+    """Reads a live function. Raises TypeError for what has no signature, ValueError for a generator."""
+    if _is_generator(fn):
+        raise ValueError(f"{getattr(fn, '__name__', type(fn).__name__)} {GENERATOR}")
+    docstring = parse_docstring(getattr(fn, "__doc__", "") or "")
+    target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
+    target = getattr(fn, "func", target)
+    around = _surroundings(target)
+    found, wants_context = _parameters(fn, _hints(target, around), docstring)
+    fills = {}
+    parameters = []
+    for parameter in found:
+        if type(parameter.default).__name__ == "FieldInfo":
+            parameter, fill = from_field(parameter)
+            if fill is not Missing.REQUIRED:
+                fills[parameter.name] = fill
+        parameters.append(parameter)
+    arguments = read_parameters(parameters, around)
+    return Signature(
+        docstring, arguments.schema, wants_context, arguments.adapters, fills, arguments.warnings
+    )
+
+
+def _is_generator(fn: Callable[..., object]) -> bool:
+    return any(
+        inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+        for called in (fn, getattr(fn, "__call__", None))  # noqa: B004 - an object with a __call__
+    )
+
+
+def _parameters(
+    fn: Callable[..., object], hints: Mapping[str, object], docstring: Docstring
+) -> tuple[list[Parameter], bool]:
+    found: list[Parameter] = []
+    wants_context = False
+    for position, parameter in enumerate(inspect.signature(fn).parameters.values()):
+        if parameter.name == "context":
+            wants_context = True
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if position == 0 and parameter.name in {"self", "cls"}:
+            continue
+        default = Missing.REQUIRED if parameter.default is parameter.empty else parameter.default
+        annotation = hints.get(parameter.name, Missing.ANNOTATION)
+        description = docstring.params.get(parameter.name, "")
+        found.append(Parameter(parameter.name, annotation, default, description))
+    return found, wants_context
+
+
+def _hints(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
+    """Annotations with their names looked up; one that cannot be is left out, the others stay."""
+    try:
+        return typing.get_type_hints(target, localns=around, include_extras=True)
+    except Exception:  # an annotation is the author's own expression: it may raise anything
+        return _hints_one_by_one(target, around)
+
+
+def _hints_one_by_one(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
+    hints: dict[str, object] = {}
+    for name, annotation in getattr(target, "__annotations__", {}).items():
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            hints |= typing.get_type_hints(
+                holder, globalns=getattr(target, "__globals__", {}), localns=around, include_extras=True
+            )
+        except Exception:  # noqa: S112 - reported by the caller as an unknown annotation
+            continue
+    return {name: hints.get(name, Missing.UNKNOWN) for name in getattr(target, "__annotations__", {})}
+
+
+def _surroundings(target: Callable[..., object]) -> dict[str, object]:
+    """Names of the enclosing functions that an annotation may use: of calls under way, or closed over."""
+    found: dict[str, object] = {}
+    enclosing = set(_enclosing(getattr(target, "__qualname__", "")))
+    frame = inspect.currentframe() if enclosing else None
+    while frame is not None:
+        if frame.f_code.co_qualname in enclosing and frame.f_globals is getattr(target, "__globals__", None):
+            found = {**frame.f_locals, **found}
+        frame = frame.f_back
+    code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None) or ()
+    for name, cell in zip(getattr(code, "co_freevars", ()), cells, strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # the cell is not filled yet
+            continue
+    return found
+
+
+def _enclosing(qualname: str) -> list[str]:
+    """The qualified names of the functions around one: of `a.<locals>.b.<locals>.c` b's and a's."""
+    names = []
+    while ".<locals>." in qualname:
+        qualname = qualname.rpartition(".<locals>.")[0]
+        names.append(qualname)
+    return names

@@ -1,0 +1,214 @@
+"""What comes back from a tool, however large or strange, is bounded before anything of ours writes it."""
+
+import asyncio
+import json
+import threading
+from collections import UserDict
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
+from app.tools.plain import TooLarge, is_small, plain
+
+MEBIBYTE = 1024 * 1024
+
+
+class Wordy:
+    """An object of which only its words are large, and that knows which thread asked for them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self.thread: threading.Thread | None = None
+
+    def __str__(self) -> str:
+        self.thread = threading.current_thread()
+        return "w" * self._size
+
+
+class Fatal:
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class Color(Enum):
+    RED = "red"
+
+
+@dataclass
+class Box:
+    label: str
+    inside: list[Any] = field(default_factory=list)
+
+
+class Form(BaseModel):
+    day: date
+    text: str = ""
+
+
+LOOP = Box("outer")
+LOOP.inside.append(LOOP)
+RING: dict[str, Any] = {}
+RING["ring"] = [RING]
+DEEP: list[Any] = []
+for _ in range(5000):
+    DEEP = [DEEP]
+ENDLESS = (one for one in "abc")
+
+
+def result_of(function: Callable[..., object], **options: Any) -> ToolResult:
+    tool = Tool("it", "Does it", {"type": "object", "properties": {}}, function, **options)
+    engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
+    return asyncio.run(engine.execute_tool_call("it", {}))
+
+
+RESULTS: dict[str, tuple[Any, str]] = {
+    "words": (Wordy(2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
+    "words within": ([Box("b", [Wordy(2 * MEBIBYTE)])], "OUTPUT_TOO_LARGE"),
+    "dataclasses": ({"boxes": [Box("b" * 200_000) for _ in range(10)]}, "OUTPUT_TOO_LARGE"),
+    "model": (Form(day=date(2026, 5, 1), text="t" * 2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
+    "mapping": (UserDict({"k": "v" * 2 * MEBIBYTE}), "OUTPUT_TOO_LARGE"),
+    "bytes": (bytes(2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
+    "escapes": ("\x01" * 400_000, "OUTPUT_TOO_LARGE"),
+    "key": ({"k" * 2 * MEBIBYTE: 1}, "OUTPUT_TOO_LARGE"),
+    "numbers": (list(range(600_000)), "OUTPUT_TOO_LARGE"),
+    "nothings": ([None] * 2_000_000, "OUTPUT_TOO_LARGE"),
+    "meta": (ToolResult.success(1, extra=Wordy(2 * MEBIBYTE)), "OUTPUT_TOO_LARGE"),
+    "failure's data": (ToolResult(ok=False, data=Wordy(2 * MEBIBYTE)), "OUTPUT_TOO_LARGE"),
+    "loop": (LOOP, "INTERNAL"),
+    "ring": (RING, "INTERNAL"),
+    "deep": (DEEP, "INTERNAL"),
+    "iterator": (ENDLESS, "INTERNAL"),
+    "no meta": (ToolResult(ok=True, meta=5), "INTERNAL"),  # type: ignore[arg-type]
+    "fatal": ([Fatal()], "ok"),
+    "half the limit": ("x" * 500_000, "ok"),
+}
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["def", "async def"])
+@pytest.mark.parametrize(("value", "code"), RESULTS.values(), ids=RESULTS)
+def test_a_result_is_bounded_whatever_it_is_made_of(value: Any, code: str, is_async: bool) -> None:
+    async def later() -> Any:
+        return value
+
+    result = result_of(later if is_async else lambda: value)
+    assert result.code == code
+    assert len(result.to_json()) <= 32 * 1024
+
+
+def test_words_of_an_object_are_not_made_on_the_loop() -> None:
+    wordy = Wordy(10)
+    assert result_of(lambda: [wordy]).data == ["w" * 10]
+    assert wordy.thread is not None
+    assert wordy.thread is not threading.main_thread()
+
+
+def test_words_that_take_for_ever_are_cut_at_the_time_limit() -> None:
+    release = threading.Event()
+
+    class Slow:
+        def __str__(self) -> str:
+            release.wait(10)
+            return "at last"
+
+    assert result_of(lambda: Slow(), timeout=0.2).code == "TIMEOUT"
+    release.set()
+
+
+@pytest.mark.parametrize("part", ["message", "hint", "code"])
+def test_a_failure_stays_a_failure_with_shorter_words(part: str) -> None:
+    words = {"code": "NO_SUCH_CITY", "message": "none", "hint": "look", part: "A" * 30 * MEBIBYTE}
+    for value in ({"ok": False, "error": words}, ToolResult.failure(**words)):
+        result = result_of(lambda value=value: value)
+        assert result.error is not None
+        assert len(getattr(result.error, part)) == 32 * 1024
+        assert len(json.loads(result.to_json())["error"]["code"]) <= 200
+    if part != "code":
+        assert result.error.code == "NO_SUCH_CITY"
+
+
+def test_a_long_exception_leaves_few_words() -> None:
+    def fail() -> None:
+        raise ValueError("x" * 30 * MEBIBYTE)
+
+    assert len(result_of(fail).to_json()) < 2000
+
+
+def test_every_class_becomes_plain_json_once() -> None:
+    value = {
+        "box": Box("b", [Decimal("1.50"), PurePosixPath("a/b"), Color.RED]),
+        "form": Form(day=date(2026, 5, 1)),
+        "more": UserDict({1: b"bytes", None: {2, 1}, date(2026, 5, 1): (1.5, float("nan"))}),
+        "huge": 10**5000,
+        "half": "\ud800",
+    }
+    assert result_of(lambda: value).data == {
+        "box": {"label": "b", "inside": ["1.50", "a/b", "red"]},
+        "form": {"day": "2026-05-01", "text": ""},
+        "more": {"1": "bytes", "null": [1, 2], "2026-05-01": [1.5, None]},
+        "huge": "an integer of 16610 bits",
+        "half": "?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "too_large"),
+    [
+        ("x" * 98, 100, False),
+        ("x" * 99, 100, True),
+        ([1] * 50, 101, False),
+        ([1] * 50, 100, True),
+        ([Box("x" * 99)], 100, True),
+        (Wordy(99), 100, True),
+        ({"é" * 49: 1}, 105, False),
+    ],
+)
+def test_the_limit_is_of_bytes_of_json(value: Any, limit: int, too_large: bool) -> None:
+    with pytest.raises(TooLarge) if too_large else nullcontext():
+        plain(value, limit)
+
+
+@pytest.mark.parametrize("value", [LOOP, RING, DEEP])
+def test_what_holds_itself_or_goes_too_deep_is_no_json(value: Any) -> None:
+    with pytest.raises(ValueError, match="levels deep or holds itself"):
+        plain(value, MEBIBYTE)
+
+
+def test_an_endless_list_is_left_at_the_limit() -> None:
+    class Endless(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            while True:
+                yield 1
+
+    with pytest.raises(TooLarge):
+        plain(Endless([1]), 1000)
+
+
+@pytest.mark.parametrize(
+    ("value", "small"),
+    [
+        (None, True),
+        ({"a": [1, 2.5, True, {"b": "c"}]}, True),
+        ("x" * 99, True),
+        ("x" * 100, False),
+        ([0] * 200, False),
+        ([[0] * 60, [0] * 60], False),
+        (2**63, False),
+        ({1: 2}, False),
+        ({"a": date(2026, 5, 1)}, False),
+        (RING, False),
+        (DEEP, False),
+        (Box("b"), False),
+    ],
+    ids=range(12),
+)
+def test_only_what_is_small_and_plain_is_looked_at_on_the_loop(value: Any, small: bool) -> None:
+    assert is_small(value, 100) == small

@@ -1,0 +1,319 @@
+"""Types that hold types: dictionaries, dataclasses and models in one another, from text and alive."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum, StrEnum, auto
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Required, TypedDict
+
+import pytest
+import typing_extensions
+from pydantic import BaseModel, Field
+
+from app.tools import Tool, ToolContext
+from app.tools.catalog import find_tools
+from app.tools.schema import PERMISSIVE
+
+STRING, INTEGER, ANYTHING = {"type": "string"}, {"type": "integer"}, {"type": list(PERMISSIVE)}
+
+
+class Place(TypedDict):
+    """Where it is."""
+
+    x: int
+    name: NotRequired[str]
+
+
+class Loose(TypedDict, total=False):
+    x: Required[int]
+    note: Annotated[str, Field(description="A word")]
+
+
+class Far(Place):
+    miles: int
+
+
+class Newer(typing_extensions.TypedDict):
+    x: int
+    name: typing_extensions.NotRequired[str]
+
+
+@dataclass
+class Visit:
+    place: Place
+    others: list[Place] = field(default_factory=list)
+    loose: Loose | None = None
+
+
+class Trip(TypedDict):
+    visits: list[Visit]
+
+
+class Pair(NamedTuple):
+    place: Place
+    count: int
+
+
+class Kind(Enum):
+    ONE = auto()
+    TWO = enum.auto()
+
+
+class Name(StrEnum):
+    RED = auto()
+    SKY = "sky blue"
+
+
+class Level(IntEnum):
+    LOW = 3
+    HIGH = auto()
+
+
+@dataclass
+class Node:
+    """A node."""
+
+    value: int
+    next: Node | None = None
+
+
+@dataclass
+class Ping:
+    pong: Pong | None = None
+
+
+@dataclass
+class Pong:
+    pings: list[Ping] = field(default_factory=list)
+
+
+@dataclass
+class Game:
+    first: Ping
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+class Chain(TypedDict):
+    x: int
+    next: NotRequired[Chain]
+
+
+PLACE = {
+    "type": "object",
+    "description": "Where it is.",
+    "properties": {"x": INTEGER, "name": STRING},
+    "required": ["x"],
+}
+LOOSE = {
+    "type": "object",
+    "properties": {"x": INTEGER, "note": {"type": "string", "description": "A word"}},
+    "required": ["x"],
+}
+VISIT = {
+    "type": "object",
+    "properties": {
+        "place": PLACE,
+        "others": {"type": "array", "items": PLACE},
+        "loose": LOOSE,
+    },
+    "required": ["place"],
+}
+FORMS = {
+    "place": PLACE,
+    "loose": LOOSE,
+    "far": {
+        "type": "object",
+        "properties": {"x": INTEGER, "name": STRING, "miles": INTEGER},
+        "required": ["x", "miles"],
+    },
+    "newer": {key: value for key, value in PLACE.items() if key != "description"},
+    "visit": VISIT,
+    "visits": {"type": "array", "items": VISIT},
+    "trip": {
+        "type": "object",
+        "properties": {"visits": {"type": "array", "items": VISIT}},
+        "required": ["visits"],
+    },
+    "kind": {"type": "integer", "enum": [1, 2]},
+    "level": {"type": "integer", "enum": [3, 4]},
+    "node": {"$ref": "#/$defs/Node"},
+    "game": {
+        "type": "object",
+        "properties": {"first": {"$ref": "#/$defs/Ping"}},
+        "required": ["first"],
+    },
+    "tree": {"$ref": "#/$defs/Tree"},
+    "chain": {"$ref": "#/$defs/Chain"},
+    "maybe": {"type": "array", "items": PLACE},
+    "name": {"type": "string", "enum": ["red", "sky blue"], "default": "red"},
+}
+DEFINITIONS = {
+    "Node": {
+        "type": "object",
+        "description": "A node.",
+        "properties": {"value": INTEGER, "next": {"$ref": "#/$defs/Node"}},
+        "required": ["value"],
+    },
+    "Ping": {"type": "object", "properties": {"pong": {"$ref": "#/$defs/Pong"}}},
+    "Pong": {
+        "type": "object",
+        "properties": {"pings": {"type": "array", "items": {"$ref": "#/$defs/Ping"}}},
+    },
+    "Tree": {
+        "type": "object",
+        "properties": {
+            "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []},
+        },
+    },
+    "Chain": {
+        "type": "object",
+        "properties": {"x": INTEGER, "next": {"$ref": "#/$defs/Chain"}},
+        "required": ["x"],
+    },
+}
+
+
+def every_nesting(
+    place: Place,
+    loose: Loose,
+    far: Far,
+    newer: Newer,
+    visit: Visit,
+    visits: list[Visit],
+    trip: Trip,
+    kind: Kind,
+    level: Level,
+    node: Node,
+    game: Game,
+    tree: Tree,
+    chain: Chain,
+    maybe: Optional[list[Place]] = None,  # noqa: UP045
+    name: Name = Name.RED,
+) -> None:
+    """Show types in types."""
+
+
+def test_types_in_types_have_one_schema_alive_and_from_text() -> None:
+    live = Tool.from_function(every_nesting)
+    assert live.input_schema == {
+        "type": "object",
+        "properties": FORMS,
+        "required": list(FORMS)[:13],
+        "$defs": DEFINITIONS,
+    }
+    assert live.warnings == ()
+    source = inspect.getsource(inspect.getmodule(every_nesting))  # type: ignore[arg-type]
+    found = {tool.name: tool for tool in find_tools(source)[0]}["every_nesting"]
+    assert found.schema == live.input_schema
+    assert found.warnings == ()
+
+
+def test_values_of_nested_types_reach_the_function() -> None:
+    def show(visit: Visit, trip: Trip, pair: Pair, kind: Kind) -> Any:
+        """Show."""
+        return [visit, trip, pair, kind]
+
+    args = {
+        "visit": {"place": {"x": 1}, "loose": {"x": 2, "note": "n"}},
+        "trip": {"visits": [{"place": {"x": 3, "name": "home"}}]},
+        "pair": [{"x": 4}, 5],
+        "kind": 2,
+    }
+    tool = Tool.from_function(show)
+    visit = Visit(Place(x=3, name="home"))
+    assert tool.bind(tool.validate_args(args), ToolContext())() == [
+        Visit(Place(x=1), [], Loose(x=2, note="n")),
+        Trip(visits=[visit]),
+        Pair(Place(x=4), 5),
+        Kind.TWO,
+    ]
+    with pytest.raises(ValueError, match=r"visit\.place: field 'x' is required and missing"):
+        tool.validate_args({**args, "visit": {"place": {}}})
+
+
+def test_text_may_name_the_classes_of_the_function_around() -> None:
+    @dataclass
+    class Leaf:
+        tree: Branch | None = None
+
+    @dataclass
+    class Branch:
+        leaves: list[Leaf]
+
+    def grow(leaf: Leaf, branches: list[Branch]) -> Any:
+        """Grow it."""
+        return leaf
+
+    tool = Tool.from_function(grow)
+    assert tool.warnings == ()
+    assert tool.input_schema["properties"]["branches"] == {
+        "type": "array",
+        "items": {"$ref": "#/$defs/Branch"},
+    }
+    args = tool.validate_args({"leaf": {"tree": {"leaves": []}}, "branches": []})
+    assert tool.bind(args, ToolContext())() == Leaf(Branch([]))
+
+
+def later() -> Callable[..., object]:
+    class Gone(BaseModel):
+        x: int
+
+    def use(it: Gone) -> None:
+        """Use it."""
+
+    return use
+
+
+def test_classes_that_cannot_be_found_any_more_take_anything() -> None:
+    tool = Tool.from_function(later())
+    assert tool.input_schema["properties"] == {"it": ANYTHING}
+    assert tool.warnings == ("it: an unknown annotation, so any JSON value is accepted",)
+
+
+def listing(limit: int = 3) -> Iterator[int]:
+    """List them."""
+    yield from range(limit)
+
+
+async def streaming() -> Any:
+    """Stream them."""
+    yield 1
+
+
+class Lister:
+    def __call__(self) -> Iterator[int]:
+        """List them."""
+        yield 1
+
+
+@pytest.mark.parametrize("function", [listing, streaming, Lister()])
+def test_a_generator_is_no_tool(function: Any) -> None:
+    with pytest.raises(ValueError, match="is a generator, so it is not a tool; return a list"):
+        Tool.from_function(function)
+
+
+@pytest.mark.parametrize("text", ["null", "None", "5", "true", "[1]"])
+def test_text_stays_text(text: str) -> None:
+    def note(text: str, maybe: str | None = None, which: Literal["null", "all"] = "all") -> None:
+        """Note it."""
+
+    tool = Tool.from_function(note)
+    assert tool.validate_args({"text": text, "maybe": text}) == {"text": text, "maybe": text}
+    assert tool.validate_args({"text": "", "which": "null"}) == {"text": "", "which": "null"}
+
+
+def test_what_no_encoder_takes_is_brought_into_a_form_that_it_takes() -> None:
+    def odd(big: int = 2**70, half: Literal["\ud800", "a"] = "a") -> None:
+        """Say \ud800 it."""
+
+    tool = Tool.from_function(odd)
+    assert tool.get_schema()["function"]["description"] == "Say ? it"
+    assert tool.input_schema["properties"]["big"] == {"type": "integer", "default": float(2**70)}
+    assert tool.input_schema["properties"]["half"]["enum"] == ["?", "a"]
+    assert len(tool.definition_hash) == 64
