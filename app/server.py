@@ -24,6 +24,7 @@ from app.access import write_private
 from app.errors import RecadoError
 from app.main import create_app
 from app.settings import Settings
+from app.skills.processes import PR_SET_DUMPABLE, prctl
 
 log = structlog.get_logger(__name__)
 
@@ -82,6 +83,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) -> int:
+    prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
     _allow_files(CONNECTIONS + 256)
     app = make_app(settings)
     config = uvicorn.Config(

@@ -19,7 +19,9 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     yield _shipped(loader)
     own = [skill for skill in loader.skills if not skill.bundled]
     if own:
-        yield Finding(OK, "skills", f"{len(own)} more in {settings.skills_dir}")
+        apart = sum(bool(skill.tools) and skill.available for skill in own)
+        fact = f"{len(own)} more in {settings.skills_dir}, {apart} with tools, each in a process of its own"
+        yield Finding(OK, "skills", fact)
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"
         for fault in skill.faults:

@@ -9,24 +9,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.skills.folder import Signature, Signatures, Stamp, stamp
+from app.skills.imports import is_installed
 from app.skills.manifest import shortened
+from app.skills.runner import Workers
 from app.skills.skill import (
     RELEASE_SKILLS,
     Skill,
     broken_skill,
     bundled_names,
     load_skill,
-    missing,
+    machine_lacks,
 )
 from app.tools import Tool
 
 log = logging.getLogger(__name__)
 
-KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json")
 MAX_TOOL_NAME = 64
 SHORTEST_DESCRIPTION = 40
-
-Signature = tuple[tuple[int, int] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,21 @@ class Changes:
 
 
 class SkillLoader:
-    """The skills of `skills_dir`, and those that bundled.txt names in the release's own folder."""
+    """The skills of `skills_dir`, and those that bundled.txt names in the release's own folder.
 
-    def __init__(self, skills_dir: Path, bundled: Path = RELEASE_SKILLS) -> None:
+    Without `workers` the tools of folders that are not bundled are known and do not run.
+    """
+
+    def __init__(
+        self, skills_dir: Path, bundled: Path = RELEASE_SKILLS, workers: Workers | None = None
+    ) -> None:
         self._skills_dir = skills_dir
         self._release = bundled
-        self._named: tuple[int, int] | None = (0, 0)
+        self._workers = workers
+        self._named: Stamp = (0, 0)
         self._names: frozenset[str] = frozenset()
-        self._loaded: dict[str, tuple[Signature, Skill]] = {}
+        self._signatures = Signatures()
+        self._loaded: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -80,9 +87,13 @@ class SkillLoader:
 
     def refresh(self) -> Changes:
         """Looks at the folders and loads what differs: a few file times when nothing does."""
-        before = {path: skill for path, (_, skill) in self._loaded.items()}
-        self._loaded = {path: self._current(path) for path in self._folders()}
-        after = {path: skill for path, (_, skill) in self._loaded.items()}
+        before = self._loaded
+        after: dict[str, Skill] = {}
+        for path in self._folders():
+            signature = self._signatures.of(path)
+            if signature[0] is not None or _is_skill(path):
+                after[path] = self._current(path, signature)
+        self._loaded = after
         changes = Changes(
             added=tuple(skill.name for path, skill in after.items() if path not in before),
             changed=tuple(
@@ -92,42 +103,46 @@ class SkillLoader:
         )
         if changes:
             self._arrange()
+            if self._workers is not None:
+                self._workers.keep({skill.folder: skill.version for skill in after.values()})
         return changes
 
     def _folders(self) -> Iterator[str]:
-        stamp = _stamp(os.path.join(self._release, "bundled.txt"))
-        if stamp != self._named:
-            self._named, self._names = stamp, bundled_names(self._release)
+        named = stamp(os.path.join(self._release, "bundled.txt"))
+        if named != self._named:
+            self._named, self._names = named, bundled_names(self._release)
         release = os.path.abspath(self._release)
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
         paths += [os.path.join(own, name) for name in _directories(own)]
-        for path in dict.fromkeys(paths):
-            if os.path.lexists(os.path.join(path, "SKILL.md")):
-                yield path
+        yield from dict.fromkeys(paths)
 
-    def _current(self, path: str) -> tuple[Signature, Skill]:
+    def _current(self, path: str, signature: Signature) -> Skill:
         """The skill as loaded before where nothing of it changed, else read anew."""
-        signature = _signature(path)
         known = self._loaded.get(path)
-        if known is not None and known[0] == signature and not self._outdated(known[1]):
+        if known is not None and known.version == signature and not self._outdated(known):
             return known
-        skill = self._load(Path(path))
+        skill = self._load(Path(path), signature)
         for fault in skill.faults:
             log.warning("skill %s (%s): %s", skill.name, path, fault)
-        return signature, skill
+        return skill
 
-    def _load(self, folder: Path) -> Skill:
+    def _load(self, folder: Path, signature: Signature) -> Skill:
         try:
-            return load_skill(folder, release=self._release)
+            return load_skill(folder, release=self._release, workers=self._workers)
         except Exception as error:  # one folder never stops the others
             log.exception("skill folder %s could not be loaded", folder)
-            return broken_skill(folder, f"it could not be loaded: {type(error).__name__}: {error}")
+            fault = f"it could not be loaded: {type(error).__name__}: {error}"
+            return broken_skill(folder, fault, version=signature)
 
     def _outdated(self, skill: Skill) -> bool:
-        """Whether what it needs of the machine came or went, or bundled.txt no longer names it."""
+        """Whether what it needs came or went, its code was set aside, or bundled.txt no longer names it."""
         needs = skill.manifest.requirements
-        if needs and missing(needs) != skill.lacks:
+        if needs and machine_lacks(needs, skill.packages) != skill.lacks:
+            return True
+        if any(map(is_installed, skill.packages)):
+            return True
+        if self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside:
             return True
         return skill.bundled and skill.folder.name not in self._names
 
@@ -135,7 +150,7 @@ class SkillLoader:
         clashes: list[str] = []
         taken: dict[str, Skill] = {}
         skills: list[Skill] = []
-        for skill in sorted((skill for _, skill in self._loaded.values()), key=self._precedence):
+        for skill in sorted(self._loaded.values(), key=self._precedence):
             first = taken.setdefault(skill.name, skill)
             if first is not skill:
                 reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
@@ -188,16 +203,15 @@ def _directories(path: str) -> list[str]:
         return []
 
 
-def _signature(folder: str) -> Signature:
-    return tuple(_stamp(f"{folder}/{name}") for name in KNOWN_FILES)
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
+def _is_skill(folder: str) -> bool:
+    """Whether there is a SKILL.md; one that is not to be seen counts, so that its folder is named."""
     try:
-        status = os.stat(path)
+        os.lstat(os.path.join(folder, "SKILL.md"))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
+        return True
+    return True
 
 
 def _offered_name(tool: str, skill: str, taken: dict[str, Tool]) -> str:

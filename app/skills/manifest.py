@@ -13,6 +13,10 @@ MAX_NAME = 64
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_FRONTMATTER = 64 * 1024
+MAX_ALIASES = 16
+"""References (`*name`) to other values; nested, a few dozen of them grow into gigabytes once written out."""
+MAX_NESTING = 100
+SAFE_MARKS = 1000
 CATALOGUE_DESCRIPTION = 300
 """Characters of a description in the catalogue line; half of the real ones are shorter than 212."""
 
@@ -105,6 +109,11 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
     )
 
 
+def is_standard_name(name: str) -> bool:
+    """Whether the standard allows it as a skill's name: lowercase letters, digits and single hyphens."""
+    return len(name) <= MAX_NAME and _STANDARD_NAME.fullmatch(name) is not None
+
+
 def split_frontmatter(text: str) -> tuple[str, str]:
     """The YAML between the two --- lines, and what follows. Raises ManifestError without such lines."""
     found = _FENCE.match(text)
@@ -125,9 +134,9 @@ def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
         raise ManifestError(f"the frontmatter has {len(frontmatter)} characters; {MAX_FRONTMATTER} at most")
     warnings: list[str] = []
     try:
-        value = _load(frontmatter)
+        value = load_yaml(frontmatter)
     except ManifestError as error:
-        value = _load(_quoted(frontmatter))
+        value = load_yaml(_quoted(frontmatter))
         warnings.append(f"invalid YAML, read with its values quoted ({error})")
     if not isinstance(value, dict):
         raise ManifestError(f"the frontmatter must be `key: value` lines, not {type(value).__name__}")
@@ -151,13 +160,29 @@ def _decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _load(text: str) -> JSON:
+def load_yaml(text: str) -> JSON:
+    """A YAML text as PyYAML reads it. Raises ManifestError, also for what grows or nests beyond reason."""
     try:
+        _check_shape(text)
         return yaml.load(text, Loader=yaml.CSafeLoader)  # in C: a tenth of safe_load's time
     except yaml.YAMLError as error:
         raise ManifestError(f"invalid YAML: {' '.join(str(error).split())}") from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # such as a date of month 13
         raise ManifestError(f"invalid YAML value: {error}") from error
+
+
+def _check_shape(text: str) -> None:
+    """CSafeLoader recurses in C: nested 30,000 deep it ends the whole process. Each level needs a mark."""
+    if text.count("*") <= MAX_ALIASES and sum(map(text.count, "[{-?:")) <= SAFE_MARKS:
+        return
+    aliases = depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        aliases += isinstance(event, yaml.AliasEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if aliases > MAX_ALIASES:
+            raise ManifestError(f"invalid YAML: more than {MAX_ALIASES} references (*); write the values out")
+        if depth > MAX_NESTING:
+            raise ManifestError(f"invalid YAML: nested more than {MAX_NESTING} deep")
 
 
 def _quoted(frontmatter: str) -> str:

@@ -4,33 +4,27 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
-
-import yaml
 
 from app.messages import JSON
-from app.skills.manifest import Manifest, ManifestError, Requirements, read_manifest
-from app.skills.modules import ToolsModuleError, tool_functions
+from app.skills.folder import Signature, Signatures, check_size, read_file
+from app.skills.imports import lack_of
+from app.skills.manifest import Manifest, ManifestError, Requirements, load_yaml, read_manifest
+from app.skills.runner import Workers
+from app.skills.tools import Audience, SkillTools, audience_of, bundled_tools, isolated_tools
 from app.tools import Tool
 
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 """The skills shipped with this release; `bundled.txt` in it names those that run in process."""
 
 LANGUAGES = ("es", "pt", "en")
-MAX_FILES = 256
-MAX_BYTES = 8 * 1024 * 1024
 MAX_PHRASES = 200
 MAX_PHRASE = 200
-DEFAULT_TIMEOUT = 30.0
 
-OWN_PROCESS = "runs in its own process: not available in this version"
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
-_NOT_COUNTED = {"__pycache__", "node_modules"}
 
-Audience = Literal["everyone", "owners"]
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Example phrases: tool → language → what people write."""
 
@@ -40,8 +34,8 @@ class Skill:
     """A folder with a SKILL.md.
 
     `faults` are what does not work, `warnings` what a careful author would mend. `available` is False
-    where nothing of it may be offered; `reason` says why, and also why `idle_tools` cannot run; `lacks`
-    is what the machine would need.
+    where nothing of it may be offered; `reason` says why. `lacks` is what the machine would need, `packages`
+    those of Python among it; `aside` why its code is not run any more in this version of the folder.
     """
 
     name: str
@@ -49,15 +43,17 @@ class Skill:
     folder: Path
     manifest: Manifest
     tools: tuple[Tool, ...] = ()
-    idle_tools: tuple[str, ...] = ()
     phrases: Phrases = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     available: bool = True
     reason: str = ""
     lacks: str = ""
+    packages: tuple[str, ...] = ()
+    aside: str = ""
     bundled: bool = False
     audience: Audience = "everyone"
+    version: Signature = ()
 
     @property
     def instructions(self) -> str:
@@ -75,36 +71,48 @@ class Skill:
         return self.manifest.words("settings")
 
 
-def load_skill(folder: Path, *, release: Path = RELEASE_SKILLS) -> Skill:
-    """Reads one skill folder. Only a skill named in `release`/bundled.txt has its code imported."""
+def load_skill(folder: Path, *, release: Path = RELEASE_SKILLS, workers: Workers | None = None) -> Skill:
+    """Reads one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
+
+    The tools of the others run in `workers`; without them they are there, with their schemas, and do not run.
+    """
     folder = Path(os.path.abspath(folder))
+    version = Signatures().of(str(folder))
     bundled = is_bundled(folder, release)
     try:
         manifest = _manifest(folder)
     except ManifestError as error:
-        return broken_skill(folder, str(error), bundled=bundled)
-    lacks = missing(manifest.requirements)
-    parts = _bundled_tools(folder, manifest) if bundled and not lacks else _idle_tools(folder)
-    phrases, phrase_warnings = _phrases(folder, {*(tool.name for tool in parts.tools), *parts.idle})
+        return broken_skill(folder, str(error), bundled=bundled, version=version)
+    if not bundled:
+        found = isolated_tools(folder, manifest, workers, version)
+    elif missing(manifest.requirements):
+        found = SkillTools()
+    else:
+        found = bundled_tools(folder, manifest)
+    lacks = machine_lacks(manifest.requirements, found.packages)
+    aside = workers.aside(folder, version) if workers is not None else ""
+    phrases, phrase_warnings = _phrases(folder, {tool.name for tool in found.tools})
     return Skill(
         name=manifest.name,
         description=manifest.line,
         folder=folder,
         manifest=manifest,
-        tools=parts.tools,
-        idle_tools=parts.idle,
+        tools=found.tools,
         phrases=phrases,
-        faults=parts.faults,
-        warnings=(*manifest.warnings, *parts.warnings, *phrase_warnings, *_mcp_warnings(folder)),
-        available=not lacks and parts.usable,
-        reason=lacks or parts.reason,
+        faults=found.faults,
+        warnings=(*manifest.warnings, *found.warnings, *phrase_warnings, *_mcp_warnings(folder)),
+        available=not (lacks or found.broken or aside),
+        reason=lacks or (found.faults[0] if found.broken else aside),
         lacks=lacks,
+        packages=found.packages,
+        aside=aside,
         bundled=bundled,
-        audience=_audience(manifest),
+        audience=audience_of(manifest),
+        version=version,
     )
 
 
-def broken_skill(folder: Path, fault: str, *, bundled: bool = False) -> Skill:
+def broken_skill(folder: Path, fault: str, *, bundled: bool = False, version: Signature = ()) -> Skill:
     """A folder that could not be read, kept so that it can be named with its fault."""
     return Skill(
         name=folder.name,
@@ -115,6 +123,7 @@ def broken_skill(folder: Path, fault: str, *, bundled: bool = False) -> Skill:
         available=False,
         reason=fault,
         bundled=bundled,
+        version=version,
     )
 
 
@@ -131,6 +140,11 @@ def is_bundled(folder: Path, release: Path) -> bool:
     """Whether it is, links followed, a folder directly in `release` that bundled.txt names."""
     real = Path(os.path.realpath(folder))
     return real.parent == Path(os.path.realpath(release)) and real.name in bundled_names(release)
+
+
+def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
+    """What is not here of programs, variables and packages, in words; "" where nothing lacks."""
+    return "; ".join(filter(None, (missing(needs), lack_of(packages))))
 
 
 def missing(
@@ -153,129 +167,21 @@ def missing(
     return "; ".join(reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tools:
-    tools: tuple[Tool, ...] = ()
-    idle: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    reason: str = ""
-    usable: bool = True
-
-
 def _manifest(folder: Path) -> Manifest:
     try:
-        _check_size(folder)
-        content = _inside(folder, "SKILL.md").read_bytes()
+        check_size(folder)
     except OSError as error:
-        raise ManifestError(f"SKILL.md cannot be read: {error.strerror or error}") from error
-    return read_manifest(content, folder.name)
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """A file of the folder. Raises ManifestError where a link leads out of it."""
-    path = folder / name
-    real = os.path.realpath(path)
-    if not real.startswith(os.path.realpath(folder) + os.sep):
-        raise ManifestError(f"{name} is a link that leads out of the skill's folder; copy the file into it")
-    return path
-
-
-def _check_size(folder: Path) -> None:
-    size = 0
-    for files, entry in enumerate(_files(str(folder)), start=1):
-        size += entry.stat(follow_symlinks=False).st_size
-        if files > MAX_FILES or size > MAX_BYTES:
-            raise ManifestError(
-                f"the folder is too big: at most {MAX_FILES} files and {MAX_BYTES // 1024**2} MiB in all"
-            )
-
-
-def _files(folder: str) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(".") or entry.name in _NOT_COUNTED:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
-            else:
-                yield entry
-
-
-def _bundled_tools(folder: Path, manifest: Manifest) -> _Tools:
-    """The tools of a shipped skill, imported into this process."""
-    if not (folder / "scripts" / "tools.py").exists():
-        return _Tools()
-    try:
-        functions, left_out = tool_functions(_inside(folder, "scripts/tools.py"), manifest.name)
-    except (ToolsModuleError, ManifestError) as error:
-        return _Tools(faults=(str(error),), reason=str(error), usable=False)
-    timeout, warnings = _timeout(manifest)
-    sensitive, idempotent = (set(manifest.words(key)) for key in ("sensitive-tools", "idempotent-tools"))
-    unknown = sorted((sensitive | idempotent) - functions.keys())
-    warnings += [
-        f"metadata names the tool {name!r}, which scripts/tools.py does not have" for name in unknown
-    ]
-    tools: list[Tool] = []
-    faults: list[str] = []
-    for name, function in functions.items():
-        try:
-            tool = Tool.from_function(
-                function,
-                name=name,
-                category=manifest.name,
-                sensitive=name in sensitive,
-                idempotent=name in idempotent,
-                timeout=timeout,
-                audience=_audience(manifest),
-            )
-        except Exception as error:  # a signature no schema can be made of leaves out this tool alone
-            faults.append(f"the function {name} cannot become a tool: {error}")
-        else:
-            tools.append(tool)
-            warnings += [f"{name}: {warning}" for warning in tool.warnings]
-    return _Tools(tuple(tools), faults=tuple(faults), warnings=(*left_out, *warnings))
-
-
-def _idle_tools(folder: Path) -> _Tools:
-    """Names of the tools of a folder whose code does not run here; nothing of it is imported."""
-    path = folder / "scripts" / "tools.py"
-    if not path.exists():
-        return _Tools()
-    from app.tools import build_catalog
-
-    try:
-        catalog = build_catalog(_inside(folder, "scripts/tools.py"))
-    except (ManifestError, SyntaxError, ValueError, OSError) as error:
-        return _Tools(faults=(f"scripts/tools.py cannot be read: {error}",), reason=OWN_PROCESS)
-    names = tuple(str(schema["name"]) for schema in catalog["functionSchema"])
-    return _Tools(idle=names, reason=OWN_PROCESS if names else "")
-
-
-def _audience(manifest: Manifest) -> Audience:
-    return "owners" if manifest.text("audience") == "owners" else "everyone"
-
-
-def _timeout(manifest: Manifest) -> tuple[float, list[str]]:
-    text = manifest.text("timeout-seconds")
-    if not text:
-        return DEFAULT_TIMEOUT, []
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds <= 3600:
-        return seconds, []
-    return DEFAULT_TIMEOUT, [f"timeout-seconds is {text!r}; expected seconds from 1 to 3600"]
+        raise ManifestError(f"the folder cannot be read: {error.strerror or error}") from error
+    return read_manifest(read_file(folder, "SKILL.md"), folder.name)
 
 
 def _phrases(folder: Path, tools: set[str]) -> tuple[Phrases, list[str]]:
     if not (folder / "assets" / "phrases.yaml").exists():
         return {}, []
     try:
-        content = _inside(folder, "assets/phrases.yaml").read_bytes()
-        value = yaml.load(content, Loader=yaml.CSafeLoader)
-    except (OSError, ValueError, TypeError, RecursionError, ManifestError, yaml.YAMLError) as error:
+        content = read_file(folder, "assets/phrases.yaml")
+        value = load_yaml(content.decode("utf-8-sig"))
+    except (OSError, ValueError, ManifestError) as error:
         return {}, [f"assets/phrases.yaml is left out: {' '.join(str(error).split())}"]
     if not isinstance(value, dict):
         return {}, ["assets/phrases.yaml is left out: expected tool: {es: […], pt: […], en: […]}"]
@@ -302,7 +208,7 @@ def _mcp_warnings(folder: Path) -> list[str]:
     if not (folder / "mcp.json").exists():
         return []
     try:
-        content = json.loads(_inside(folder, "mcp.json").read_bytes())
+        content = json.loads(read_file(folder, "mcp.json"))
     except (OSError, ValueError, RecursionError, ManifestError) as error:
         return [f"mcp.json is left out: {error}"]
     if not isinstance(content, dict) or not isinstance(content.get("mcpServers"), dict):

@@ -6,6 +6,7 @@ from sqlite3 import Connection
 from app.people import Realm
 
 ABOUT_SENDING = ("send:", "undelivered:")
+ABOUT_SKILLS = "skill:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,10 @@
 import os
 import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -7,19 +12,10 @@ import pytest
 
 from app.skills import RELEASE_SKILLS, SkillLoader, load_skill, skills_summary
 from app.tools import ToolContext
+from tests.skills.folders import write
+from tests.world import ROOT
 
 HELLO = 'def hello(name: str = "you") -> str:\n    """Greets."""\n    return f"hello {name}"\n'
-
-
-def write(folder: Path, code: str = "", *, front: str = "", body: str = "Body.", name: str = "") -> Path:
-    (folder / "scripts").mkdir(parents=True, exist_ok=True)
-    (folder / "SKILL.md").write_text(
-        f"---\nname: {name or folder.name}\ndescription: What {folder.name} does.\n{front}---\n{body}\n",
-        "utf-8",
-    )
-    if code:
-        (folder / "scripts" / "tools.py").write_text(code, "utf-8")
-    return folder
 
 
 def ship(release: Path, *names: str) -> None:
@@ -104,18 +100,153 @@ def test_a_module_that_does_not_import_is_a_fault(release: Path, code: str, said
 
 def test_a_folder_that_was_not_shipped_is_never_imported(tmp_path: Path, release: Path) -> None:
     trap = tmp_path / "imported"
-    folder = write(tmp_path / "own" / "first", f"open({str(trap)!r}, 'w')\n{HELLO}", body="Run {baseDir}/x.")
+    front = (
+        "metadata:\n  sensitive-tools: hello ghost\n  idempotent-tools: hello\n  timeout-seconds: '5'\n"
+        "  calls-per-minute: 'hello:7 many ghost:1'\n  audience: owners\n"
+    )
+    code = f"open({str(trap)!r}, 'w')\n{HELLO}def undocumented():\n    return 1\n"
+    folder = write(tmp_path / "own" / "first", code, front=front, body="Run {baseDir}/x.")
     skill = load_skill(folder, release=release)
     assert not trap.exists()
-    assert (skill.bundled, skill.available, skill.tools, skill.idle_tools) == (False, True, (), ("hello",))
-    assert "own process" in skill.reason
+    assert (skill.bundled, skill.available, skill.reason) == (False, True, "")
+    (hello,) = skill.tools
+    assert (hello.name, hello.category, hello.timeout, hello.audience) == ("hello", "first", 5.0, "owners")
+    assert (hello.sensitive, hello.idempotent, hello.calls_per_minute) == (True, True, 7)
+    assert hello.input_schema["properties"] == {"name": {"type": "string", "default": "you"}}
+    warnings = " ".join(skill.warnings)
+    for part in ("undocumented has no docstring, so it is not a tool", "'ghost'", "'many'"):
+        assert part in warnings
     assert skill.instructions == f"Run {folder}/x."
+
+
+@pytest.mark.parametrize("code", ["def broken(:\n", "x = 1\x00"])
+def test_code_that_is_no_python_is_a_fault_and_its_skill_is_not_used(tmp_path: Path, code: str) -> None:
+    skill = load_skill(write(tmp_path / "first", code))
+    assert "scripts/tools.py" in skill.faults[0]
+    assert (skill.available, skill.reason) == (False, skill.faults[0])
+
+
+def test_a_package_that_is_not_installed_is_named_until_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import json\nimport beside\nfrom folder_beside import x\nimport recado_test_package.inner\n"
+        "try:\n    import guarded_package\nexcept ImportError:\n    pass\n"
+        "def later():\n    import later_package\n" + HELLO
+    )
+    folder = write(tmp_path / "own" / "needy", code)
+    (folder / "scripts" / "beside.py").write_text("import recado_other_package\nimport beside\n", "utf-8")
+    (folder / "scripts" / "folder_beside").mkdir()
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    loader.refresh()
+    skill = loader.skills[0]
+    assert not skill.available
+    assert skill.reason == (
+        "it needs the package recado_other_package, which is not installed; "
+        "it needs the package recado_test_package, which is not installed"
+    )
+    assert [tool.name for tool in skill.tools] == ["hello"]
+    assert loader.tools() == ()
+    assert not loader.refresh()
+    for name in ("recado_other_package", "recado_test_package"):
+        (tmp_path / "site" / name).mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert loader.refresh().changed == ("needy",)
+    assert [tool.name for tool in loader.tools()] == ["hello"]
+
+
+def test_a_module_beside_the_tools_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
+    folder = write(tmp_path / "own" / "first", HELLO)
+    prose = write(tmp_path / "own" / "prose")
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    loader.refresh()
+    module = folder / "scripts" / "beside.py"
+    for change in (
+        lambda: module.write_text("A = 1\n"),
+        lambda: module.write_text("A = 22\n"),
+        module.unlink,
+    ):
+        change()
+        assert loader.refresh().changed == ("first",)
+        assert not loader.refresh()
+    (prose / "scripts" / "example.py").write_text("A = 1\n")
+    assert not loader.refresh(), "a script that nothing runs"
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "loop"])
+def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, name: str, kind: str) -> None:
+    folder = write(tmp_path / "own" / "odd", HELLO)
+    (folder / "assets").mkdir()
+    write(tmp_path / "own" / "good", HELLO)
+    path = folder / name
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            server.bind(os.path.relpath(path))
+        elif kind == "device":
+            device(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to(path.name)
+        loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+        loader.refresh()
+    assert [skill.name for skill in loader.skills if skill.available and skill.tools][:1] == ["good"]
+    odd = next(skill for skill in loader.skills if skill.folder == folder)
+    if kind != "loop" or name == "SKILL.md":
+        assert name in " ".join((*odd.faults, *odd.warnings))
+
+
+def device(path: Path) -> None:
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero, which never ends
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from app.skills import SkillLoader
+
+def look():
+    loader = SkillLoader(Path(sys.argv[1]), Path("/nonexistent"))
+    loader.refresh()
+    return [(skill.name, skill.faults) for skill in loader.skills]
+
+look()  # loads what it needs while it may
+if os.geteuid() == 0:  # root may read everything
+    os.setgroups([])
+    os.setuid(65534)
+print(look())
+"""
+
+
+def test_a_folder_that_may_not_be_read_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        hidden = write(Path(name) / "hidden", HELLO)
+        write(Path(name) / "good", HELLO)
+        Path(name).chmod(0o755)
+        hidden.chmod(0)
+        closed = write(Path(name) / "closed", HELLO) / "scripts"
+        closed.chmod(0o311)
+        ran = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, name], cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
+        hidden.chmod(0o755)
+        closed.chmod(0o755)
+    assert "('closed', ('the folder cannot be read: Permission denied',))" in ran.stdout, ran.stderr
+    assert "('hidden', ('the folder cannot be read: Permission denied',))" in ran.stdout, ran.stderr
+    assert "('good', ())" in ran.stdout
 
 
 def test_a_link_in_the_release_does_not_make_a_folder_shipped(tmp_path: Path, release: Path) -> None:
     folder = write(tmp_path / "elsewhere", HELLO, name="first")
     (release / "first").symlink_to(folder)
-    assert load_skill(release / "first", release=release).tools == ()
+    assert not load_skill(release / "first", release=release).bundled
 
 
 @pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json"])
@@ -265,9 +396,8 @@ def test_the_summary_keeps_every_name_when_space_is_short(tmp_path: Path) -> Non
 
 def test_a_thousand_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:
     for n in range(1000):
-        folder = tmp_path / "own" / f"skill-{n}"
-        folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(f"---\nname: skill-{n}\ndescription: Number {n}.\n---\n", "utf-8")
+        write(tmp_path / "own" / f"skill-{n}", HELLO if n % 2 else "")
     loader = SkillLoader(tmp_path / "own", tmp_path / "none")
     assert len(loader.refresh().added) == 1000
+    assert len(loader.tools()) == 500
     assert not loader.refresh()

@@ -1,0 +1,69 @@
+"""Packages that a skill's code needs and that are not installed, told from its text alone."""
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from app.skills.folder import read_file
+from app.skills.manifest import ManifestError
+
+
+def missing_packages(folder: Path, source: bytes) -> tuple[str, ...]:
+    """Names of packages that `source` and the modules beside it import unguarded and that are not there.
+
+    Imports inside functions, `if` and `try` count as guarded. Of `a.b` it is `a` that counts.
+    """
+    names = _imported(folder, source, set())
+    return tuple(sorted(name for name in set(names) if not is_installed(name)))
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package of that name can be imported here; nothing is imported."""
+    if name in sys.stdlib_module_names or name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def lack_of(packages: Iterable[str]) -> str:
+    """In words, "" for none."""
+    return "; ".join(f"it needs the package {name}, which is not installed" for name in packages)
+
+
+def _imported(folder: Path, source: bytes, seen: set[str]) -> Iterator[str]:
+    for name in _top_level(source):
+        if name in seen:
+            continue
+        seen.add(name)
+        beside = _beside(folder, name)
+        if beside is None:
+            yield name
+        elif beside:
+            yield from _imported(folder, beside, seen)
+
+
+def _beside(folder: Path, name: str) -> bytes | None:
+    """The text of a module in scripts/, b"" for one that cannot be read; None where there is none."""
+    for path in (f"scripts/{name}.py", f"scripts/{name}/__init__.py"):
+        if (folder / path).exists():
+            try:
+                return read_file(folder, path)
+            except ManifestError:
+                return b""
+    return b"" if (folder / "scripts" / name).is_dir() else None
+
+
+def _top_level(source: bytes) -> Iterator[str]:
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for statement in module.body:
+        if isinstance(statement, ast.Import):
+            yield from (name.name.partition(".")[0] for name in statement.names)
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            yield statement.module.partition(".")[0]

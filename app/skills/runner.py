@@ -1,0 +1,178 @@
+"""The worker processes of skills: started at the first call, kept warm, replaced when they end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from app.messages import JSON
+from app.skills.worker_process import Worker, WorkerFault, cancel
+from app.tools.context import ToolContext
+from app.tools.result import ToolResult
+
+log = structlog.get_logger(__name__)
+
+IDLE_SECONDS = 300.0
+IDLE_WORKERS = 8
+"""That are kept though nobody uses them."""
+CALLS_AT_ONCE = 32
+"""In the workers of one folder; the others wait."""
+FAILURES = 3
+"""In a row, after which a skill is set aside."""
+
+Launcher = Callable[[Path], Sequence[str]]
+"""What stands before the command line of a folder's worker, such as a sandbox."""
+OnAside = Callable[[str, str], Awaitable[None]]
+"""Told the name of a skill's folder, and why it is set aside; "" once it may be tried again."""
+
+
+class Workers:
+    """At most one worker that takes calls for each folder, besides those that finish what they have.
+
+    A folder is used in the version its tools were made from. A worker whose call was given up takes no
+    more, and is killed with everything it started as soon as its other calls have ended or reached their
+    own limits. Of three failures in a row the version is set aside.
+    """
+
+    def __init__(
+        self,
+        *,
+        launcher: Launcher = lambda folder: (),
+        on_aside: OnAside | None = None,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._launcher = launcher
+        self._on_aside = on_aside
+        self._idle_seconds = idle_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._versions: dict[Path, _Version] = {}
+        """The one used last stands last."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def call(
+        self, folder: Path, version: Hashable, function: str, args: dict[str, JSON], context: ToolContext
+    ) -> ToolResult:
+        """Calls a function of the folder's tools. Raises WorkerFault where its worker ended meanwhile."""
+        self._loop = asyncio.get_running_loop()
+        used = self._used(folder, version)
+        async with used.places:
+            if used.aside or self._closed:
+                raise WorkerFault(used.aside or "the server is stopping", started=False)
+            worker = self._worker(folder, used)
+            try:
+                result = await worker.call(function, args, context)
+            finally:
+                self._after(folder, used, worker)
+        used.failures = 0
+        return result
+
+    def aside(self, folder: Path, version: Hashable) -> str:
+        """Why this version of a folder is set aside; "" where it is not. May be asked from any thread."""
+        used = self._versions.get(folder)
+        return used.aside if used is not None and used.version == version else ""
+
+    def keep(self, versions: Mapping[Path, Hashable]) -> None:
+        """Lets go of the workers of other folders and versions. May be said from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._keep, versions)
+
+    async def close(self) -> None:
+        """Ends every worker and waits until they are gone."""
+        self._closed = True
+        for task in self._tasks:
+            cancel(task)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _used(self, folder: Path, version: Hashable) -> "_Version":
+        known = self._versions.pop(folder, None)
+        if known is None or known.version != version:
+            if known is not None:
+                self._let_go(folder, known)
+            known = _Version(version)
+        self._versions[folder] = known
+        return known
+
+    def _worker(self, folder: Path, used: "_Version") -> "Worker":
+        if used.worker is None:
+            used.worker = Worker(folder, self._launcher(folder))
+            used.worker.life = self._task(self._follow(folder, used, used.worker))
+        used.worker.stay()
+        return used.worker
+
+    async def _follow(self, folder: Path, used: "_Version", worker: "Worker") -> None:
+        """The worker's life, and what follows from its end where nobody wanted it."""
+        try:
+            how = await worker.run()
+        finally:
+            if used.worker is worker:
+                used.worker = None
+        used.failures += 1
+        log.warning(
+            "a skill's worker failed", skill=folder.name, how=how, in_a_row=used.failures, said=worker.said
+        )
+        if used.failures >= FAILURES and not used.aside:
+            used.aside = f"set aside after {FAILURES} failures in a row, until its folder changes: {how}"
+            log.error("a skill is set aside", skill=folder.name, reason=used.aside)
+            await self._tell(folder, used.aside)
+
+    def _after(self, folder: Path, used: "_Version", worker: "Worker") -> None:
+        """After a call: a worker that is to take no more ends with its last one, others rest."""
+        if worker.given_up and used.worker is worker:
+            used.worker = None
+        if worker.busy:
+            return
+        if used.worker is not worker:
+            worker.end()
+        elif self._versions.get(folder) is not used:
+            self._retire(used)
+        else:
+            worker.rest(self._idle_seconds, lambda: self._retire(used))
+            for one in self._idle()[:-IDLE_WORKERS]:
+                self._retire(one)
+
+    def _idle(self) -> list["_Version"]:
+        return [one for one in self._versions.values() if one.worker is not None and not one.worker.busy]
+
+    def _retire(self, used: "_Version") -> None:
+        worker, used.worker = used.worker, None
+        if worker is not None and not worker.busy:
+            worker.end()
+
+    def _let_go(self, folder: Path, used: "_Version") -> None:
+        self._retire(used)
+        if used.aside:
+            self._task(self._tell(folder, ""))
+
+    def _keep(self, versions: Mapping[Path, Hashable]) -> None:
+        for folder, used in list(self._versions.items()):
+            if versions.get(folder) != used.version:
+                self._let_go(folder, self._versions.pop(folder))
+
+    async def _tell(self, folder: Path, reason: str) -> None:
+        if self._on_aside is None:
+            return
+        try:
+            await self._on_aside(folder.name, reason)
+        except Exception as error:  # the log has it; the workers go on
+            log.error("could not tell of a skill set aside", skill=folder.name, error=str(error))
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+@dataclass(slots=True)
+class _Version:
+    """A state of a folder, and what runs it."""
+
+    version: Hashable
+    worker: "Worker | None" = None
+    failures: int = 0
+    aside: str = ""
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))

@@ -1,0 +1,191 @@
+"""The tools of a skill's folder: functions of this process for shipped skills, else calls to a worker."""
+
+from collections.abc import Awaitable, Callable, Collection, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from app.messages import JSON
+from app.skills.folder import read_file
+from app.skills.imports import missing_packages
+from app.skills.manifest import Manifest, ManifestError
+from app.skills.modules import ToolsModuleError, tool_functions
+from app.skills.runner import Workers
+from app.skills.worker_process import WorkerFault
+from app.tools import Tool, ToolContext, ToolResult
+from app.tools.rates import MOST_PER_MINUTE
+
+DEFAULT_TIMEOUT = 30.0
+
+Audience = Literal["everyone", "owners"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillTools:
+    """What scripts/tools.py holds; `broken` where nothing of the skill may be offered because of it."""
+
+    tools: tuple[Tool, ...] = ()
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """That its code needs and that are not installed."""
+    broken: bool = False
+
+
+def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
+    """The tools of a shipped skill, imported into this process."""
+    if not has_tools(folder):
+        return SkillTools()
+    try:
+        read_file(folder, "scripts/tools.py")
+        functions, left_out = tool_functions(folder / "scripts" / "tools.py", manifest.name)
+    except (ToolsModuleError, ManifestError) as error:
+        return SkillTools(faults=(str(error),), broken=True)
+    options = _Options(manifest, functions)
+    tools: list[Tool] = []
+    faults: list[str] = []
+    for name, function in functions.items():
+        try:
+            tool = Tool.from_function(
+                function, name=name, harmless=name in options.harmless, **options.of(name)
+            )
+        except Exception as error:  # a signature no schema can be made of leaves out this tool alone
+            faults.append(f"the function {name} cannot become a tool: {error}")
+        else:
+            tools.append(tool)
+    return SkillTools(tuple(tools), tuple(faults), (*left_out, *options.warnings, *_warnings(tools)))
+
+
+def isolated_tools(
+    folder: Path, manifest: Manifest, workers: Workers | None, version: Hashable
+) -> SkillTools:
+    """The tools of any other folder, as its text describes them; without workers they do not run."""
+    if not has_tools(folder):
+        return SkillTools()
+    from app.tools.catalog import find_tools
+
+    try:
+        source = read_file(folder, "scripts/tools.py")
+        found, left_out = find_tools(source)
+    except ManifestError as error:
+        return SkillTools(faults=(str(error),), broken=True)
+    except SyntaxError as error:
+        where = f" line {error.lineno}" if error.lineno else ""
+        return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
+    options = _Options(manifest, [one.name for one in found])
+    tools = [
+        Tool(
+            one.name,
+            one.description,
+            one.schema,
+            _call(workers, folder, version, one.function, one.name in options.idempotent),
+            wants_context=True,
+            examples=one.examples,
+            warnings=one.warnings,
+            **options.of(one.name),
+        )
+        for one in found
+    ]
+    reasons = [f"{one.function} {one.reason}" for one in left_out]
+    return SkillTools(
+        tuple(tools),
+        warnings=(*reasons, *options.warnings, *_warnings(tools)),
+        packages=missing_packages(folder, source),
+    )
+
+
+def has_tools(folder: Path) -> bool:
+    return (folder / "scripts" / "tools.py").exists()
+
+
+def audience_of(manifest: Manifest) -> Audience:
+    return "owners" if manifest.text("audience") == "owners" else "everyone"
+
+
+def _call(
+    workers: Workers | None, folder: Path, version: Hashable, function: str, idempotent: bool
+) -> Callable[[dict[str, JSON], ToolContext], Awaitable[ToolResult]]:
+    async def call(args: dict[str, JSON], context: ToolContext) -> ToolResult:
+        if workers is None:
+            return ToolResult.failure(
+                "UNAVAILABLE", f"{function} runs only in the server", "start: recado serve"
+            )
+        try:
+            return await workers.call(folder, version, function, args, context)
+        except WorkerFault as fault:
+            return _died(function, fault, idempotent)
+
+    return call
+
+
+def _died(function: str, fault: WorkerFault, idempotent: bool) -> ToolResult:
+    if not fault.started:
+        return ToolResult.failure(
+            "UNAVAILABLE", f"{function} did not run: {fault}", "say so, and go on without it"
+        )
+    message = f"{function} was cut off: {fault}"
+    if idempotent:
+        return ToolResult.failure("OUTCOME_UNKNOWN", message, "it may be called again")
+    hint = "it may have happened all the same: do not call it again without asking"
+    return ToolResult.failure("OUTCOME_UNKNOWN", message, hint, outcome="unknown")
+
+
+def _warnings(tools: Collection[Tool]) -> list[str]:
+    return [f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings]
+
+
+class _Options:
+    """What `metadata` says about tools, and what of it cannot be followed."""
+
+    def __init__(self, manifest: Manifest, tools: Collection[str]) -> None:
+        self._manifest = manifest
+        self._sensitive = manifest.words("sensitive-tools")
+        self.idempotent = manifest.words("idempotent-tools")
+        self.harmless = manifest.words("harmless-tools")
+        self._own = manifest.words("own-results")
+        self.warnings: list[str] = []
+        self._timeout = self._seconds(manifest.text("timeout-seconds"))
+        self._all, self._rates = 0, dict[str, int]()
+        for word in manifest.words("calls-per-minute"):
+            self._read_rate(word)
+        named = {*self._sensitive, *self.idempotent, *self.harmless, *self._rates, *self._own} - {"*"}
+        self.warnings += [
+            f"metadata names the tool {name!r}, which scripts/tools.py does not have"
+            for name in sorted(named.difference(tools))
+        ]
+
+    def of(self, name: str) -> dict[str, Any]:
+        """For the tool of that name."""
+        return {
+            "category": self._manifest.name,
+            "sensitive": name in self._sensitive,
+            "idempotent": name in self.idempotent,
+            "timeout": self._timeout,
+            "calls_per_minute": self._rates.get(name, self._all),
+            "audience": audience_of(self._manifest),
+            "outside": not {name, "*"}.intersection(self._own),
+        }
+
+    def _seconds(self, text: str) -> float:
+        if not text:
+            return DEFAULT_TIMEOUT
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = 0.0
+        if 0 < seconds <= 3600:
+            return seconds
+        self.warnings.append(f"timeout-seconds is {text!r}; expected seconds from 1 to 3600")
+        return DEFAULT_TIMEOUT
+
+    def _read_rate(self, word: str) -> None:
+        """ "20" is for every tool, "search:5" for one."""
+        tool, _, number = word.rpartition(":")
+        if not number.isdecimal() or not 0 < int(number) <= MOST_PER_MINUTE:
+            self.warnings.append(
+                f'calls-per-minute has {word!r}; expected numbers such as "20" or "search:5 send:1"'
+            )
+        elif tool:
+            self._rates[tool] = int(number)
+        else:
+            self._all = int(number)

@@ -1,0 +1,242 @@
+"""What runs in a worker process: the functions of one folder's scripts/tools.py, called by the server.
+
+What the code prints goes to the server's log, and it reads nothing: neither touches the socket to the server.
+"""
+
+import asyncio
+import inspect
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from app.skills.frames import (
+    ASKS,
+    FROM_WORKER,
+    HEADER,
+    RESULT_BYTES,
+    TO_WORKER,
+    Answer,
+    Ask,
+    Call,
+    Fault,
+    FrameError,
+    Message,
+    Ready,
+    Result,
+    Written,
+    decode,
+    encode,
+    length,
+)
+from app.skills.modules import ToolsModuleError, tool_functions
+from app.skills.proxies import context_of
+from app.tools.arguments import InvalidArguments
+from app.tools.context import ToolContext
+from app.tools.masking import mask_text, without_paths
+from app.tools.plain import TooLarge
+from app.tools.result import ToolResult, bounded
+from app.tools.tool import Tool
+
+MEMORY_BYTES = 4 * 1024**3
+"""Of address space, which also counts what is only reserved."""
+OPEN_FILES = 256
+FIRST_TO_GO = "500"
+"""oom_score_adj: where memory runs out, a worker ends before the server."""
+
+
+def work(connection: socket.socket, folder: Path) -> None:
+    """Runs the folder's tools until the server closes its end."""
+    os.register_at_fork(after_in_child=lambda: _leave(connection))
+    _limit()
+    sys.dont_write_bytecode = True
+    scripts = folder / "scripts"
+    sys.path[:0] = [str(scripts)]
+    worker = _Worker(connection)
+    worker.load(scripts / "tools.py", folder.name)
+    worker.listen()
+
+
+def _leave(connection: socket.socket) -> None:
+    """In a process that the code forked: it must not speak for the worker, and ends when it is told to."""
+    connection.close()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, wanted in ((resource.RLIMIT_NOFILE, OPEN_FILES), (resource.RLIMIT_AS, MEMORY_BYTES)):
+        hard = resource.getrlimit(kind)[1]
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (most, most))
+    with suppress(OSError):  # other systems have no such file
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, "ascii")
+
+
+class _Worker:
+    """Reads in the main thread; a call of a `def` tool has its own thread, `async def` ones share a loop."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._writing = threading.Lock()
+        self._tools: dict[str, Tool] = {}
+        self._left_out: list[str] = []
+        self._asks: dict[int, Future[Any]] = {}
+        self._numbers = count(1)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True, name="async tools").start()
+
+    def load(self, path: Path, skill: str) -> None:
+        """Runs the file; where that fails the server is told why, and the process ends."""
+        try:
+            functions, self._left_out = tool_functions(path, skill)
+        except ToolsModuleError as error:
+            traceback.print_exception(error)
+            self._send(Fault(str(error)[:2000]))
+            os._exit(1)
+        for name, function in functions.items():
+            try:
+                self._tools[name] = Tool.from_function(function, name=name)
+            except Exception as error:  # a signature no schema can be made of leaves out this tool alone
+                self._left_out.append(f"{name} cannot become a tool: {error}")
+        self._send(Ready())
+
+    def listen(self) -> None:
+        with self._connection.makefile("rb") as stream:
+            while header := stream.read(HEADER):
+                message = decode(stream.read(length(header, TO_WORKER)))
+                if isinstance(message, Call):
+                    self._begin(message)
+                else:
+                    self._answered(message)
+        os._exit(0)
+
+    def _begin(self, call: Call) -> None:
+        tool = self._tools.get(call.function)
+        if tool is None:
+            self._finish(call, self._no_tool(call.function))
+        elif tool.is_async:
+            self._on_loop(self._run_async(call, tool))
+        else:
+            threading.Thread(target=self._run, args=(call, tool), daemon=True, name=call.function).start()
+
+    def _no_tool(self, name: str) -> ToolResult:
+        why = [text for text in self._left_out if text.startswith(f"{name} ")]
+        sentence = f"scripts/tools.py has no tool {name} once it runs"
+        return ToolResult.failure("UNAVAILABLE", ": ".join([sentence, *why[:1]]))
+
+    def _run(self, call: Call, tool: Tool) -> None:
+        try:
+            value = self._bound(call, tool)()
+            if inspect.isawaitable(value):
+                self._on_loop(self._await(call, value))
+                return
+        except BaseException as error:  # exit() ends the call, not the worker
+            value = _failure(call, error)
+        self._finish(call, value)
+
+    async def _run_async(self, call: Call, tool: Tool) -> None:
+        try:
+            awaitable = self._bound(call, tool)()
+        except BaseException as error:
+            self._finish(call, _failure(call, error))
+        else:
+            await self._await(call, awaitable)
+
+    async def _await(self, call: Call, awaitable: Any) -> None:
+        try:
+            value = await awaitable
+        except BaseException as error:  # raised here, SystemExit would end the loop of all calls
+            value = _failure(call, error)
+        self._finish(call, value)
+
+    def _bound(self, call: Call, tool: Tool) -> Any:
+        return tool.bind(tool.validate_args(call.args), self._context(call, tool))
+
+    def _on_loop(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def _context(self, call: Call, tool: Tool) -> ToolContext:
+        asked = count(1)
+
+        def ask(method: str, *args: Any) -> Future[Any]:
+            if next(asked) > ASKS:
+                raise RuntimeError(f"one call may use its context at most {ASKS} times")
+            number = next(self._numbers)
+            self._asks[number] = answer = Future[Any]()
+            try:
+                self._send(Ask(number, call.id, method, args))
+            except BaseException:
+                del self._asks[number]
+                raise
+            return answer
+
+        return context_of(call.context, ask, is_async=tool.is_async)
+
+    def _answered(self, answer: Answer) -> None:
+        waiting = self._asks.pop(answer.id, None)
+        if waiting is None or not waiting.set_running_or_notify_cancel():
+            return
+        if answer.error:
+            waiting.set_exception(ValueError(answer.error))
+        else:
+            waiting.set_result(answer.value)
+
+    def _finish(self, call: Call, value: object) -> None:
+        try:
+            result = bounded(value, RESULT_BYTES)
+            frame = _frame(call, result)
+        except (TooLarge, FrameError):
+            frame = _frame(call, _too_large(call))
+        except BaseException as error:  # the code of the value's classes raises what it likes
+            frame = _frame(call, _failure(call, error))
+        try:
+            self._write(frame)
+        except OSError:  # the code closed what is not its own: nothing can be said any more
+            os._exit(1)
+
+    def _send(self, message: Message) -> None:
+        self._write(encode(message, FROM_WORKER))
+
+    def _write(self, frame: bytes) -> None:
+        with self._writing:
+            self._connection.sendall(frame)
+
+
+def _frame(call: Call, result: ToolResult) -> bytes:
+    return encode(Result(call.id, Written(result.to_json(limit=None))), FROM_WORKER)
+
+
+def _too_large(call: Call) -> ToolResult:
+    return ToolResult.failure(
+        "OUTPUT_TOO_LARGE",
+        f"{call.function} returned more than {RESULT_BYTES} bytes",
+        "ask for less: a narrower search, fewer items or a part of the file",
+    )
+
+
+def _failure(call: Call, error: BaseException) -> ToolResult:
+    if isinstance(error, InvalidArguments):
+        return ToolResult.failure("BAD_REQUEST", str(error), "mend the arguments and call it again")
+    traceback.print_exception(error)
+    return ToolResult.failure(
+        "INTERNAL", f"{call.function} failed with {type(error).__name__}: {_words(error)}"
+    )
+
+
+def _words(error: BaseException) -> str:
+    """An exception's own words, without paths, secrets and later lines."""
+    try:
+        words = " ".join(str(error)[:1000].split())
+    except Exception:
+        return "(its message cannot be read)"
+    return mask_text(without_paths(words))[:500] or "no message"

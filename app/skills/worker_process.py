@@ -1,0 +1,294 @@
+"""One worker process as the server sees it: started, talked to, ended whole."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import structlog
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.skills.frames import (
+    ASKED_BYTES,
+    ASKS,
+    FROM_WORKER,
+    HEADER,
+    TO_WORKER,
+    Answer,
+    Ask,
+    Call,
+    Fault,
+    FrameError,
+    Message,
+    Result,
+    decode,
+    encode,
+    length,
+)
+from app.skills.processes import kill_below
+from app.skills.proxies import answer, travelling
+from app.tools.context import ToolContext
+from app.tools.masking import mask_text
+from app.tools.result import ToolResult
+
+log = structlog.get_logger(__name__)
+
+START_SECONDS = 60.0
+"""For running a folder's code, its imports included."""
+END_SECONDS = 1.0
+
+_ROOT = Path(__file__).resolve().parents[2]
+# The keeper is split off before the rest is loaded: it stays small.
+_PROGRAM = """
+import socket, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from app.skills.keeper import keep
+connection = socket.socket(fileno=int(sys.argv[1]))
+connection.set_inheritable(False)
+keep(connection.fileno())
+from app.skills.worker import work
+sys.path.remove(sys.argv[3])
+work(connection, Path(sys.argv[2]))
+"""
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
+_SAID = 8 * 1024
+
+
+class WorkerFault(RecadoError):
+    """A worker that ended; the text says how. `started` tells whether its code ran before."""
+
+    def __init__(self, how: str, *, started: bool) -> None:
+        super().__init__(how)
+        self.started = started
+
+
+class Worker:
+    """One process that runs a folder's tools. `run` is its life; whoever cancels that ends it."""
+
+    def __init__(self, folder: Path, prefix: Sequence[str] = ()) -> None:
+        self.life: asyncio.Task[None] | None = None
+        self.given_up = False
+        """A call was given up, so it may be stuck."""
+        self._folder = folder
+        self._prefix = prefix
+        self._started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Why its code does not run, "" where it does."""
+        self._calls: dict[int, _InFlight] = {}
+        self._numbers = count(1)
+        self._writer: asyncio.StreamWriter | None = None
+        self._how = "it was ended"
+        """How it ended; "" until its exit status tells."""
+        self._over = False
+        self._said = bytearray()
+        self._idle: asyncio.TimerHandle | None = None
+        self._waiting = 0
+
+    @property
+    def busy(self) -> bool:
+        return self._waiting > 0
+
+    @property
+    def said(self) -> str:
+        """The last lines that its code printed."""
+        return mask_text(self._said.decode("utf-8", "replace"))
+
+    def end(self) -> None:
+        self.stay()
+        if self.life is not None:
+            cancel(self.life)
+
+    def rest(self, seconds: float, retire: Callable[[], None]) -> None:
+        """Retires it after so long without a call."""
+        self._idle = asyncio.get_running_loop().call_later(seconds, retire)
+
+    def stay(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+
+    async def call(self, function: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
+        """What a function came to. Raises WorkerFault where the worker ended before it did."""
+        self._waiting += 1
+        try:
+            fault = await asyncio.shield(self._started)
+            if fault:
+                raise WorkerFault(fault, started=False)
+            return await self._run(function, args, context)
+        finally:
+            self._waiting -= 1
+
+    async def _run(self, function: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
+        if self._over:
+            raise WorkerFault(self._how, started=False)
+        number, call = next(self._numbers), _InFlight()
+        self._calls[number] = call
+        try:
+            await self._send(encode(Call(number, function, args, travelling(context)), TO_WORKER))
+            while isinstance(message := await call.inbox.get(), Ask):
+                await self._send(_written(await answer(message, context.store)))
+        except asyncio.CancelledError:
+            self.given_up = True
+            raise
+        finally:
+            del self._calls[number]
+        if message is None:
+            raise WorkerFault(self._how, started=True)
+        return message
+
+    async def run(self) -> str:
+        """From start to end; gives how it ended by itself."""
+        process: Process | None = None
+        printing: asyncio.Task[None] | None = None
+        try:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                reader, self._writer = await asyncio.open_connection(sock=ours)
+                process = await self._launch(theirs.fileno())
+            printing = asyncio.create_task(self._listen(process))
+            self._how = await self._converse(reader)
+        except OSError as error:
+            self._how = f"its process could not be started: {error.strerror or error}"
+        finally:
+            if self._writer is not None:
+                self._writer.transport.abort()  # its keeper sees that, and ends it
+            if process is not None:
+                status = await _ended(process)
+                self._how = self._how or f"its process {status}"
+            if printing is not None:
+                printing.cancel()
+            self._fail()
+        return self._how
+
+    async def _launch(self, connection: int) -> Process:
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        command = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
+        return await asyncio.create_subprocess_exec(
+            *self._prefix,
+            *command,
+            *(str(connection), str(self._folder), str(_ROOT)),
+            cwd=self._folder,
+            env=environment,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
+            pass_fds=(connection,),
+            start_new_session=True,
+        )
+
+    async def _converse(self, reader: asyncio.StreamReader) -> str:
+        """Hands its messages to the calls they belong to, until it ends; why, "" where its status says it."""
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                first, _ = await _read(reader)
+            if isinstance(first, Fault):
+                return mask_text(first.text)
+            self._started.set_result("")
+            while True:
+                self._take(*await _read(reader))
+        except TimeoutError:
+            return f"scripts/tools.py did not come to its end within {START_SECONDS:g} s"
+        except FrameError as error:
+            return f"its code wrote to the server's connection: {error}"
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return ""
+
+    def _take(self, message: Message, size: int) -> None:
+        """Raises FrameError for what no worker of ours says."""
+        match message:
+            case Ask(call=int(number)):
+                if number in self._calls:
+                    self._calls[number].ask(message, size)
+            case Result(id=int(number), result={"ok": bool()} as result):
+                if number in self._calls:
+                    self._calls[number].inbox.put_nowait(ToolResult.of(result))
+            case _:
+                raise FrameError(f"a {type(message).__name__} that nobody waits for")
+
+    async def _send(self, frame: bytes) -> None:
+        assert self._writer is not None
+        try:
+            self._writer.write(frame)
+            await self._writer.drain()
+        except ConnectionError:  # it ended: the call hears of it from the one who reads
+            return
+
+    async def _listen(self, process: Process) -> None:
+        """Keeps the end of what its code prints."""
+        assert process.stdout is not None
+        while text := await process.stdout.read(_SAID):
+            self._said += text
+            del self._said[:-_SAID]
+            log.debug(
+                "a skill printed", skill=self._folder.name, text=mask_text(text.decode("utf-8", "replace"))
+            )
+
+    def _fail(self) -> None:
+        self._over = True
+        if not self._started.done():
+            self._started.set_result(self._how or "it ended")
+        for call in self._calls.values():
+            call.inbox.put_nowait(None)
+
+
+class _InFlight:
+    """A call that runs: what the worker says about it; None where the worker ended."""
+
+    def __init__(self) -> None:
+        self.inbox: asyncio.Queue[ToolResult | Ask | None] = asyncio.Queue()
+        self._asks = 0
+        self._bytes = 0
+
+    def ask(self, ask: Ask, size: int) -> None:
+        """Raises FrameError for more than a worker of ours lets through: what it asks waits in memory."""
+        self._asks += 1
+        self._bytes += size
+        if self._asks > ASKS or self._bytes > ASKED_BYTES:
+            raise FrameError(f"one call asked more than {ASKS} times or {ASKED_BYTES // 1024**2} MiB")
+        self.inbox.put_nowait(ask)
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:
+    """The next message, and its bytes."""
+    size = length(await reader.readexactly(HEADER), FROM_WORKER)
+    return decode(await reader.readexactly(size)), size
+
+
+def _written(answer: Answer) -> bytes:
+    try:
+        return encode(answer, TO_WORKER)
+    except FrameError:
+        return encode(Answer(answer.id, error="that is too much at once: list fewer rows"), TO_WORKER)
+
+
+async def _ended(process: Process) -> str:
+    """Waits for the keeper, which ends when its connection does; ends it where something keeps it."""
+    for _ in range(2):
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                return _status(await process.wait())
+        except TimeoutError:
+            kill_below(process.pid)
+            with suppress(ProcessLookupError):
+                process.kill()
+    return "did not end"
+
+
+def _status(code: int) -> str:
+    number = -code if code < 0 else code - 128
+    try:
+        return f"was killed by {signal.Signals(number).name}"
+    except ValueError:
+        return f"exited with status {code}"
+
+
+def cancel(task: asyncio.Task[None]) -> None:
+    """Once: a second time would cut off the end of what the first began to end."""
+    if not task.cancelling():
+        task.cancel()

@@ -1,0 +1,65 @@
+"""Skill folders for tests, and the engine that calls what is in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from app.skills import SkillLoader, Workers
+from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
+
+
+def write(folder: Path, code: str = "", *, front: str = "", body: str = "Body.", name: str = "") -> Path:
+    (folder / "scripts").mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {name or folder.name}\ndescription: What {folder.name} does.\n{front}---\n{body}\n",
+        "utf-8",
+    )
+    if code:
+        (folder / "scripts" / "tools.py").write_text(code, "utf-8")
+    return folder
+
+
+class House:
+    """A folder of skills, a loader over it, workers, and an engine."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        self.root = root
+        self.told: list[tuple[str, str]] = []
+        self.workers = Workers(on_aside=self._note, **options)
+        self.loader = SkillLoader(root, root / "none", self.workers)
+        self._registry = ToolRegistry()
+        self._engine = ExecutionEngine(self._registry, ConfirmationPolicy("yolo"))
+
+    async def _note(self, skill: str, reason: str) -> None:
+        self.told.append((skill, reason))
+
+    def drop(self, name: str, code: str, *, beside: str = "", **front: str) -> Path:
+        """Writes or changes a skill, with a module beside.py where it has a text; it counts from then on."""
+        lines = "".join(f"  {key.replace('_', '-')}: {value!r}\n" for key, value in front.items())
+        folder = write(self.root / name, code, front=f"metadata:\n{lines}" if lines else "")
+        if beside:
+            (folder / "scripts" / "beside.py").write_text(beside, "utf-8")
+        self.look()
+        return folder
+
+    def look(self) -> None:
+        """What happens before each turn."""
+        self.loader.refresh()
+        self._registry.clear()
+        for tool in self.loader.tools():
+            self._registry.register(tool)
+
+    async def call(self, name: str, context: ToolContext | None = None, /, **args: Any) -> ToolResult:
+        return await self._engine.execute_tool_call(name, args, context)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be noticed does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def gone(pids: list[int]) -> Callable[[], bool]:
+    return lambda: not any(map(alive, pids))

@@ -1,0 +1,113 @@
+"""The processes of skills and the server's: they end together, and keep their secrets from one another."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.skills.folders import gone, write
+from tests.standins.model import calls, is_classifier
+from tests.world import ROOT, Server, open_work, wait_for
+
+CODE = '''
+import os, subprocess, time
+from pathlib import Path
+
+def begin(wait: bool = False) -> str:
+    """Begins a long task."""
+    began = [subprocess.Popen(["sleep", "600"], start_new_session=detached) for detached in (True, False)]
+    pids = [os.getpid(), os.getppid(), *(process.pid for process in began)]
+    Path("pids.new").write_text(" ".join(map(str, pids)))
+    os.rename("pids.new", "pids")
+    while wait:
+        time.sleep(600)
+    return "begun"
+'''
+
+
+def play(wait: bool) -> Callable[[dict[str, Any]], Any]:
+    def answer(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["tasks"]}'
+        if body["messages"][-1]["role"] == "tool":
+            return "the tool said: " + str(body["messages"][-1]["content"])
+        return calls(("begin", {"wait": wait}))
+
+    return answer
+
+
+@pytest.mark.parametrize("wait", [False, True])
+@pytest.mark.parametrize("end", [Server.stop, Server.kill])
+def test_nothing_that_a_skill_began_outlives_the_server(
+    tmp_path: Path, make_world: Any, model: Any, end: Callable[[Server], Any], wait: bool
+) -> None:
+    folder = write(tmp_path / "skills" / "tasks", CODE)
+    server, graph = make_world(model=model(play(wait)), SKILLS_DIR=str(tmp_path / "skills"))
+    graph.say("p0", "begin")
+    wait_for((folder / "pids").exists, "the tool to begin")
+    if not wait:
+        assert "begun" in graph.reply("p0")
+        wait_for(lambda: not open_work(server), "the end of the turn")
+    end(server)
+    pids = [int(pid) for pid in (folder / "pids").read_text().split()]
+    wait_for(gone(pids), "every process to be gone", 5)
+
+
+LEAVES = '''
+import os
+
+def leave(how: int) -> str:
+    """Leaves."""
+    os._exit(how)
+'''
+
+
+def test_a_skill_that_keeps_dying_is_set_aside_and_told_and_tried_again_when_it_changes(
+    tmp_path: Path, make_world: Any, model: Any
+) -> None:
+    offered: list[list[str]] = []
+
+    def answer(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["leaver"]}'
+        rounds = sum(message["role"] == "tool" for message in body["messages"])
+        offered.append([tool["function"]["name"] for tool in body.get("tools", ())])
+        return calls(("leave", {"how": rounds})) if rounds < 3 and "leave" in offered[-1] else "well"
+
+    folder = write(tmp_path / "skills" / "leaver", LEAVES)
+    server, graph = make_world(model=model(answer), SKILLS_DIR=str(tmp_path / "skills"))
+
+    def alerts() -> list[tuple[str, bool]]:
+        rows = server.rows("SELECT text, mended_at FROM alerts WHERE code LIKE 'skill:%'")
+        return [(row["text"], row["mended_at"] is None) for row in rows]
+
+    graph.say("p0", "leave")
+    graph.reply("p0")
+    (told,) = wait_for(alerts, "the alert")
+    assert told[1]
+    assert "leaver is set aside after 3 failures in a row" in told[0]
+    graph.say("p1", "leave")
+    graph.reply("p1")
+    assert "leave" not in offered[-1]
+    (folder / "scripts" / "tools.py").write_text(LEAVES.replace("os._exit(how)", "return 'left'"), "utf-8")
+    graph.say("p2", "leave")
+    graph.reply("p2")
+    assert "leave" in offered[-1]
+    wait_for(lambda: not alerts()[0][1], "the alert to be closed")
+
+
+def test_the_servers_memory_is_not_for_processes_of_its_user() -> None:
+    code = (
+        "import ctypes\nfrom app.errors import RecadoError\nfrom app.server import serve\n"
+        "from app.settings import Settings\n"
+        "def make_app(settings):\n"
+        "    raise RecadoError(f'dumpable: {ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)}')\n"
+        "serve(Settings(), make_app)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "dumpable: 0" in ran.stderr

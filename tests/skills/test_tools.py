@@ -1,0 +1,101 @@
+"""The skill that finds tools."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.people import Person
+from app.routing.abilities import Abilities
+from app.routing.tool_search import ToolSearch
+from app.skills import RELEASE_SKILLS, SkillLoader
+from app.tools import ToolContext, ToolRegistry
+from app.tools.context import Services
+from tests.skills.tools import functions
+
+TOOLS = functions("tools")
+search_tools, list_categories = TOOLS["search_tools"], TOOLS["list_categories"]
+
+
+@pytest.fixture
+async def service() -> ToolSearch:
+    return ToolSearch(await loaded(SkillLoader(RELEASE_SKILLS)))
+
+
+async def loaded(loader: SkillLoader) -> Abilities:
+    abilities = Abilities(loader, ToolRegistry(), {})
+    await abilities.refresh()
+    return abilities
+
+
+def here(service: ToolSearch, language: str = "en") -> ToolContext:
+    person = Person("p1", "simulator", "Ana", language=language)
+    return ToolContext(person=person, services=Services(tools=service))
+
+
+async def test_tools_are_found_by_words_the_best_first(service: ToolSearch) -> None:
+    answer = await search_tools("delete a note", context=here(service))
+    first = answer["tools"][0]
+    assert (first["name"], first["category"]) == ("delete_note", "notes")
+    assert first["description"]
+    assert len(answer["tools"]) <= 5
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (0, 1), (-5, 1), (1000, 10)])
+async def test_the_limit_is_kept_within_bounds(service: ToolSearch, limit: int, most: int) -> None:
+    answer = await search_tools("note time date", limit, context=here(service))
+    assert 1 <= len(answer["tools"]) <= most
+
+
+async def test_nothing_found_and_nothing_asked_are_said(service: ToolSearch) -> None:
+    assert (await search_tools("xyzzy", context=here(service)))["tools"] == []
+    assert (await search_tools("  ", context=here(service)))["error"]["code"] == "EMPTY_QUERY"
+
+
+@pytest.mark.parametrize(
+    ("language", "found", "none"),
+    [
+        ("es", "Encontré 1 para «note»: ", "No encontré ninguna herramienta para «xyzzy»."),
+        ("pt", "Encontrei 1 para “note”: ", "Não encontrei nenhuma ferramenta para “xyzzy”."),
+        ("en", "I found 1 for “note”: ", "I found no tool for “xyzzy”."),
+        ("fr", "I found 1 for “note”: ", "I found no tool for “xyzzy”."),
+    ],
+)
+async def test_summaries_are_in_the_persons_language(
+    service: ToolSearch, language: str, found: str, none: str
+) -> None:
+    context = here(service, language)
+    assert (await search_tools("note", 1, context=context))["summary"].startswith(found)
+    assert (await search_tools("xyzzy", context=context))["summary"] == none
+
+
+async def test_categories_are_listed_with_their_tools(service: ToolSearch) -> None:
+    answer = await list_categories(context=here(service))
+    listed: dict[str, Any] = {one["name"]: one for one in answer["categories"]}
+    assert listed["calculator"]["tools"] == ["calculate"]
+    assert listed["notes"]["description"].startswith("The person's own notes")
+    assert "calculator" in answer["summary"]
+
+
+async def test_helpers_do_not_find_themselves(service: ToolSearch) -> None:
+    found = await search_tools("search tools, list categories", 10, context=here(service))
+    assert not {"search_tools", "list_categories"} & {one["name"] for one in found["tools"]}
+    listed = await list_categories(context=here(service))
+    assert "tools" not in [one["name"] for one in listed["categories"]]
+
+
+async def test_what_is_for_owners_is_found_by_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        "---\nname: keys\ndescription: Keys.\nmetadata:\n  audience: owners\n---\nBody.\n"
+    )
+    (folder / "scripts" / "tools.py").write_text(
+        'def turn_key(door: str) -> str:\n    """Turns a key."""\n    return door\n'
+    )
+    (tmp_path / "bundled.txt").write_text("keys\n")
+    service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", tmp_path)))
+    for role, names in (("member", []), ("owner", ["turn_key"])):
+        person = Person("p1", "simulator", role=role)
+        assert [one["name"] for one in service.search("turn a key", person)] == names
+        assert [name for one in service.categories(person) for name in one["tools"]] == names
