@@ -1,0 +1,113 @@
+"""`context.http`: what a tool asks the internet with."""
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import orjson
+
+from app.messages import JSON
+from app.transport.transport import Fetched, Transport
+
+SECONDS = 20.0
+SECONDS_MOST = 60.0
+BYTES = 2 * 1024 * 1024
+BYTES_MOST = 8 * 1024 * 1024
+MARGIN_SECONDS = 5.0
+"""What a thread waits longer than the request may take: it is the request that says what went wrong."""
+
+Parameters = Mapping[str, str | int | float]
+
+
+class HttpClient:
+    """Public addresses only. An answer has `.status`, `.ok`, `.headers`, `.url`, `.text`, `.json()`, `.body`.
+
+    Every status is an answer; raises FetchError (`.code`, text) where none came. This is the awaitable face
+    (`async def` tools); `sync()` gives the one for `def` tools.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def get(
+        self,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        """`params` are added to the address; redirects are followed, without `headers` to another host."""
+        return await self._transport.get(
+            _with_params(url, params),
+            headers=headers,
+            seconds=min(seconds, SECONDS_MOST),
+            limit_bytes=min(limit_bytes, BYTES_MOST),
+        )
+
+    async def post(
+        self,
+        url: str,
+        *,
+        json: JSON = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        """Sends `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
+        return await self._transport.post(
+            url,
+            orjson.dumps(json) if body is None else body,
+            headers=headers if body is not None else {"Content-Type": "application/json", **(headers or {})},
+            seconds=min(seconds, SECONDS_MOST),
+            limit_bytes=min(limit_bytes, BYTES_MOST),
+        )
+
+    def sync(self) -> "SyncHttpClient":
+        return SyncHttpClient(self, asyncio.get_running_loop())
+
+
+class SyncHttpClient:
+    """The same for a `def` tool in its own thread: the loop asks, the thread waits."""
+
+    def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop) -> None:
+        self._client = client
+        self._loop = loop
+
+    def get(
+        self,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        asked = self._client.get(
+            url, params=params, headers=headers, seconds=seconds, limit_bytes=limit_bytes
+        )
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
+
+    def post(
+        self,
+        url: str,
+        *,
+        json: JSON = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        asked = self._client.post(
+            url, json=json, body=body, headers=headers, seconds=seconds, limit_bytes=limit_bytes
+        )
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
+
+
+def _with_params(url: str, params: Parameters | None) -> str:
+    if not params:
+        return url
+    url, mark, fragment = url.partition("#")
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(params)}{mark}{fragment}"

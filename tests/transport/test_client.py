@@ -1,0 +1,66 @@
+"""What a tool sees of the internet through `context.http`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from app.transport.client import BYTES, BYTES_MOST, HttpClient
+from app.transport.errors import FetchError
+from app.transport.transport import Transport
+from tests.standins.site import Site, answer, site
+
+
+@asynccontextmanager
+async def client(here: Site) -> AsyncIterator[HttpClient]:
+    transport = Transport(allowed_hosts={here.host})
+    try:
+        yield HttpClient(transport)
+    finally:
+        await transport.close()
+
+
+async def test_parameters_are_added_and_json_is_read() -> None:
+    async with site({"": answer(b'{"t": 21.5}')}) as here, client(here) as http:
+        answered = await http.get(here.url + "/now?a=1#x", params={"q": "San José", "n": 2})
+        assert answered.json() == {"t": 21.5}
+        await http.get(here.url, params={"q": "&="})
+    assert here.heads[0].startswith("GET /now?a=1&q=San+Jos%C3%A9&n=2 ")
+    assert here.heads[1].startswith("GET /?q=%26%3D ")
+
+
+async def test_json_is_posted_as_json_and_bytes_as_they_are() -> None:
+    async with site({"": answer()}) as here, client(here) as http:
+        await http.post(here.url, json={"a": "ñ"}, headers={"X-Key": "k"})
+        await http.post(here.url, body=b"raw", headers={"Content-Type": "text/plain"})
+        await http.post(here.url, body=b"")
+    assert "Content-Length: 0\r\n" in here.heads[2]
+    assert "Content-Type: application/json" in here.heads[0]
+    assert "X-Key: k" in here.heads[0]
+    assert here.heads[0].endswith('{"a":"ñ"}')
+    assert "Content-Type: text/plain" in here.heads[1]
+    assert here.heads[1].endswith("raw")
+
+
+async def test_a_function_in_a_thread_has_the_same_without_await() -> None:
+    async with site({"": answer(b"1", "201 Created")}) as here, client(here) as http:
+        sync = http.sync()
+        got = await asyncio.to_thread(lambda: sync.get(here.url, params={"a": 1}))
+        posted = await asyncio.to_thread(lambda: sync.post(here.url, json=[1]))
+        with pytest.raises(FetchError) as refused:
+            await asyncio.to_thread(lambda: sync.get("http://169.254.169.254/"))
+    assert (got.status, got.json(), posted.status) == (201, 1, 201)
+    assert refused.value.code == "NOT_PUBLIC"
+
+
+async def test_a_tool_cannot_ask_for_more_than_the_most() -> None:
+    async with (
+        site({"/large": answer(b"x" * (BYTES + 1)), "/huge": answer(b"x" * (BYTES_MOST + 1))}) as here,
+        client(here) as http,
+    ):
+        for path, limit in (("/large", BYTES), ("/huge", 10 * BYTES_MOST)):
+            with pytest.raises(FetchError) as refused:
+                await http.get(here.url + path, limit_bytes=limit)
+            assert refused.value.code == "TOO_LARGE"
+        assert len((await http.get(here.url + "/large", limit_bytes=10 * BYTES_MOST)).body) == BYTES + 1

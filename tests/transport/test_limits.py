@@ -1,0 +1,253 @@
+"""Bodies, heads and waits without end, and files that come whole or not at all."""
+
+import asyncio
+import gzip
+import hashlib
+import tracemalloc
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from app.transport.errors import FetchError
+from app.transport.transport import Transport
+from tests.standins.site import answer, redirect, site
+from tests.transport.reaching import LIMIT, get, reaching, refusal
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+PACKED = HEAD + b"Content-Encoding: gzip\r\n\r\n"
+EMPTY_BLOCKS = b"\x00\x00\x00\xff\xff" * 1000
+"""Parts of a deflate stream that unpack to nothing."""
+
+
+async def _forever(writer: asyncio.StreamWriter, start: bytes, piece: bytes) -> None:
+    writer.write(start)
+    while True:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+async def _drip(writer: asyncio.StreamWriter, start: bytes, piece: bytes) -> None:
+    writer.write(start)
+    while True:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def _hang(writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "not declared"])
+async def test_a_body_over_the_limit_is_refused(declared: bool) -> None:
+    body = b"x" * (LIMIT + 1)
+    page = answer(body) if declared else HEAD + b"\r\n" + body
+    async with site({"/": page, "/fits": answer(body[:-1])}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url) == "TOO_LARGE"
+        assert len((await get(transport, here.url + "/fits")).body) == LIMIT
+
+
+async def test_a_declared_length_over_the_limit_is_not_waited_for() -> None:
+    async def page(writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % (LIMIT + 1))
+        await _hang(writer)
+
+    async with site({"": page}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url) == "TOO_LARGE"
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (HEAD + b"\r\n", b"x" * 10_000),
+        (CHUNKED, b"2710\r\n" + b"x" * 10_000 + b"\r\n"),
+        (PACKED + gzip.compress(b"")[:10], EMPTY_BLOCKS),
+    ],
+    ids=["until closed", "chunked", "packed nothing"],
+)
+async def test_a_body_without_end_is_cut_at_the_limit(start: bytes, piece: bytes) -> None:
+    async def page(writer: asyncio.StreamWriter) -> None:
+        await _forever(writer, start, piece)
+
+    async with site({"": page}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url) == "TOO_LARGE"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_bomb_is_unpacked_no_further_than_the_limit(encoding: str) -> None:
+    zeros = bytes(64 * 1024 * 1024)
+    packed = gzip.compress(zeros) if encoding == "gzip" else zlib.compress(zeros)
+    del zeros
+    assert len(packed) < LIMIT
+    async with (
+        site({"/": answer(packed, content_encoding=encoding)}) as here,
+        reaching(here) as transport,
+    ):
+        await refusal(transport, "http://10.0.0.1/")  # so that the client is imported
+        tracemalloc.start()
+        assert await refusal(transport, here.url) == "TOO_LARGE"
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < 4 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("br", b"\x0b\x02\x80hello\x03"),
+        ("zstd", b"(\xb5/\xfd"),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"hello"))),
+        ("gzip", b"hello"),
+        ("deflate", b"\x78\x9cgarbage"),
+        ("gzip", gzip.compress(b"hello")[:-1]),
+        ("gzip", gzip.compress(b"hello") + b"more"),
+        ("gzip", gzip.compress(b"hello") * 1000),
+    ],
+)
+async def test_what_was_not_asked_for_or_cannot_be_unpacked_is_refused(encoding: str, packed: bytes) -> None:
+    async with site({"/": answer(packed, content_encoding=encoding)}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url) == "BAD_ANSWER"
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (HEAD, b"X-A: b\r\n" * 100),
+        (HEAD + b"X-A: ", b"b" * 1000),
+        (b"", b"a" * 1000),
+        (b"HTTP/1.1 200 ", b"a" * 1000),
+        (CHUNKED + b"0\r\n", b"X-A: b\r\n" * 100),
+    ],
+    ids=["headers", "one header", "no HTTP", "reason", "trailers"],
+)
+async def test_a_head_without_end_is_refused(start: bytes, piece: bytes) -> None:
+    async def page(writer: asyncio.StreamWriter) -> None:
+        await _forever(writer, start, piece)
+
+    async with site({"": page}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url) == "BAD_ANSWER"
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (HEAD + b"Content-Length: 50000\r\n\r\n", b"x"),
+        (CHUNKED, b"1\r\nx\r\n"),
+        (HEAD, b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (CHUNKED, b"0" * 1000),
+    ],
+    ids=["body", "chunks", "head", "only beginnings", "size of a chunk"],
+)
+async def test_a_drip_does_not_outlast_the_time(start: bytes, piece: bytes) -> None:
+    async def page(writer: asyncio.StreamWriter) -> None:
+        await _drip(writer, start, piece)
+
+    async with site({"": page}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url, seconds=0.4) == "TIMED_OUT"
+
+
+async def test_redirects_share_one_time() -> None:
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.15)
+        writer.write(redirect("/"))
+        await writer.drain()
+
+    async with site({"": slow}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url, seconds=0.4) == "TIMED_OUT"
+    assert len(here.heads) < 6
+
+
+async def test_a_site_or_a_name_server_that_says_nothing_is_left() -> None:
+    async def silent(host: str, port: int) -> Sequence[str]:
+        await asyncio.Event().wait()
+        return []
+
+    async with site({"": _hang}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url, seconds=0.2) == "TIMED_OUT"
+    transport = Transport(resolve=silent)
+    assert await refusal(transport, "http://site.test/", seconds=0.2) == "TIMED_OUT"
+    await transport.close()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [b"", b"garbage\r\n\r\n", answer(b"half", content_length="10"), CHUNKED + b"a\r\nhalf"],
+    ids=["nothing", "garbage", "half", "half a chunk"],
+)
+async def test_what_breaks_off_is_no_answer(page: bytes) -> None:
+    async def write(writer: asyncio.StreamWriter) -> None:
+        writer.write(page)
+        await writer.drain()
+
+    async with site({"": write}) as here, reaching(here) as transport:
+        assert await refusal(transport, here.url) == "BAD_ANSWER"
+
+
+async def test_a_fetch_that_is_cancelled_leaves_the_transport_usable() -> None:
+    async with site({"/": answer(b"yes"), "/hang": _hang}) as here, reaching(here) as transport:
+        hanging = asyncio.create_task(get(transport, here.url + "/hang"))
+        while not here.heads:
+            await asyncio.sleep(0)
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        assert (await get(transport, here.url)).body == b"yes"
+
+
+# Files
+
+
+async def test_a_file_comes_as_its_bytes_with_their_hash(tmp_path: Path) -> None:
+    packed = gzip.compress(b"archive")
+    async with (
+        site({"/": answer(packed, content_encoding="gzip")}) as here,
+        reaching(here) as transport,
+    ):
+        got = await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=10)
+    assert (tmp_path / "file").read_bytes() == packed
+    assert (got.url, got.size) == (here.url + "/", len(packed))
+    assert got.sha256 == hashlib.sha256(packed).hexdigest()
+    assert "accept-encoding: identity" in here.heads[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [
+        (answer(b"x" * (LIMIT + 1)), "TOO_LARGE"),
+        (HEAD + b"\r\n" + b"x" * (LIMIT + 1), "TOO_LARGE"),
+        (answer(b"half", content_length="10"), "BAD_ANSWER"),
+        (answer(b"no", "404 Not Found"), "BAD_STATUS"),
+        (redirect("http://10.0.0.1/"), "NOT_PUBLIC"),
+    ],
+    ids=["declared too large", "too large", "half", "missing", "private"],
+)
+async def test_a_file_that_did_not_come_whole_leaves_nothing(tmp_path: Path, page: bytes, code: str) -> None:
+    async with site({"": page}) as here, reaching(here) as transport:
+        with pytest.raises(FetchError) as refused:
+            await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=10)
+    assert refused.value.code == code
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_drips_is_cut_and_removed(tmp_path: Path) -> None:
+    async def page(writer: asyncio.StreamWriter) -> None:
+        await _drip(writer, HEAD + b"\r\n", b"x")
+
+    async with site({"": page}) as here, reaching(here) as transport:
+        with pytest.raises(FetchError) as refused:
+            await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=0.4)
+    assert refused.value.code == "TIMED_OUT"
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    async with site({"": answer(b"theirs")}) as here, reaching(here) as transport:
+        with pytest.raises(FileExistsError):
+            await transport.download(here.url, tmp_path / "file", limit_bytes=LIMIT, seconds=10)
+    assert (tmp_path / "file").read_text() == "mine"

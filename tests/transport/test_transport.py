@@ -1,0 +1,314 @@
+"""What fetching from outside comes to, whatever the other side, its name server and the environment do."""
+
+import asyncio
+import gzip
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from app.transport.transport import CONNECTIONS, Fetched, Transport
+from tests.standins.site import answer, redirect, site
+from tests.transport.reaching import LIMIT, NOWHERE, Names, get, reaching, refusal
+
+# What comes
+
+
+async def test_an_answer_comes_with_status_headers_and_body() -> None:
+    page = answer("ñandú".encode(), "404 Not Found", content_type="text/html; charset=UTF-8", x_a="1")
+    async with site({"/a?b=c": page}) as here, reaching(here) as transport:
+        fetched = await get(transport, here.url + "/a?b=c#part")
+    assert (fetched.url, fetched.status, fetched.ok) == (here.url + "/a?b=c", 404, False)
+    assert (fetched.content_type, fetched.text) == ("text/html", "ñandú")
+    assert fetched.headers["x-a"] == "1"
+    head = here.heads[0].lower()
+    assert head.startswith("get /a?b=c http/1.1\r\n")
+    assert f"host: 127.0.0.1:{here.port}\r\n" in head
+    assert "accept-encoding: gzip, deflate\r\n" in head
+    assert "user-agent: recado/" in head
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "text"),
+    [
+        ("text/plain", "é".encode(), "é"),
+        ("text/plain; charset=iso-8859-1", b"\xe9", "é"),
+        ('text/plain; charset="Windows-1252"', b"\x80", "€"),
+        ("text/plain", b"\xe9", "�"),
+        ("text/plain; charset=unheard-of", b"a", "a"),
+        ("text/plain; charset=zip", b"a", "a"),
+        ("text/plain; charset=punycode", "é".encode(), "é"),
+        ("text/plain; charset=unicode_escape", b"\\x41", "\\x41"),
+        ("", b"a", "a"),
+    ],
+)
+def test_text_is_read_as_its_header_says_and_never_fails(content_type: str, body: bytes, text: str) -> None:
+    assert Fetched("", 200, {"content-type": content_type}, body).text == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("gzip", gzip.compress(b"hello")),
+        ("GZIP", gzip.compress(b"hello")),
+        ("deflate", zlib.compress(b"hello")),
+        ("deflate", zlib.compress(b"hello", wbits=-15)),
+        ("identity", b"hello"),
+    ],
+)
+async def test_a_packed_body_is_unpacked(encoding: str, packed: bytes) -> None:
+    async with site({"/": answer(packed, content_encoding=encoding)}) as here, reaching(here) as transport:
+        assert (await get(transport, here.url)).body == b"hello"
+
+
+async def test_a_body_is_posted_and_a_redirect_of_it_is_not_followed() -> None:
+    async with site({"/": redirect("/b", "307 Temporary Redirect")}) as here, reaching(here) as transport:
+        fetched = await transport.post(
+            here.url, b"{}", headers={"content-type": "application/json"}, limit_bytes=LIMIT, seconds=10
+        )
+    assert fetched.status == 307
+    assert len(here.heads) == 1
+    assert here.heads[0].startswith("POST / ")
+    assert here.heads[0].endswith("\r\n\r\n{}")
+
+
+async def test_path_and_query_are_asked_as_they_were_written() -> None:
+    async with site({"": answer()}) as here, reaching(here) as transport:
+        await get(transport, here.url + "/a%41%2fb/../c?d=%2B+%41&e=[á]")
+    assert here.heads[0].startswith("GET /a%41%2fb/../c?d=%2B+%41&e=%5B%C3%A1%5D HTTP/1.1\r\n")
+
+
+# What an address may lead to
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "127.1", "2130706433", "0x7f000001", "017700000001", "0.0.0.0", "10.0.0.1"),
+        *("169.254.169.254", "192.168.1.1", "100.64.0.1", "[::1]", "[::]", "[::ffff:127.0.0.1]"),
+        *("[fd00::1]", "[fe80::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"),
+    ],
+)
+async def test_an_address_that_is_not_public_is_never_asked(host: str) -> None:
+    async with site({"": answer()}) as here, reaching() as transport:
+        assert await refusal(transport, f"http://{host}:{here.port}/") == "NOT_PUBLIC"
+    assert here.heads == []
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["127.0.0.1"],
+        ["::1"],
+        ["::ffff:127.0.0.1"],
+        ["fe80::1%lo"],
+        ["10.0.0.1"],
+        [NOWHERE, "127.0.0.1"],
+        ["127.0.0.1", NOWHERE],
+    ],
+)
+async def test_a_name_of_which_one_address_is_not_public_is_never_asked(found: list[str]) -> None:
+    names = Names(site_test=[found])
+    async with site({"": answer()}) as here, reaching(names=names) as transport:
+        assert await refusal(transport, f"http://site.test:{here.port}/") == "NOT_PUBLIC"
+    assert here.heads == []
+
+
+async def test_the_machines_own_name_is_refused_as_the_system_resolves_it() -> None:
+    transport = Transport()
+    async with site({"": answer()}) as here:
+        assert await refusal(transport, f"http://localhost:{here.port}/") == "NOT_PUBLIC"
+        assert await refusal(transport, f"http://name.invalid:{here.port}/") == "NO_SUCH_HOST"
+    await transport.close()
+    assert here.heads == []
+
+
+async def test_a_name_is_resolved_once_for_a_connection_and_that_answer_is_used() -> None:
+    names = Names(site_test=[["127.0.0.1"], ["127.0.0.9"]])
+    async with (
+        site({"": answer(b"pinned")}) as here,
+        reaching(names=names, site_test=here) as transport,
+    ):
+        assert (await get(transport, f"http://site.test:{here.port}/")).body == b"pinned"
+    assert names.asked == ["site.test"]
+
+
+async def test_a_name_that_changes_its_address_after_the_check_gains_nothing() -> None:
+    names = Names(site_test=[[NOWHERE], ["127.0.0.1"]])
+    async with site({"": answer()}) as here, reaching(names=names) as transport:
+        url = f"http://site.test:{here.port}/"
+        assert await refusal(transport, url, seconds=0.5) in ("NO_CONNECTION", "TIMED_OUT")
+        assert names.asked == ["site.test"]
+        assert await refusal(transport, url) == "NOT_PUBLIC"
+    assert here.heads == []
+
+
+async def test_an_allowed_host_is_allowed_at_its_port_only() -> None:
+    names = Names(site_test=[["127.0.0.1"]])
+    async with (
+        site({"": answer()}) as allowed,
+        site({"": answer()}) as other,
+        reaching(allowed, names=names) as transport,
+    ):
+        assert (await get(transport, allowed.url)).status == 200
+        assert await refusal(transport, other.url) == "NOT_PUBLIC"
+        assert await refusal(transport, f"http://site.test:{allowed.port}/") == "NOT_PUBLIC"
+    assert other.heads == []
+    assert len(allowed.heads) == 1
+
+
+async def test_refusals_use_up_no_connections() -> None:
+    names = Names(site_test=[["127.0.0.1"]])
+    async with site({"": answer()}) as here, reaching(here, names=names) as transport:
+        url = f"http://site.test:{here.port}/"
+        codes = await asyncio.gather(*[refusal(transport, url) for _ in range(CONNECTIONS + 1)])
+        assert set(codes) == {"NOT_PUBLIC"}
+        assert (await get(transport, here.url)).status == 200
+
+
+@pytest.mark.parametrize("port", [0, 22, 25, 53, 465, 1023])
+async def test_low_ports_other_than_those_of_the_web_are_refused(port: int) -> None:
+    async with reaching() as transport:
+        assert await refusal(transport, f"http://8.8.8.8:{port}/") == "BAD_ADDRESS"
+
+
+async def test_nobody_there_is_no_connection() -> None:
+    async with site({}) as here:
+        pass
+    async with reaching(here) as transport:
+        assert await refusal(transport, here.url) == "NO_CONNECTION"
+
+
+# Redirects
+
+
+async def test_a_redirect_is_followed_to_where_it_ends() -> None:
+    pages = {"/a": redirect("b/c"), "/b/c": redirect("/d", "308 Permanent Redirect"), "/d": answer(b"end")}
+    async with site(pages) as here, reaching(here) as transport:
+        fetched = await get(transport, here.url + "/a")
+    assert (fetched.url, fetched.body) == (here.url + "/d", b"end")
+
+
+@pytest.mark.parametrize(
+    ("location", "code"),
+    [
+        ("http://127.0.0.1:{other}/", "NOT_PUBLIC"),
+        ("//127.0.0.1:{other}/", "NOT_PUBLIC"),
+        ("http://127.1:{other}/", "NOT_PUBLIC"),
+        ("http://0x7f000001:{other}/", "NOT_PUBLIC"),
+        ("http://[::ffff:127.0.0.1]:{other}/", "NOT_PUBLIC"),
+        ("http://inside.test:{other}/", "NOT_PUBLIC"),
+        ("http://169.254.169.254/latest/meta-data/", "NOT_PUBLIC"),
+        ("http://10.0.0.1/", "NOT_PUBLIC"),
+        ("http://missing.test/", "NO_SUCH_HOST"),
+        ("file:///etc/passwd", "BAD_ADDRESS"),
+        ("ftp://127.0.0.1/", "BAD_ADDRESS"),
+        ("http://user:word@127.0.0.1:{here}/", "BAD_ADDRESS"),
+        ("http://127.0.0.1:{here}\\@8.8.8.8/", "BAD_ADDRESS"),
+        ("http://[::1/", "BAD_ADDRESS"),
+        ("/again", "BAD_REDIRECT"),
+    ],
+)
+async def test_each_redirect_is_checked_anew(location: str, code: str) -> None:
+    names = Names(inside_test=[["127.0.0.1"]])
+    pages: dict[str, bytes] = {}
+    async with (
+        site({"": answer()}) as other,
+        site(pages) as here,
+        reaching(here, names=names) as transport,
+    ):
+        pages[""] = redirect(location.format(other=other.port, here=here.port))
+        assert await refusal(transport, here.url) == code
+    assert other.heads == []
+    assert len(here.heads) == (6 if code == "BAD_REDIRECT" else 1)
+
+
+async def test_headers_stay_with_the_host_that_they_are_for() -> None:
+    pages: dict[str, bytes] = {}
+    async with site({"": answer()}) as other, site(pages) as here, reaching(here, other) as transport:
+        pages |= {"/": redirect("/own"), "/own": redirect(other.url)}
+        headers = {"authorization": "Bearer secret", "x-api-key": "secret", "accept-language": "es"}
+        await transport.get(here.url, accept="text/html", headers=headers, limit_bytes=LIMIT, seconds=10)
+    assert all("Bearer secret" in head and "Accept-Language: es" in head for head in here.heads)
+    assert len(here.heads) == 2
+    assert "secret" not in other.heads[0]
+    assert "Accept: text/html" in other.heads[0]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"host": "other"}, {"Proxy-Authorization": "x"}, {"X-A": "a\r\nX-B: b"}, {"X A": "b"}]
+)
+async def test_headers_that_would_change_the_request_itself_are_refused(headers: dict[str, str]) -> None:
+    async with site({"": answer()}) as here, reaching(here) as transport:
+        with pytest.raises(ValueError, match="header"):
+            await transport.get(here.url, headers=headers, limit_bytes=LIMIT, seconds=10)
+    assert here.heads == []
+
+
+async def test_no_cookie_is_kept() -> None:
+    pages = {"/": answer(status="302 Found", location="/b", set_cookie="a=b"), "/b": answer()}
+    async with site(pages) as here, reaching(here) as transport:
+        await get(transport, here.url)
+        await get(transport, here.url)
+    assert "cookie" not in "".join(here.heads).lower()
+
+
+# TLS
+
+
+async def test_the_certificate_is_checked_against_the_name_though_the_connection_is_pinned() -> None:
+    names = Names(site_test=[["127.0.0.1"]], other_test=[["127.0.0.1"]])
+    async with (
+        site({"": answer(b"yes")}, tls=True) as here,
+        reaching(here, names=names, site_test=here, other_test=here) as transport,
+    ):
+        assert (await get(transport, f"https://site.test:{here.port}/")).body == b"yes"
+        assert (await get(transport, here.url)).body == b"yes"
+        assert await refusal(transport, f"https://other.test:{here.port}/") == "BAD_CERTIFICATE"
+    assert len(here.heads) == 2
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+    async with site({"": answer()}, tls=True) as here:
+        transport = Transport(allowed_hosts={here.host})
+        assert await refusal(transport, here.url) == "BAD_CERTIFICATE"
+        await transport.close()
+    assert here.heads == []
+
+
+async def test_https_never_leads_down_to_http() -> None:
+    pages: dict[str, bytes] = {}
+    async with (
+        site({"": answer()}) as plain,
+        site(pages, tls=True) as here,
+        reaching(here, plain) as transport,
+    ):
+        pages[""] = redirect(plain.url)
+        assert await refusal(transport, here.url) == "BAD_REDIRECT"
+    assert plain.heads == []
+
+
+# The environment
+
+
+async def test_proxies_and_passwords_of_the_environment_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    async with site({"": answer(b"proxy")}) as proxy, site({"": answer(b"site")}) as here:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        async with reaching(here) as transport:
+            assert (await get(transport, here.url)).body == b"site"
+    assert proxy.heads == []
+    assert "authorization" not in here.heads[0].lower()
+
+
+def test_the_client_library_is_imported_at_the_first_use_only() -> None:
+    code = "import sys, app.transport.client; sys.exit('aiohttp' in sys.modules or 'idna' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
