@@ -20,7 +20,7 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
 
     `address`: a public address whose webhook is tried besides the one that Meta knows.
     """
-    from app.doctor import machine, model, people, records, server, skills, whatsapp
+    from app.doctor import machine, model, people, records, sandbox, server, skills, whatsapp
 
     checks: dict[str, Check] = {
         "configuration": machine.check_configuration,
@@ -31,6 +31,7 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
         "WhatsApp": partial(whatsapp.check_whatsapp, address=address),
         "people": people.check_people,
         "skills": skills.check_skills,
+        "sandbox": sandbox.check_sandbox,
         "MCP servers": skills.check_mcp,
         "alerts": records.check_alerts,
     }

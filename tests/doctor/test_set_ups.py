@@ -53,7 +53,8 @@ def test_a_sound_set_up_has_no_fault(house: House) -> None:
         env=house.environment,
     )
     lines = done.stdout.splitlines()
-    assert [line for line in lines if not line.startswith("OK")] == []
+    # Whether the sandbox works is the machine's.
+    assert [line for line in lines if not line.startswith(("OK", "WARN sandbox"))] == []
     assert done.stderr == ""
     assert done.returncode == 0
     for told in (

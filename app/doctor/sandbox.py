@@ -1,0 +1,52 @@
+"""The sandbox of code that came from elsewhere, and how to get it where it does not work."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.doctor.finding import OK, WARN, Finding
+from app.settings import Settings
+from app.skills.sandbox import Sandbox
+
+_MORE = "Code from elsewhere in docs/operating.md"
+_APT = "sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)"
+_IN_CONTAINERS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+# A setting of the kernel, the value with which it forbids user namespaces, and the cure.
+_FORBIDDING = (
+    ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
+    ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        f"give bwrap an AppArmor profile: {_MORE}; or, for all programs, "
+        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+
+
+def check_sandbox(settings: Settings) -> Iterator[Finding]:
+    """Whether the sandbox holds, by a real trial."""
+    sandbox = Sandbox(settings)
+    if sandbox.off:
+        fact = "SANDBOX=off: code that came from a URL or from chat has all the rights of this user"
+        yield Finding(WARN, "sandbox", fact, "take SANDBOX=off away")
+        return
+    verdict = sandbox.probe()
+    if verdict.works:
+        yield Finding(
+            OK, "sandbox", "tried: code that came from elsewhere sees its own folder and no network"
+        )
+        return
+    fact = f"code that came from elsewhere does not run: {verdict.reason}"
+    yield Finding(WARN, "sandbox", fact, _cure(verdict.reason))
+
+
+def _cure(reason: str) -> str:
+    if "not installed" in reason or "Unknown option" in reason:
+        return _APT
+    if any(mark.exists() for mark in _IN_CONTAINERS):
+        return f"a container has to be allowed to make namespaces: {_MORE}"
+    for name, forbidden, cure in _FORBIDDING:
+        setting = Path("/proc/sys", name)
+        if setting.is_file() and setting.read_text().strip() == forbidden:
+            return cure
+    return _MORE

@@ -1,0 +1,134 @@
+"""The last step into the sandbox, run inside it: limits, a filter of system calls, then the program itself.
+
+    python -I -S confine.py [network] [programs] -- program argument…
+
+bubblewrap decides what can be seen; this decides how much can be used. It needs nothing but the standard
+library and is never imported by the server.
+"""
+
+import ctypes
+import os
+import platform
+import resource
+import struct
+import sys
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+MEGABYTE = 1 << 20
+LIMITS = {
+    resource.RLIMIT_AS: 1024 * MEGABYTE,
+    resource.RLIMIT_FSIZE: 64 * MEGABYTE,
+    resource.RLIMIT_NOFILE: 256,
+    # Threads count too. The kernel does not hold user 0 to it: so it is not enough without `new_processes`.
+    resource.RLIMIT_NPROC: 128,
+    resource.RLIMIT_CPU: 900,
+    resource.RLIMIT_CORE: 0,
+}
+
+
+class _Machine(NamedTuple):
+    """AUDIT_ARCH_… of linux/audit.h and numbers of system calls, from asm/unistd_64.h and asm-generic."""
+
+    arch: int
+    clone: int
+    socket: int
+    refused: tuple[int, ...]
+    new_processes: tuple[int, ...]
+
+
+# Refused, in this order: reading and stopping other processes (ptrace, process_vm_readv and _writev,
+# pidfd_getfd), new namespaces (unshare, setns), keys of the kernel (add_key, request_key, keyctl), its most
+# attacked parts (bpf, perf_event_open, userfaultfd, io_uring_setup), and memory that RLIMIT_AS does not count
+# (shmget, msgget, semget, memfd_create, memfd_secret).
+MACHINES = {
+    "x86_64": _Machine(
+        0xC000003E,
+        clone=56,
+        socket=41,
+        refused=(101, 310, 311, 438, 272, 308, 248, 249, 250, 321, 298, 323, 425, 29, 68, 64, 319, 447),
+        new_processes=(57, 58),  # fork, vfork: others have only clone
+    ),
+    "aarch64": _Machine(
+        0xC00000B7,
+        clone=220,
+        socket=198,
+        refused=(117, 270, 271, 438, 97, 268, 217, 218, 219, 280, 241, 282, 425, 194, 186, 190, 279, 447),
+        new_processes=(),
+    ),
+}
+_CLONE3 = 435
+_X32 = 0x40000000
+_CLONE_THREAD = 0x00010000
+# CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+_CLONE_NEW = 0x7E020080
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
+
+_Instruction = tuple[int, int, int, int]
+
+
+def main(arguments: list[str]) -> None:
+    """Never returns: the process becomes the program, or ends with the error."""
+    end = arguments.index("--")
+    _load(list(filter_of(MACHINES[platform.machine()], arguments[:end])))
+    for limit, most in LIMITS.items():
+        resource.setrlimit(limit, (most, most))
+    program = arguments[end + 1 :]
+    os.execv(program[0], program)  # noqa: S606 (there is no shell to be had)
+
+
+def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruction]:
+    """A program for the kernel's packet filter, over `struct seccomp_data` (linux/seccomp.h)."""
+    yield _LOAD, 0, 0, _ARCH
+    yield from _when(_EQUAL, machine.arch, otherwise=_KILL)
+    yield _LOAD, 0, 0, _NUMBER
+    yield from _when(_AT_LEAST, _X32, then=_EPERM)
+    # Its flags lie in memory, where no filter can look; the C library then takes clone.
+    yield from _when(_EQUAL, _CLONE3, then=_ENOSYS)
+    programs = "programs" in granted
+    for number in (*machine.refused, *(() if programs else machine.new_processes)):
+        yield from _when(_EQUAL, number, then=_EPERM)
+    families = (_UNIX, _INET, _INET6, _NETLINK) if "network" in granted else (_UNIX,)
+    yield from _only(machine.socket, [(_EQUAL, family) for family in families])
+    if programs:
+        yield from _only(machine.clone, [(_ANY_BIT, _CLONE_NEW)], matching=_EPERM, otherwise=_ALLOW)
+    else:
+        yield from _only(machine.clone, [(_ANY_BIT, _CLONE_THREAD)])
+    yield _RETURN, 0, 0, _ALLOW
+
+
+def _when(test: int, value: int, *, then: int = 0, otherwise: int = 0) -> list[_Instruction]:
+    """Ends with `then` where the test holds, or with `otherwise` where it does not."""
+    jump = (0, 1) if then else (1, 0)
+    return [(test, *jump, value), (_RETURN, 0, 0, then or otherwise)]
+
+
+def _only(
+    number: int, tests: list[tuple[int, int]], *, matching: int = _ALLOW, otherwise: int = _EPERM
+) -> Iterator[_Instruction]:
+    """One system call judged by its first argument: `matching` where a test holds, else `otherwise`."""
+    body = [step for test, value in tests for step in _when(test, value, then=matching)]
+    yield _EQUAL, 0, len(body) + 2, number
+    yield _LOAD, 0, 0, _FIRST_ARGUMENT
+    yield from body
+    yield _RETURN, 0, 0, otherwise
+
+
+def _load(instructions: list[_Instruction]) -> None:
+    """Raises OSError where the kernel takes no filter."""
+    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
+    program = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("@HP", len(instructions), ctypes.addressof(program))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for option, mode, pointer in ((_PR_SET_NO_NEW_PRIVS, 1, None), (_PR_SET_SECCOMP, _FILTER, header)):
+        if prctl(option, ctypes.c_ulong(mode), pointer, ctypes.c_ulong(0), ctypes.c_ulong(0)):
+            raise OSError(ctypes.get_errno(), "the filter of system calls was not taken")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,212 @@
+"""The sandbox of code that came from elsewhere: bubblewrap's namespaces, and the limits of `confine`."""
+
+import json
+import os
+import platform
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from app.settings import Settings
+from app.skills.confine import MACHINES, MEGABYTE
+
+_APP = Path(__file__).absolute().parents[1]
+_CONFINE = Path(__file__).absolute().with_name("confine.py")
+_ESCAPES = Path(__file__).absolute().with_name("escapes.py")
+_TRIAL_SECONDS = 2
+_TRIED_FILES = 50
+_NOBODY = "65534"
+_TMP = "/tmp"  # noqa: S108 (the one inside)
+_TMP_BYTES = 64 * MEGABYTE
+# Not /usr as a whole: what people put into /usr/src and /usr/local/etc is theirs.
+_SYSTEM = (
+    *("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share"),
+    *("/usr/local/bin", "/usr/local/lib", "/usr/local/share"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"),
+)
+_LINKED = ("/bin", "/lib", "/lib32", "/lib64")
+_FOR_THE_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl/certs", "/etc/pki")
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": _TMP,
+    "TMPDIR": _TMP,
+    "LANG": "C.UTF-8",
+    # Each thread of the C library reserves 64 MB otherwise, which the limit of memory counts.
+    "MALLOC_ARENA_MAX": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What an owner allowed beyond the code's own folder; nothing by default.
+
+    `network` is the whole network of the machine, its own services included: no name of a host is checked.
+    `programs`: to start other programs. The folders are there under their own paths.
+    """
+
+    network: bool = False
+    programs: bool = False
+    folders_read: tuple[Path, ...] = ()
+    folders_write: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the sandbox holds on this machine; why not, in words for the operator."""
+
+    works: bool
+    reason: str = ""
+
+
+class Sandbox:
+    """Puts a command line into a sandbox, after it was really tried."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.off = settings.sandbox == "off"
+        self._workspace = settings.workspace_dir.resolve()
+        places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
+        self._private = tuple(place.resolve() for place in places)
+        self._verdict: Verdict | None = None
+        self._trying = threading.Lock()
+
+    def probe(self) -> Verdict:
+        """Tries it, once; blocks for up to 2 s. A trial that ran out of time is repeated at the next call."""
+        if self.off:
+            return Verdict(False, "it is turned off by SANDBOX=off")
+        with self._trying:
+            if self._verdict is None:
+                try:
+                    self._verdict = self._try()
+                except subprocess.TimeoutExpired:
+                    return Verdict(False, f"a trial of bubblewrap took over {_TRIAL_SECONDS} s")
+            return self._verdict
+
+    def refusal(self) -> str:
+        """Why code from elsewhere must not run here; "" where it may. Blocks as `probe` does."""
+        return "" if self.off else self.probe().reason
+
+    def command(self, folder: Path, grants: Grants = Grants()) -> list[str]:
+        """What to put in front of a command line so that it runs in `folder` and sees little else.
+
+        Open file descriptors are kept. Killing the first process ends all. Empty where the operator turned
+        the sandbox off. Raises ValueError for a folder that would open what is the operator's.
+        """
+        if self.off:
+            return []
+        own = folder.absolute()
+        if opened := [str(place) for place in self._private if place.is_relative_to(own.resolve())]:
+            raise ValueError(f"{own} holds {opened[0]}, which is not for code from elsewhere")
+        for granted in (*grants.folders_read, *grants.folders_write):
+            self._check_grant(granted.resolve())
+        rights = [name for name in ("network", "programs") if getattr(grants, name)]
+        options = [*_namespaces(grants), *_environment(), *_mounts(own, grants)]
+        bubblewrap = shutil.which("bwrap") or "bwrap"
+        return [bubblewrap, *options, "--", sys.executable, "-I", "-S", str(_CONFINE), *rights, "--"]
+
+    def _check_grant(self, folder: Path) -> None:
+        for place in (*self._private, _APP, Path(sys.prefix)):
+            if place.is_relative_to(folder):
+                raise ValueError(f"{folder} holds {place}, which is not for code from elsewhere")
+            if folder.is_relative_to(place) and not folder.is_relative_to(self._workspace):
+                raise ValueError(f"{folder} lies in {place}, of which only {self._workspace} can be granted")
+
+    def _try(self) -> Verdict:
+        if sys.platform != "linux":
+            return Verdict(False, "bubblewrap exists on Linux alone")
+        if platform.machine() not in MACHINES:
+            known = " and ".join(MACHINES)
+            return Verdict(False, f"the filter of system calls is made for {known}, not {platform.machine()}")
+        if shutil.which("bwrap") is None:
+            return Verdict(False, "bubblewrap (the program bwrap) is not installed")
+        shown = [Path(root).resolve() for root in (*_SYSTEM, *_python(), str(_APP))]
+        for place in self._private:
+            if any(place.is_relative_to(root) for root in shown):
+                return Verdict(False, f"{place} lies among the programs that the sandbox shows: move it")
+        return self._attempt_escapes()
+
+    def _attempt_escapes(self) -> Verdict:
+        mark = secrets.token_hex(16)
+        with (
+            tempfile.TemporaryDirectory(prefix="recado-sandbox-") as outside,
+            socket.create_server(("127.0.0.1", 0)) as network,
+            socket.socket(socket.AF_UNIX) as local,
+        ):
+            local.bind(f"\0{mark}")
+            local.listen()
+            secret = Path(outside, "secret")
+            secret.write_text(mark)
+            folder = Path(outside, "folder")
+            folder.mkdir()
+            trial = [sys.executable, "-I", "-S", str(_ESCAPES), mark, str(network.getsockname()[1])]
+            done = subprocess.run(  # noqa: S603 (our own trial)
+                [*self.command(folder), *trial, str(secret), *self._private_files()],
+                env={"MARK": mark},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_TRIAL_SECONDS,
+            )
+        if done.returncode:
+            last = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
+            return Verdict(False, f"bubblewrap does not work here: {last}")
+        reached = json.loads(done.stdout)
+        return Verdict(False, f"a trial reached {', '.join(reached)}") if reached else Verdict(True)
+
+    def _private_files(self) -> Iterator[str]:
+        for place in self._private:
+            files = place.iterdir() if place.is_dir() else [place]
+            yield from (str(file) for file in islice(files, _TRIED_FILES) if file.is_file())
+
+
+def _namespaces(grants: Grants) -> Iterator[str]:
+    yield from ("--unshare-all", "--unshare-user")
+    if grants.network:
+        yield "--share-net"
+    # As process 1, because bubblewrap's own would show the environment that it was started with in /proc.
+    yield from ("--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    yield from ("--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox")
+
+
+def _environment() -> Iterator[str]:
+    zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
+    yield "--clearenv"
+    for name, value in {**_ENVIRONMENT, **zone}.items():
+        yield from ("--setenv", name, value)
+
+
+def _mounts(folder: Path, grants: Grants) -> Iterator[str]:
+    """A later one lies over an earlier one; what can be written is limited in size, or granted."""
+    for name in _LINKED:
+        if os.path.islink(name):
+            yield from ("--symlink", os.readlink(name), name)
+        else:
+            yield from ("--ro-bind-try", name, name)
+    network = _FOR_THE_NETWORK if grants.network else ()
+    for path in (*_SYSTEM, *_python(), *network):
+        yield from ("--ro-bind-try", path, path)
+    # Read-only, because files of /proc/sys belong to user 0, whom a server that runs as root still is inside.
+    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+    yield from ("--size", str(_TMP_BYTES), "--tmpfs", _TMP)
+    for path in grants.folders_read:
+        yield from ("--ro-bind", str(path.resolve()), str(path.absolute()))
+    for path in grants.folders_write:
+        yield from ("--bind", str(path.resolve()), str(path.absolute()))
+    for path in (_APP, folder):
+        yield from ("--ro-bind", str(path), str(path))
+    yield from ("--chdir", str(folder), "--remount-ro", "/")
+
+
+def _python() -> Iterator[str]:
+    """The interpreter, its libraries and packages; not whole prefixes, which may be somebody's home."""
+    prefixes = {sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parents[1])}
+    for prefix in sorted(prefixes):
+        for part in ("bin", "lib", "lib64", "pyvenv.cfg"):
+            yield os.path.join(prefix, part)

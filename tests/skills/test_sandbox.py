@@ -1,0 +1,431 @@
+"""What hostile code can do in the sandbox, tried with bubblewrap itself; skipped where it does not work."""
+
+import asyncio
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.doctor.sandbox import check_sandbox
+from app.settings import Settings
+from app.skills import confine
+from app.skills.runner import Workers
+from app.skills.sandbox import Grants, Sandbox
+from app.tools import ToolContext
+from tests.world import ROOT, wait_for
+
+TRIED = """
+import ctypes, os, socket, subprocess, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+try:
+    exec(sys.argv[1])
+except BaseException as error:
+    print(type(error).__name__, getattr(error, "strerror", None) or error)
+else:
+    print("done")
+"""
+FORBIDDEN = "PermissionError Operation not permitted"
+NOT_THERE = "FileNotFoundError No such file or directory"
+READ_ONLY = "OSError Read-only file system"
+# What hostile code does, and the error that it gets; {names} are of the fixture `house`.
+ATTEMPTS = {
+    "reads the server's environment": ("open('/proc/{pid}/environ').read()", NOT_THERE),
+    "reads .env": ("open('{env}').read()", NOT_THERE),
+    "reads the database": ("open('{database}').read()", NOT_THERE),
+    "reads another's skill": ("os.listdir('{other}')", NOT_THERE),
+    "lists the data folder": (
+        "if os.listdir('{data}') == ['skills']: raise LookupError('no more')",
+        "LookupError no more",
+    ),
+    "reads what lies beside the code of the release": ("open('{root}/README.md').read()", NOT_THERE),
+    "reads the users of the machine": ("open('/etc/passwd').read()", NOT_THERE),
+    "rewrites its own folder": ("open('SKILL.md', 'w')", READ_ONLY),
+    "adds to its own folder": ("open('more.py', 'w')", READ_ONLY),
+    "makes its own folder writable": ("os.chmod('SKILL.md', 0o666)", READ_ONLY),
+    "writes outside": ("open('/written', 'w')", READ_ONLY),
+    "writes to the code of the release": ("open('{root}/app/more.py', 'w')", READ_ONLY),
+    "writes to the packages of the release": ("open('{venv}/pyvenv.cfg', 'r+')", READ_ONLY),
+    "writes to the kernel's settings": ("open('/proc/sys/kernel/core_pattern', 'w')", READ_ONLY),
+    "makes a device": ("os.mknod('/tmp/sda', 0o060600, os.makedev(8, 0))", FORBIDDEN),
+    "forks": ("os.fork()", FORBIDDEN),
+    "forks by another way": ("call('syscall', 435, 0, 0)", "OSError Function not implemented"),
+    "starts a program": ("subprocess.run(['/bin/true'])", FORBIDDEN),
+    "fills the memory": ("bytearray(2 << 30)", "MemoryError"),
+    "fills memory that is a file": ("os.memfd_create('m')", FORBIDDEN),
+    "fills memory that is shared": ("call('shmget', 0, 1 << 30, 0o1600)", FORBIDDEN),
+    "fills the disk with one file": (
+        "file = open('/tmp/f', 'wb')\nwhile True: file.write(bytes(1 << 20))",
+        "OSError File too large",
+    ),
+    "fills the disk with many files": (
+        "for n in range(200): open(f'/tmp/{{n}}', 'wb').write(bytes(1 << 20))",
+        "OSError No space left on device",
+    ),
+    "fills the disk through /dev": ("open('/dev/f', 'wb')", READ_ONLY),
+    "opens files without end": (
+        "kept = [open('SKILL.md') for _ in range(1000)]",
+        "OSError Too many open files",
+    ),
+    "starts threads without end": (
+        "for _ in range(1000): threading.Thread(target=threading.Event().wait, daemon=True).start()",
+        "RuntimeError can't start new thread",
+    ),
+    "connects by tcp": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
+    "sends by udp": ("socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)", FORBIDDEN),
+    "asks for a name": (
+        "socket.getaddrinfo('example.com', 80)",
+        "gaierror Temporary failure in name resolution",
+    ),
+    "talks to the kernel's network": ("socket.socket(16, socket.SOCK_RAW)", FORBIDDEN),
+    "talks to the host of a virtual machine": ("socket.socket(40, socket.SOCK_STREAM)", FORBIDDEN),
+    "connects to a unix socket": ("socket.socket(socket.AF_UNIX).connect('{socket}')", NOT_THERE),
+    "connects to an abstract socket": (
+        "socket.socket(socket.AF_UNIX).connect('\\0{abstract}')",
+        "ConnectionRefusedError Connection refused",
+    ),
+    "traces": ("call('ptrace', 16, {pid}, 0, 0)", FORBIDDEN),
+    "kills the server": ("os.kill({pid}, 9)", "ProcessLookupError No such process"),
+    "kills everything": ("os.kill(-1, 9)", "ProcessLookupError No such process"),
+    "mounts": ("call('mount', b'none', b'/tmp', b'tmpfs', 0, None)", FORBIDDEN),
+    "unmounts": ("call('umount2', b'/proc', 2)", FORBIDDEN),
+    "makes a user namespace": ("call('unshare', 0x10000000)", FORBIDDEN),
+    "changes its root": ("os.chroot('/tmp')", FORBIDDEN),
+    "becomes root": ("os.setuid(0)", "OSError Invalid argument"),
+    "sees the kernel's keys": ("call('syscall', {keyctl}, 0, -3, 0)", FORBIDDEN),
+    "raises its limits": (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+        "ValueError not allowed to raise maximum limit",
+    ),
+    "computes without end": (
+        "import resource; raise LookupError(resource.getrlimit(resource.RLIMIT_CPU))",
+        "LookupError (900, 900)",
+    ),
+    "types into the terminal": ("open('/dev/tty')", "OSError No such device or address"),
+}
+
+
+@pytest.fixture
+def settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    folder = tmp_path_factory.mktemp("house")
+    monkeypatch.chdir(folder)
+    (folder / ".env").write_text("OPENAI_API_KEY=secret")
+    (folder / "data").mkdir()
+    (folder / "data/recado.db").write_bytes(b"messages")
+    return Settings(
+        _env_file=None, DATA_DIR=folder / "data", DATABASE_URL=f"sqlite:///{folder}/data/recado.db"
+    )
+
+
+@pytest.fixture
+def sandbox(settings: Settings) -> Sandbox:
+    sandbox = Sandbox(settings)
+    verdict = sandbox.probe()
+    if not verdict.works:
+        pytest.skip(verdict.reason)
+    return sandbox
+
+
+@pytest.fixture
+def folder(settings: Settings) -> Path:
+    """Where an installed skill lies."""
+    folder = settings.data_dir / "skills/tides/0123"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: tides\n---\n")
+    return folder
+
+
+@pytest.fixture
+def house(settings: Settings) -> Iterator[dict[str, Any]]:
+    """What there is to be reached outside."""
+    other = settings.data_dir / "skills/other"
+    other.mkdir(parents=True)
+    path = settings.data_dir / "socket"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as network,
+        socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        local.bind(str(path))
+        local.listen()
+        name = f"recado-{os.getpid()}"
+        abstract.bind(f"\0{name}")
+        abstract.listen()
+        yield {
+            "pid": os.getpid(),
+            "env": Path(".env").absolute(),
+            "data": settings.data_dir,
+            "other": other,
+            "database": settings.database_path,
+            "root": ROOT,
+            "venv": sys.prefix,
+            "port": network.getsockname()[1],
+            "socket": path,
+            "abstract": name,
+            "keyctl": {"x86_64": 250, "aarch64": 219}.get(os.uname().machine),
+        }
+
+
+def run(prefix: list[str], code: str, **options: Any) -> str:
+    """What the program says of its code: "done", or the error."""
+    done = subprocess.run(
+        [*prefix, sys.executable, "-I", "-S", "-c", TRIED, code],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        **options,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_hostile_code_fails_when_it(
+    attempt: str, sandbox: Sandbox, folder: Path, house: dict[str, Any]
+) -> None:
+    code, error = ATTEMPTS[attempt]
+    assert run(sandbox.command(folder), code.format(**house)) == error
+    assert [file.name for file in folder.iterdir()] == ["SKILL.md"]
+
+
+def test_it_works_as_its_own_folder_and_the_libraries_of_the_release_need_it(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    (folder / "own.py").write_text("VALUE = 1")
+    code = "import app.tools.tool, own; assert own.VALUE; open('/tmp/f', 'w').write('x')"
+    command = [*sandbox.command(folder), sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_of_the_environment_is_seen_inside(sandbox: Sandbox, folder: Path) -> None:
+    code = (
+        "import glob; seen = b''.join(open(f, 'rb').read() for f in glob.glob('/proc/[0-9]*/environ'))\n"
+        "raise LookupError(b'SECRET' in seen, sorted(os.environ))"
+    )
+    said = run(sandbox.command(folder), code, env={"SECRET": "of the server", "HOME": "/root"})
+    names = ["HOME", "LANG", "MALLOC_ARENA_MAX", "PATH", "PWD", "TMPDIR"]
+    assert said == f"LookupError (False, {names})"
+
+
+def test_an_open_socket_is_handed_on(sandbox: Sandbox, folder: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        code = f"socket.socket(fileno={theirs.fileno()}).sendall(b'from inside')"
+        assert run(sandbox.command(folder), code, pass_fds=[theirs.fileno()]) == "done"
+        assert ours.recv(100) == b"from inside"
+
+
+def test_what_was_granted_works_and_no_more(
+    sandbox: Sandbox, folder: Path, house: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "read").mkdir()
+    (tmp_path / "read/file").write_text("x")
+    (tmp_path / "write").mkdir()
+    grants = Grants(True, True, (tmp_path / "read",), (tmp_path / "write",))
+    expected = {
+        f"open('{tmp_path}/read/file').read()": "done",
+        f"open('{tmp_path}/read/file', 'w')": READ_ONLY,
+        f"open('{tmp_path}/write/file', 'w').write('y')": "done",
+        f"socket.create_connection(('127.0.0.1', {house['port']}))": "done",
+        "socket.socket(40, socket.SOCK_STREAM)": FORBIDDEN,
+        "assert subprocess.run(['/bin/true']).returncode == 0": "done",
+        "call('unshare', 0x10000000)": FORBIDDEN,
+        "call('syscall', 56 if os.uname().machine == 'x86_64' else 220, 0x10000011, 0, 0, 0, 0)": FORBIDDEN,
+        f"open('{house['env']}').read()": NOT_THERE,
+    }
+    command = sandbox.command(folder, grants)
+    assert {code: run(command, code) for code in expected} == expected
+    assert (tmp_path / "write/file").read_text() == "y"
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        (".", "holds"),
+        ("data", "holds"),
+        ("data/secrets", "of which only"),
+        ("/", "holds"),
+        (str(ROOT / "app/skills"), "of which only"),
+    ],
+)
+def test_what_is_the_operators_cannot_be_granted(place: str, reason: str, settings: Settings) -> None:
+    sandbox = Sandbox(settings)
+    for grants in (Grants(folders_read=(Path(place),)), Grants(folders_write=(Path(place),))):
+        with pytest.raises(ValueError, match=reason):
+            sandbox.command(settings.data_dir / "skills/tides", grants)
+    sandbox.command(Path("data/skills/tides"), Grants(folders_write=(settings.workspace_dir / "people/1",)))
+
+
+def test_no_folder_that_holds_the_settings_is_shown(settings: Settings) -> None:
+    with pytest.raises(ValueError, match="holds"):
+        Sandbox(settings).command(Path("."))
+
+
+KEPT = "import os, time; os.fork() or os.setsid(); os.fork(); print(1, flush=True); time.sleep(600)"
+
+
+def processes(mark: str) -> list[int]:
+    """Those whose command line has the mark."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in file.read_bytes():
+                found.append(int(file.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_it_is_killed_whole(sandbox: Sandbox, folder: Path) -> None:
+    mark = f"whole-{os.getpid()}"
+    command = [*sandbox.command(folder, Grants(programs=True)), sys.executable, "-c", KEPT, mark]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        wait_for(lambda: len(processes(mark)) >= 5, "all of its processes")
+        process.kill()
+    wait_for(lambda: not processes(mark), "the end of all")
+
+
+def test_it_ends_with_the_server_that_was_killed(sandbox: Sandbox, folder: Path) -> None:
+    mark = f"server-{os.getpid()}"
+    command = [*sandbox.command(folder, Grants(programs=True)), sys.executable, "-c", KEPT, mark]
+    server = f"import subprocess, sys; subprocess.run({command!r})"
+    with subprocess.Popen([sys.executable, "-c", server], stdout=subprocess.PIPE) as process:
+        wait_for(lambda: len(processes(mark)) >= 6, "all of its processes")
+        process.kill()
+    wait_for(lambda: not processes(mark), "the end of all")
+
+
+def stand_in(folder: Path, script: str) -> None:
+    """A bwrap that is none."""
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def findings(settings: Settings) -> list[tuple[str, str, str]]:
+    return [(finding.level, finding.fact, finding.cure) for finding in check_sandbox(settings)]
+
+
+def test_the_doctor_says_that_it_works(sandbox: Sandbox, settings: Settings) -> None:
+    [(level, fact, _)] = findings(settings)
+    assert level == "OK"
+    assert fact.startswith("tried")
+
+
+def test_the_doctor_says_how_to_get_it(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [(level, fact, cure)] = findings(settings)
+    assert level == "WARN"
+    assert "is not installed" in fact
+    assert "apt install bubblewrap" in cure
+    stand_in(tmp_path, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
+    assert Sandbox(settings).refusal().endswith("No permissions to create new namespace")
+
+
+def test_a_bubblewrap_that_confines_nothing_is_found_out(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    reason = Sandbox(settings).refusal()
+    assert "a trial reached the environment of another process" in reason
+    assert str(settings.database_path) in reason
+
+
+def test_the_operators_word_turns_it_off(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sandbox": "off"})
+    sandbox = Sandbox(settings)
+    assert sandbox.command(Path("anywhere")) == []
+    assert sandbox.refusal() == ""
+    assert not sandbox.probe().works
+    [(level, fact, _)] = findings(settings)
+    assert level == "WARN"
+    assert "SANDBOX=off" in fact
+
+
+def judged(machine: str, granted: tuple[str, ...], number: int, argument: int = 0, arch: int = 0) -> str:
+    """What the kernel's packet filter makes of a system call."""
+    program = list(confine.filter_of(confine.MACHINES[machine], granted))
+    data = struct.pack("=IIQQ", number, arch or confine.MACHINES[machine].arch, 0, argument)
+    at = loaded = 0
+    while True:
+        code, yes, no, value = program[at]
+        if code == 0x06:
+            return {0x7FFF0000: "allowed", 0x80000000: "killed"}.get(value, os.strerror(value & 0xFFFF))
+        if code == 0x20:
+            [loaded] = struct.unpack_from("=I", data, value)
+        tests = {0x15: loaded == value, 0x35: loaded >= value, 0x45: loaded & value}
+        at += 1 + ((yes if tests[code] else no) if code in tests else 0)
+
+
+FORK, THREAD, NEW_USER = 17, 0x3D0F00, 0x10000011
+JUDGED: list[tuple[tuple[str, ...], tuple[int, int], int, str]] = [
+    ((), (56, 220), FORK, "Operation not permitted"),
+    ((), (56, 220), THREAD, "allowed"),
+    (("programs",), (56, 220), FORK, "allowed"),
+    (("programs",), (56, 220), NEW_USER, "Operation not permitted"),
+    ((), (435, 435), 0, "Function not implemented"),
+    ((), (101, 117), 0, "Operation not permitted"),
+    (("programs", "network"), (425, 425), 0, "Operation not permitted"),
+    ((), (41, 198), socket.AF_UNIX, "allowed"),
+    ((), (41, 198), socket.AF_INET, "Operation not permitted"),
+    (("network",), (41, 198), socket.AF_INET6, "allowed"),
+    (("network",), (41, 198), 40, "Operation not permitted"),
+    ((), (0, 63), 0, "allowed"),
+    ((), (0x40000038, 0x40000038), 0, "Operation not permitted"),
+]
+
+
+@pytest.mark.parametrize(("granted", "numbers", "argument", "verdict"), JUDGED)
+def test_the_filter_is_the_same_on_both_machines(
+    granted: tuple[str, ...], numbers: tuple[int, int], argument: int, verdict: str
+) -> None:
+    for machine, number in zip(("x86_64", "aarch64"), numbers, strict=True):
+        assert judged(machine, granted, number, argument) == verdict
+
+
+def test_a_call_of_another_machine_kills() -> None:
+    assert judged("x86_64", (), 2, arch=0x40000003) == "killed"
+
+
+TOOLS = """
+import os, time
+def place() -> str:
+    \"\"\"Says where it runs.\"\"\"
+    return f"{os.getpid()} {os.getcwd()}"
+def fork() -> str:
+    \"\"\"Forks.\"\"\"
+    return str(os.fork())
+def hang() -> str:
+    \"\"\"Never ends.\"\"\"
+    while True:
+        time.sleep(600)
+"""
+
+
+async def test_a_worker_runs_in_it(sandbox: Sandbox, folder: Path) -> None:
+    (folder / "scripts").mkdir()
+    (folder / "scripts/tools.py").write_text(TOOLS)
+    workers = Workers(launcher=sandbox.command)
+    context = ToolContext()
+    placed = await workers.call(folder, 1, "place", {}, context)
+    assert placed.data == f"1 {folder}"
+    forked = await workers.call(folder, 1, "fork", {}, context)
+    assert forked.error
+    assert "PermissionError" in forked.error.message
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(workers.call(folder, 1, "hang", {}, context), 0.2)
+    await workers.close()
+    assert not processes(str(folder))
