@@ -1,0 +1,261 @@
+"""What a reader of a skill from elsewhere should know: hidden text, orders to the model, risky commands.
+
+Findings inform and never block: a quarter of honest skills have some. They look at every file as text, and at
+Python by its syntax tree (code_findings.py).
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from app.skills.code_findings import is_python, python_findings
+from app.skills.trees import Files
+from app.tools.confirmation import visible
+
+Kind = Literal[
+    "hidden-text",
+    "instruction",
+    "shell",
+    "credentials",
+    "encoded",
+    "runs-code",
+    "path",
+    "executable",
+    "unreadable",
+]
+
+MOST_PER_FILE = 20
+"""Of one kind, each with other words than those before; more would say no more."""
+LONGEST_EXCERPT = 120
+LOOKED_AT = 256 * 1024
+"""Characters of a file: a search of more would hold up every other thread for longer than a moment."""
+
+_Found = tuple[Kind, int, str]
+"""Kind, place in the text, excerpt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing seen at one place; `line` counts from 1, `excerpt` is on one line with nothing invisible."""
+
+    kind: Kind
+    file: str
+    line: int
+    excerpt: str
+
+
+def find(files: Files) -> tuple[Finding, ...]:
+    """Everything worth a look, by file and line. Reads all of it: not for the event loop."""
+    return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path]))
+
+
+def hosts(files: Files) -> tuple[str, ...]:
+    """The hosts of all addresses in text and code, sorted; "example" ones left out."""
+    found: set[str] = set()
+    for content in files.values():
+        found.update(match[1].lower() for match in _ADDRESS.finditer(text_of(content) or ""))
+    return tuple(sorted(host for host in found if not _EXAMPLE.search(host)))
+
+
+def variables(files: Files) -> tuple[str, ...]:
+    """The names of environment variables that its text and code read or tell to set, sorted."""
+    found: set[str] = set()
+    for content in files.values():
+        for match in _VARIABLE.finditer(text_of(content) or ""):
+            found.update(name for name in match.groups() if name)
+    return tuple(sorted(found - _EVERYBODYS))
+
+
+def text_of(content: bytes) -> str | None:
+    """The beginning of a file as text, None where it is something else."""
+    try:
+        return content.decode("utf-8-sig")[:LOOKED_AT]
+    except UnicodeDecodeError:
+        return None if b"\0" in content else content.decode("latin-1")[:LOOKED_AT]
+
+
+def _in_file(path: str, content: bytes) -> Iterator[Finding]:
+    text = text_of(content)
+    if content.startswith(_EXECUTABLES) or path.lower().endswith((".pyc", ".so", ".dll", ".dylib", ".exe")):
+        yield Finding("executable", path, 1, "a program or library that cannot be read")
+    if text is None:
+        if not path.lower().endswith(_PICTURES):
+            yield Finding("unreadable", path, 1, "neither text nor a picture")
+        return
+    if len(content) > 4 * LOOKED_AT or len(text) == LOOKED_AT:
+        yield Finding(
+            "unreadable", path, 1, f"{len(content)} bytes, of which only the beginning was looked at"
+        )
+    for look in (_hidden, _matches, _encoded):
+        seen: dict[Kind, set[str]] = {}
+        for kind, place, excerpt in look(text):
+            excerpts = seen.setdefault(kind, set())
+            if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
+                excerpts.add(excerpt)
+                yield Finding(kind, path, text.count("\n", 0, place) + 1, _excerpt(excerpt))
+    if is_python(path, text):
+        for kind, line, excerpt in islice(python_findings(content), MOST_PER_FILE):
+            yield Finding(kind, path, line, _excerpt(excerpt))
+
+
+def _excerpt(text: str) -> str:
+    shown = visible(" ".join(text.split()))
+    return shown if len(shown) <= LONGEST_EXCERPT else f"{shown[:LONGEST_EXCERPT]}…"
+
+
+def _hidden(text: str) -> Iterator[_Found]:
+    for match in _HIDDEN.finditer(_FLAG.sub(lambda flag: "x" * len(flag[0]), text)):
+        tags = "".join(chr(ord(c) - 0xE0000) for c in match[0] if 0xE0020 <= ord(c) <= 0xE007E)
+        before, after = text[max(0, match.start() - 30) : match.start()], text[match.end() : match.end() + 30]
+        codes = match[0][:6].encode("unicode_escape").decode()
+        shown = f"{before}<{codes}, {len(match[0])} in all>{after}"
+        yield "hidden-text", match.start(), f"in tag characters: {tags}" if tags else shown
+
+
+def _matches(text: str) -> Iterator[_Found]:
+    for kind, pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            yield kind, match.start(), match[0]
+
+
+def _encoded(text: str) -> Iterator[_Found]:
+    for match in _BASE64.finditer(text):
+        blob = match[0].translate(_URL_SAFE)[:4096]
+        try:
+            plain = base64.b64decode(blob[: len(blob) // 4 * 4])
+        except binascii.Error:
+            continue
+        if plain.startswith(_EXECUTABLES) or _CODE.search(plain):
+            yield "encoded", match.start(), plain[:LONGEST_EXCERPT].decode("latin-1")
+
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2")
+_EXECUTABLES = (b"\x7fELF", b"MZ\x90", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa")
+
+_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f")
+"""The flags of England, Scotland, Wales: tag characters that mean a picture."""
+_HIDDEN = re.compile(
+    "[\U000e0000-\U000e007f]+"
+    "|[\U000e0100-\U000e01ef\ufe00-\ufe0f]{2,}|[\U000e0100-\U000e01ef]"  # bytes smuggled as variations
+    "|[\u202a-\u202e\u2066-\u2069]+"
+    "|[\u200b\u2060-\u2064\u206a-\u206f\u180e\u115f\u1160\u3164\uffa0]+"
+    r"|(?<!^)(?<!\n)\ufeff"
+    # joiners belong between letters and pictures beyond ASCII; bidirectional marks beside such letters
+    r"|(?<=[\x00-\x7f])[\u200c-\u200f]+(?=[\x00-\x7f]|$)"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+"
+)
+
+_GAP = r"[^.]{0,40}?"
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    (
+        "instruction",
+        re.compile(
+            rf"\b(?:ignore|disregard|forget|override)\b{_GAP}\b(?:previous|prior|above|earlier|preceding|system"
+            rf"|safety|your|all other)\b{_GAP}\b(?:instruction|prompt|rule|guideline|directive|context)s?\b"
+            rf"|\b(?:do not|don't|never|must not)\s+(?:tell|inform|alert|notify|mention{_GAP}\bto"
+            rf"|reveal{_GAP}\bto)\s+(?:this\s+to\s+)?(?:the\s+)?(?:user|human|owner|person)\b"
+            r"|\bwithout\s+(?:telling|asking|informing|notifying|alerting|the\s+knowledge\s+of)\s+"
+            r"(?:the\s+)?(?:user|human|owner|person|anyone)\b"
+            rf"|\b(?:reveal|print|repeat|show|send|leak)\b{_GAP}\b(?:your|the)\s+(?:system|hidden|initial)\s+prompt"
+            r"|<\s*/?\s*(?:important|system|system[-_]reminder|admin)\s*>"
+            r"|<\|(?:im_start|im_end|system|endoftext)\|>|\[/?INST\]|<</?SYS>>"
+            rf"|\b(?:pass|put|send|include|append)\b{_GAP}\b(?:contents?|conversation|history|secrets?|password)\b"
+            rf"{_GAP}\b(?:as|in|into)\b{_GAP}\b(?:parameter|argument|sidenote|field)\b"
+            rf"|\bbefore\s+(?:using|calling|running)\s+(?:this|any(?:\s+other)?|other)\s+tools?\b{_GAP}"
+            r"\b(?:read|send|call|fetch|run)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "instruction",
+        re.compile(
+            rf"\b(?:ignor[aeáé]\w*|olvid[aeáé]\w*|descart[aeáé]\w*|haz\s+caso\s+omiso|no\s+sigas)\b{_GAP}"
+            r"\b(?:instrucci[oó]n(?:es)?|indicaci[oó]n(?:es)?|reglas|[oó]rdenes|directrices|prompt)\b"
+            r"|\bno\s+(?:le\s+|se\s+lo\s+|lo\s+)?(?:digas|menciones|informes|avises|cuentes|reveles|muestres)\b"
+            rf"{_GAP}\b(?:usuari[oa]|persona|dueñ[oa]|propietari[oa])\b"
+            r"|\bsin\s+(?:avisar|decir|preguntar|informar|contar)(?:le|lo)?\s+(?:nada\s+)?(?:al?|a\s+la)\s+"
+            r"(?:usuari[oa]|persona|dueñ[oa])\b"
+            rf"|\b(?:muestra|revela|envía|repite|imprime)\b{_GAP}\b(?:prompt|instrucciones)\s+del?\s+sistema\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "instruction",
+        re.compile(
+            rf"\b(?:ignor[ae]\w*|esque[çc]\w*|desconsider[ae]\w*|n[ãa]o\s+siga)\b{_GAP}"
+            r"\b(?:instru[çc](?:[õo]es|[ãa]o)|regras|orienta[çc][õo]es|ordens|diretrizes|prompt)\b"
+            r"|\bn[ãa]o\s+(?:lhe\s+)?(?:diga|conte|mencione|informe|avise|revele|mostre)\b"
+            rf"{_GAP}\b(?:usu[áa]ri[oa]|pessoa|don[oa]|propriet[áa]ri[oa])\b"
+            r"|\bsem\s+(?:avisar|dizer|perguntar|informar|contar)\s+(?:nada\s+)?(?:ao?|à|para\s+[oa])\s+"
+            r"(?:usu[áa]ri[oa]|pessoa|don[oa])\b"
+            rf"|\b(?:mostre|revele|envie|repita|imprima)\b{_GAP}\b(?:prompt|instru[çc][õo]es)\s+d[oe]\s+sistema\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "shell",
+        re.compile(
+            r"\b(?:curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64)\b[^\n|]{0,300}\|\s*"
+            r"(?:sudo\s+)?(?:(?:ba|z|da|k|fi)?sh|python3?|perl|ruby|node|iex|Invoke-Expression)\b"
+            r"|\b(?:(?:ba|z)?sh\s+-c|eval|source|(?:ba|z)?sh)\s+[\"']?(?:\$\(|<\(|`)\s*(?:curl|wget)\b[^\n]{0,200}"
+            r"|\brm\s+-(?:rf|fr)\s+[\"']?(?:/|~|\$HOME)(?=[\"'\s*]|$)|/dev/(?:tcp|udp)/\S{1,60}"
+            r"|\bn(?:c|cat)\s[^\n]{0,40}\s-e\b|\bpowershell\b[^\n]{0,60}\s-e(?:nc\w*)?\b|:\(\)\s*\{\s*:\|:&\s*\}"
+            r"|\bxattr\s+-[a-z]*d[a-z]*\s+com\.apple\.quarantine\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "credentials",
+        re.compile(
+            r"(?:~|\$HOME|\$\{HOME\}|/root|/home/\w+|/Users/\w+|%USERPROFILE%)[/\\]\.(?:ssh|aws|gnupg|azure|kube"
+            r"|docker|netrc|npmrc|pypirc|git-credentials|config/gcloud|config/gh|\w*_history|password-store)\b"
+            r"|\b(?:id_rsa|id_ed25519|id_ecdsa)\b|(?<![\w./)\]])(?:\./|\.\./)*\.env(?:\.(?:local|production))?(?![\w.])"
+            r"|/\.env(?![\w.])|/etc/(?:shadow|passwd|sudoers)\b|/proc/(?:self|\d+|\*|<\w+>|\$\w+)/(?:environ|mem)\b"
+            r"|\bsecurity\s+find-(?:generic|internet)-password\b|\blogin\.keychain\b|\bsecret-tool\s+lookup\b"
+            r"|\bwallet\.dat\b|/(?:Login Data|Cookies)(?=[\"'])|\b169\.254\.169\.254\b|\bcookies\.sqlite\b",
+        ),
+    ),
+    (
+        "runs-code",
+        re.compile(
+            r"\brequire\(\s*[\"'](?:node:)?child_process[\"']\s*\)|\bfrom\s+[\"'](?:node:)?child_process[\"']"
+            r"|\bnew\s+Function\s*\(|\bDeno\.(?:run|Command)\b|\bBun\.spawn\b|\bosascript\s+-e\b"
+        ),
+    ),
+    (
+        "path",
+        re.compile(
+            r"(?<![\w./:$}-])(?:/(?:etc|home|root|Users|var|opt|proc|sys|boot)|~|\$HOME|[A-Z]:(?=\\))(?:[/\\][\w.@+-]+)+"
+        ),
+    ),
+)
+
+_ADDRESS = re.compile(
+    r"\b(?:https?|wss?|ftps?|ssh|git)://(?:[^\s/@\"'<>()]{1,100}@)?"
+    r"([a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]+\])",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:example|test|invalid)$|^example$")
+
+_VARIABLE = re.compile(
+    r"\benviron(?:\.get\(|\[|\.setdefault\(|\.pop\()\s*[\"']([A-Za-z_]\w{1,63})[\"']"
+    r"|\bgetenv\(\s*[\"']([A-Za-z_]\w{1,63})[\"']"
+    r"|\bprocess\.env\.([A-Za-z_]\w{1,63})|\bprocess\.env\[[\"']([A-Za-z_]\w{1,63})[\"']"
+    r"|\bexport\s+([A-Z][A-Z0-9_]{2,63})="
+    r"|\$\{?([A-Z][A-Z0-9_]{0,50}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_ID|AUTH))\b"
+    r"|(?<![\w$])([A-Z][A-Z0-9]{1,30}_(?:[A-Z0-9]{1,30}_)?(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD))(?![\w])"
+)
+_EVERYBODYS = frozenset(
+    {"PATH", "HOME", "USER", "LANG", "TERM", "PWD", "SHELL", "TMPDIR", "EDITOR", "PYTHONPATH"}
+)
+
+_BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{40,}={0,2}")
+_URL_SAFE = str.maketrans("-_", "+/")
+_CODE = re.compile(
+    rb"(?:^|\n)\s*(?:import|from)\s+\w+|\b(?:exec|eval|system|popen|require)\s*\(|#!/|\b(?:curl|wget)\s+\S+://"
+    rb"|\b(?:bash|sh)\s+-[ci]\b|<script|\bpowershell\b|\bInvoke-Expression\b"
+)

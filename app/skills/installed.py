@@ -1,0 +1,165 @@
+"""The installed skills that came from elsewhere: exactly the approved bytes, and who approved them."""
+
+import dataclasses
+import json
+import logging
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.skills.cards import Card
+from app.skills.manifest import is_standard_name
+from app.skills.quarantine import Quarantined
+from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_tree
+
+Audience = Literal["everyone", "owners"]
+
+log = logging.getLogger(__name__)
+
+_RECORD = "installed.json"
+
+
+class InstallError(RecadoError):
+    """What could not be installed or removed; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The current version of one: `folder` holds it, read-only.
+
+    `approved_by` is a person's id, `installed_at` Unix seconds. Without `trusted` its tools count as
+    sensitive.
+    """
+
+    name: str
+    folder: Path
+    sha256: str
+    source: str
+    origin_folder: str
+    installed_at: float
+    approved_by: str
+    trusted: bool
+    audience: Audience
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether its tools ask each time, whatever its own metadata says of them."""
+        return not self.trusted
+
+    def check(self) -> None:
+        """Reads all of it. Raises TreeError where it is not what was approved."""
+        check_tree(self.folder, self.sha256)
+
+    def tree(self) -> Quarantined:
+        """Its bytes once more, for the card that an update is compared with. Raises TreeError."""
+        return Quarantined(self.source, self.origin_folder, read_tree(self.folder))
+
+
+def install(
+    data_dir: Path,
+    tree: Quarantined,
+    card: Card,
+    *,
+    approved_by: str,
+    at: float,
+    trusted: bool = False,
+    reserved: frozenset[str] = frozenset(),
+) -> Installed:
+    """Writes the tree to DATA_DIR/skills/<name>/<sha256>/ and makes it the current version of that name.
+
+    `card` is the one that was approved; `reserved` are names of skills that came otherwise. A crash leaves
+    the version before or this one, whole. Raises InstallError.
+    """
+    if card.sha256 != tree.sha256 or card.name != tree.name:
+        raise InstallError("these are not the bytes that the card was made from; look at it and ask again")
+    if tree.name in reserved:
+        raise InstallError(f"there is a skill {tree.name} that came another way; it is not replaced")
+    installed = Installed(
+        name=tree.name,
+        folder=_home(data_dir, tree.name) / tree.sha256,
+        sha256=tree.sha256,
+        source=tree.source,
+        origin_folder=tree.folder,
+        installed_at=at,
+        approved_by=approved_by,
+        trusted=trusted,
+        audience=card.audience,
+    )
+    try:
+        write_tree(tree.files, installed.folder)
+        _write_record(installed)
+    except (OSError, TreeError) as error:
+        raise InstallError(f"{tree.name} could not be written: {error}") from error
+    return installed
+
+
+def current(data_dir: Path) -> list[Installed]:
+    """What is installed, by name: a small file for each is read, none of their own."""
+    records = sorted((data_dir / "skills").glob(f"*/{_RECORD}"))
+    return [installed for path in records if (installed := _read_record(path)) is not None]
+
+
+def remove(data_dir: Path, name: str) -> bool:
+    """Removes a skill with all its versions; False where there was none of that name."""
+    home = _home(data_dir, name)
+    try:
+        (home / _RECORD).unlink()
+    except FileNotFoundError:
+        return False
+    remove_tree(home)
+    return True
+
+
+def tidy(data_dir: Path) -> None:
+    """Removes versions that nothing names any more: at the start, when no call can be running in one."""
+    for home in (data_dir / "skills").glob("*"):
+        if not (home / _RECORD).exists():
+            remove_tree(home)
+        elif installed := _read_record(home / _RECORD):
+            _keep_only(home, {_RECORD, installed.sha256})
+
+
+def _home(data_dir: Path, name: str) -> Path:
+    if not is_standard_name(name):
+        raise InstallError(f"{name!r} is no skill's name: lowercase letters, digits and single hyphens")
+    return data_dir / "skills" / name
+
+
+def _keep_only(home: Path, names: set[str]) -> None:
+    for path in home.glob("*"):
+        if path.name in names:
+            continue
+        if path.is_dir():
+            remove_tree(path)
+        else:
+            path.unlink()
+
+
+def _write_record(installed: Installed) -> None:
+    """In one step: until then the version before is the current one."""
+    record = {**dataclasses.asdict(installed), "folder": installed.folder.name}
+    path = installed.folder.parent / _RECORD
+    arriving = path.with_name(f".{_RECORD}-{secrets.token_hex(4)}")
+    with arriving.open("x", encoding="utf-8") as file:
+        json.dump(record, file)
+        file.flush()
+        os.fsync(file.fileno())
+    arriving.replace(path)
+
+
+def _read_record(path: Path) -> Installed | None:
+    """None, and a line in the log, for a record that is not one of ours."""
+    try:
+        record: JSON = json.loads(path.read_bytes())
+        installed = Installed(**{**record, "folder": path.parent / record["sha256"]})
+    except (OSError, ValueError, TypeError, KeyError):
+        installed = None
+    if installed and installed.name == path.parent.name and re.fullmatch("[0-9a-f]{64}", installed.sha256):
+        return installed
+    log.warning("%s cannot be read: install the skill again", path)
+    return None
