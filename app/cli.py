@@ -223,7 +223,7 @@ def trace(
 def skills_list() -> None:
     """Show every skill, its tools and whether it can be used."""
     settings = _settings("ERROR")
-    from app.commands.abilities import skills_table
+    from app.commands.skills import skills_table
 
     typer.echo(skills_table(settings))
 
@@ -237,11 +237,67 @@ def skills_check(
     Names the tools found, the functions left out and why, and every fault; status 1 if there is one.
     """
     settings = _settings("ERROR")
-    from app.commands.abilities import check_skills
+    from app.commands.skills import check_skills
 
     report, sound = check_skills(settings, path)
     typer.echo(report)
     raise typer.Exit(0 if sound else FAILED)
+
+
+@skills_app.command("new")
+def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]) -> None:
+    """Begin a skill: a folder that works.
+
+    Made in SKILLS_DIR, with two tools, phrases and tests to change.
+    """
+    settings = _settings("ERROR")
+    from app.commands.skills import new_skill
+
+    typer.echo(new_skill(settings, name))
+
+
+@skills_app.command("add")
+def skills_add(
+    source: Annotated[str, typer.Argument(metavar="PATH_OR_URL", help="The folder of a skill.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in place of the one of that name.")
+    ] = False,
+) -> None:
+    """Copy a skill's folder into SKILLS_DIR.
+
+    It is checked first. Addresses are not taken in this version yet.
+    """
+    settings = _settings("ERROR")
+    from app.commands.skills import add_skill
+
+    typer.echo(add_skill(settings, source, replace=replace))
+
+
+@skills_app.command("remove")
+def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills list` shows it.")]) -> None:
+    """Take a skill of yours out.
+
+    Its folder is kept in DATA_DIR/skills-removed, the last ten of them.
+    """
+    settings = _settings("ERROR")
+    from app.commands.skills import remove_skill
+
+    typer.echo(remove_skill(settings, name))
+
+
+@skills_app.command("stats")
+def skills_stats(
+    days: Annotated[int, typer.Option(min=1, max=90, help="How far back, today included.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Durations in seconds, every error.")] = False,
+) -> None:
+    """Show how the tools did.
+
+    Calls, success, durations and errors of each tool that was called.
+    """
+    settings = _settings()
+    from app.commands.statistics import tool_figures
+
+    typer.echo(tool_figures(settings, days, as_json=as_json))
 
 
 def _change_person(action: str, who: str) -> None:
@@ -287,9 +343,6 @@ def _not_yet(group: typer.Typer, command: str, name: str, help: str) -> None:
         raise typer.Exit(MISUSED)
 
 
-_not_yet(skills_app, "recado skills new", "new", "Begin a skill folder: NAME.")
-_not_yet(skills_app, "recado skills add", "add", "Add a skill: PATH_OR_URL.")
-_not_yet(skills_app, "recado skills remove", "remove", "Remove a skill: NAME.")
 _not_yet(mcp_app, "recado mcp list", "list", "Show the MCP servers.")
 _not_yet(mcp_app, "recado mcp search", "search", "Search the registry: WORDS.")
 _not_yet(

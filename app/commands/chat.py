@@ -239,10 +239,11 @@ class _Outside:
 
 
 def open_lines(conn: Connection) -> int:
-    """How many lines typed in the terminal are not answered yet."""
+    """How many lines typed in the terminal wait for an answer; those whose turn asked something do not."""
     row = conn.execute(
         "SELECT count(*) FROM inbox i JOIN conversations c ON c.id = i.conversation_id"
-        " WHERE c.channel = 'terminal' AND i.done_at IS NULL"
+        " LEFT JOIN turns t ON t.id = i.turn_id"
+        " WHERE c.channel = 'terminal' AND i.done_at IS NULL AND coalesce(t.state, '') <> 'parked'"
     ).fetchone()
     return int(row[0])
 

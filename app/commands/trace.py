@@ -61,8 +61,12 @@ def turn_text(settings: Settings, turn: str) -> str:
 def _cost(call: JSON) -> str:
     return (
         f"Model call {call['key']}: {call['model']}, {call['seconds']:.1f} s, {call['prompt_tokens']} tokens"
-        f" in ({call['cached_tokens']} cached), {call['completion_tokens']} out"
+        f" in ({call['cached_tokens']} cached), {call['completion_tokens']} out{_catalog(call['catalog'])}"
     )
+
+
+def _catalog(hash: str) -> str:
+    return f", catalogue {hash[:12]} (hash {hash})" if hash else ""
 
 
 def _part(part: JSON) -> str:

@@ -1,0 +1,224 @@
+"""The skill folders as the shell shows and changes them."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from app.commands.records import read_records
+from app.commands.tables import table
+from app.errors import ConfigurationError, RecadoError, StoreError
+from app.settings import Settings
+from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
+from app.skills.authoring import AuthoringError, OwnSkills
+from app.skills.folder import read_file
+from app.skills.manifest import ManifestError
+from app.skills.skill import bundled_names
+from app.skills.starter import starter_sentence
+from app.store.alerts import ABOUT_SKILLS, open_alerts
+from app.tools.confirmation import visible
+from app.transport.address import PORTS, Address, is_public
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
+_LOCAL_ENDINGS = (".localhost", ".local", ".internal")
+_SEEN = "It is seen at the next message, without a restart."
+
+_T = TypeVar("_T")
+
+
+def skills_table(settings: Settings) -> str:
+    """Every skill, where its tools run, and whether it can be used."""
+    loader = SkillLoader(settings.skills_dir)
+    loader.refresh()
+    if not loader.skills:
+        return f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md."
+    aside = _set_aside(settings)
+    rows = [
+        (
+            visible(skill.name),
+            _place(skill),
+            visible(", ".join(tool.name for tool in skill.tools)) or "-",
+            _state(skill, "" if skill.bundled else aside.get(skill.folder.name, "")),
+        )
+        for skill in loader.skills
+    ]
+    clashes = [visible(clash) for clash in loader.clashes]
+    return "\n".join([table(("SKILL", "RUNS", "TOOLS", "STATE"), rows), *clashes])
+
+
+def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
+    """What was found in the skill folders, in words, and whether it is without fault.
+
+    Raises RecadoError where `path` holds no skill.
+    """
+    if path is not None:
+        skills: Sequence[Skill] = [load_skill(folder) for folder in _on_disk(lambda: _skill_folders(path))]
+        clashes: Sequence[str] = ()
+    else:
+        loader = SkillLoader(settings.skills_dir)
+        loader.refresh()
+        skills, clashes = loader.skills, loader.clashes
+    faulty = [skill for skill in skills if skill.faults]
+    lines = [line for skill in skills for line in _report(skill)]
+    lines += [f"clash: {visible(clash)}" for clash in clashes]
+    lines.append(f"{len(skills)} checked, {len(faulty)} with faults")
+    return "\n".join(lines), not faulty
+
+
+def new_skill(settings: Settings, name: str) -> str:
+    """Begins a skill folder, and says how to go on. Raises RecadoError for a name that cannot be."""
+    _on_disk(lambda: _own(settings).new(name))
+    folder = settings.skills_dir / name
+    return "\n".join(
+        [
+            f"Made {folder}: it works from the next message on, without a restart.",
+            f'Write to the assistant: "{starter_sentence(name)}". Then change scripts/tools.py.',
+            f"Look at it: recado skills check {folder}",
+            f"Test it alone: cd {folder} && pytest",
+        ]
+    )
+
+
+def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
+    """Copies a skill folder in, and says what came. Raises RecadoError where it may not come in."""
+    if _ADDRESS.match(source) and not os.path.lexists(source):
+        _refuse_address(source)
+    added = _on_disk(lambda: _own(settings).add(Path(source), replace=replace))
+    folder = settings.skills_dir / added.skill.folder.name
+    lines = [f"Added {visible(added.skill.name)} to {folder}. {_SEEN}"]
+    if added.replaced is not None:
+        lines.append(f"The one before is kept in {added.replaced}")
+    if added.skill.name in bundled_names(RELEASE_SKILLS):
+        lines.append("It stands in the place of the shipped skill of that name.")
+    return "\n".join([*lines, *_report(added.skill)])
+
+
+def remove_skill(settings: Settings, name: str) -> str:
+    """Takes a skill out, and says where it is kept. Raises RecadoError where it has to stay."""
+    kept = _on_disk(lambda: _own(settings).remove(name))
+    if kept is None:
+        return f"Removed the link {name}; the folder that it led to is as it was."
+    return f"Removed {name}; it is gone at the next message. The folder is kept in {kept}"
+
+
+def _own(settings: Settings) -> OwnSkills:
+    return OwnSkills(settings.skills_dir, settings.data_dir / "skills-removed")
+
+
+def _on_disk(change: Callable[[], _T]) -> _T:
+    try:
+        return change()
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise AuthoringError(f"{place}{error.strerror or error}") from error
+
+
+def _refuse_address(text: str) -> None:
+    """Raises RecadoError for an address that is never taken, ConfigurationError for all others so far."""
+    scheme = text.partition(":")[0].lower()
+    if scheme == "file":
+        raise RecadoError("file: addresses are not taken; give the folder's path instead")
+    if scheme not in PORTS:
+        raise RecadoError(f"{text!r} is neither a folder nor an https address; skills come from those only")
+    address = Address.parse(text)
+    if address.ip is None:
+        near = address.host == "localhost" or address.host.endswith(_LOCAL_ENDINGS)
+    else:
+        near = not is_public(address.ip)
+    if near:
+        raise RecadoError(
+            f"{address.host} is this machine or its own network; "
+            "skills are taken from public addresses and from folders only"
+        )
+    raise ConfigurationError(
+        "adding a skill from an address is not available in this version yet; "
+        "fetch its folder yourself and give the path: recado skills add PATH"
+    )
+
+
+def _skill_folders(path: Path) -> list[Path]:
+    if os.path.lexists(path / "SKILL.md"):
+        return [path]
+    found = sorted(folder for folder in path.iterdir() if _is_skill(folder)) if path.is_dir() else []
+    if not found:
+        raise RecadoError(
+            f"{path}: no SKILL.md here or one folder below; a skill is a folder with a SKILL.md"
+        )
+    return found
+
+
+def _is_skill(folder: Path) -> bool:
+    return not folder.name.startswith(".") and os.path.lexists(folder / "SKILL.md")
+
+
+def _place(skill: Skill) -> str:
+    if not skill.tools:
+        return "-"
+    return "in process" if skill.bundled else "own process"
+
+
+def _set_aside(settings: Settings) -> dict[str, str]:
+    """Why the server runs the code of a skill no more, by the name of its folder."""
+    if not settings.database_path.is_file():
+        return {}
+    try:
+        open_ones = read_records(settings.database_path, open_alerts)
+    except StoreError:  # `recado doctor` says what is wrong with it
+        return {}
+    about = [alert for alert in open_ones if alert.code.startswith(ABOUT_SKILLS)]
+    return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
+
+
+def _state(skill: Skill, aside: str) -> str:
+    if skill.faults:
+        return f"faulty: {visible('; '.join(skill.faults))}"
+    if skill.reason or aside:
+        return visible(skill.reason or aside)
+    return "ready, shipped" if skill.bundled else "ready"
+
+
+def _report(skill: Skill) -> Iterator[str]:
+    """A skill's tools, what was left out and why, warnings and faults."""
+    yield f"{visible(skill.name)} ({skill.folder})"
+    for tool in skill.tools:
+        yield f"  tool: {visible(tool.name)}"
+    left_out, warnings = _from_source(skill)
+    for line in left_out:
+        yield f"  left out: {visible(line)}"
+    if scripts := _scripts_alone(skill):
+        yield f"  not run: {visible(', '.join(scripts))}; there is no scripts/tools.py, so the skill works as"
+        yield "    instructions, and its scripts are only read"
+    for line in dict.fromkeys([*skill.warnings, *warnings]):
+        if "it is not a tool" not in line:  # left out, as said above
+            yield f"  warning: {visible(line)}"
+    if skill.reason and skill.reason not in skill.faults:
+        yield f"  not in use: {visible(skill.reason)}"
+    for line in skill.faults:
+        yield f"  FAULT: {visible(line)}"
+
+
+def _from_source(skill: Skill) -> tuple[list[str], list[str]]:
+    """Public functions that are no tools, and what is wrong with the signatures of those that are."""
+    from app.tools.catalog import find_tools
+
+    try:
+        tools, left_out = find_tools(read_file(skill.folder, "scripts/tools.py"))
+    except (ManifestError, SyntaxError):  # none there, or a fault that the skill names already
+        return [], []
+    return (
+        [f"{one.function} {one.reason}" for one in left_out],
+        [f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings],
+    )
+
+
+def _scripts_alone(skill: Skill) -> list[str]:
+    """The scripts of a folder that has no tools.py."""
+    scripts = skill.folder / "scripts"
+    if os.path.lexists(scripts / "tools.py") or scripts.is_symlink():
+        return []
+    try:
+        names = sorted(os.listdir(scripts))
+    except OSError:  # there are none, or none that we may see
+        return []
+    return [f"scripts/{name}" for name in names if not name.startswith((".", "__"))]

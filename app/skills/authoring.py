@@ -1,0 +1,229 @@
+"""The operator's own skill folders: begun, copied in, taken out. Each appears or goes in one step."""
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from app.errors import RecadoError
+from app.skills.folder import MAX_BYTES, MAX_FILES, NOT_COUNTED
+from app.skills.manifest import is_standard_name
+from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
+from app.skills.starter import starter_files
+
+KEPT = 10
+"""Removed skills that are kept; the oldest goes when another comes."""
+
+
+class AuthoringError(RecadoError):
+    """A skill that cannot be made, added or removed; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A skill that was copied in, and where the one is kept that it stands in place of."""
+
+    skill: Skill
+    replaced: Path | None = None
+
+
+class OwnSkills:
+    """The folders of `skills_dir`. `removed` is where what was taken out is kept."""
+
+    def __init__(self, skills_dir: Path, removed: Path, release: Path = RELEASE_SKILLS) -> None:
+        self._folder = skills_dir
+        self._removed = removed
+        self._release = release
+
+    def new(self, name: str) -> Skill:
+        """Writes a small skill that works. Raises AuthoringError for a name that cannot be or is taken."""
+        _check_name(name)
+        target = self._folder / name
+        if os.path.lexists(target) or self._find(name) is not None or name in bundled_names(self._release):
+            raise AuthoringError(f"there is a skill {name!r} already; choose another name")
+        with _Arrival(self._folder, name) as arrival:
+            for path, text in starter_files(name).items():
+                file = arrival.folder / path
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            arrival.show(target)
+        return self._load(target)
+
+    def add(self, source: Path, *, replace: bool = False) -> Added:
+        """Copies a skill folder in, after a look at it.
+
+        Raises AuthoringError for one with faults, with links that lead out of it or too big, and for one
+        whose name is taken, unless `replace`.
+        """
+        source = Path(os.path.abspath(source))
+        self._check_source(source)
+        skill = self._load(source)
+        if skill.faults:
+            raise AuthoringError(
+                f"{source} has faults and was not added:\n"
+                + "\n".join(f"  {fault}" for fault in skill.faults)
+            )
+        name = next((one for one in (skill.name, source.name) if is_standard_name(one)), "")
+        _check_name(name or skill.name)
+        present = self._present(name, skill.name)
+        if present is not None and not replace:
+            raise AuthoringError(
+                f"there is a skill {skill.name!r} already, in {present}; to put this one in its place: "
+                "recado skills add --replace PATH"
+            )
+        target = self._folder / name
+        with _Arrival(self._folder, name) as arrival:
+            _copy(source, arrival.folder)
+            gone = _hide(present) if present is not None else None
+            try:
+                arrival.show(target)
+            finally:
+                replaced = self._keep(gone) if gone is not None else None
+        return Added(self._load(target), replaced)
+
+    def remove(self, name: str) -> Path | None:
+        """Takes a skill out by its folder's or its own name; gives where it is kept, None for a mere link.
+
+        Raises AuthoringError for a name that none has, and for a skill of the release.
+        """
+        found = self._find(name)
+        if found is not None:
+            return self._keep(_hide(found))
+        if name in bundled_names(self._release):
+            raise AuthoringError(f"{name} comes with the release and cannot be removed")
+        names = ", ".join(folder.name for folder in self._own()) or "none"
+        raise AuthoringError(f"no skill of yours is named {name!r}; there are: {names}")
+
+    def _own(self) -> Iterator[Path]:
+        if not self._folder.is_dir():
+            return
+        for folder in sorted(self._folder.iterdir()):
+            if folder.name.startswith(".") or not os.path.lexists(folder / "SKILL.md"):
+                continue
+            if not is_bundled(folder, self._release):
+                yield folder
+
+    def _find(self, name: str) -> Path | None:
+        """The folder of that name, else the one whose SKILL.md says it."""
+        folders = list(self._own())
+        exact = next((folder for folder in folders if folder.name == name), None)
+        return exact or next((folder for folder in folders if self._load(folder).name == name), None)
+
+    def _present(self, *names: str) -> Path | None:
+        """What stands in the way of a skill of these names. Raises AuthoringError where it has to stay."""
+        found = next((folder for name in names if (folder := self._find(name)) is not None), None)
+        target = self._folder / names[0]
+        if found is None and os.path.lexists(target):
+            raise AuthoringError(f"{target} is there already and is no skill of yours; it was left as it is")
+        return found
+
+    def _check_source(self, source: Path) -> None:
+        if not os.path.lexists(source / "SKILL.md"):
+            below = sorted(manifest.parent.name for manifest in source.glob("*/SKILL.md"))
+            hint = f"; one folder below there are: {', '.join(below)}" if below else ""
+            raise AuthoringError(f"{source} is no skill: it has no SKILL.md{hint}")
+        mine, real = Path(os.path.realpath(self._folder)), Path(os.path.realpath(source))
+        if real.parent == mine:
+            raise AuthoringError(f"{source} is in {self._folder} already; it is seen at the next message")
+        if mine.is_relative_to(real) or real.is_relative_to(mine):
+            raise AuthoringError(
+                f"{source} and {self._folder} lie in one another; copy the skill elsewhere first"
+            )
+
+    def _load(self, folder: Path) -> Skill:
+        return load_skill(folder, release=self._release)
+
+    def _keep(self, gone: Path) -> Path | None:
+        """Moves a hidden folder to where removed ones are kept; a link is not kept, what it led to stays."""
+        if gone.is_symlink():
+            gone.unlink()
+            return None
+        self._removed.mkdir(parents=True, exist_ok=True)
+        name = gone.name[1:].rpartition("-")[0]
+        kept = self._removed / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        shutil.move(gone, kept)
+        os.utime(kept)
+        folders = [one for one in self._removed.iterdir() if one.is_dir() and not one.is_symlink()]
+        for old in sorted(folders, key=lambda one: one.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(old)
+        return kept
+
+
+class _Arrival:
+    """A folder that nobody sees until it is whole."""
+
+    def __init__(self, parent: Path, name: str) -> None:
+        self.folder = parent / f".{name}-{secrets.token_hex(4)}"
+
+    def __enter__(self) -> "_Arrival":
+        self.folder.mkdir(parents=True)
+        return self
+
+    def show(self, target: Path) -> None:
+        self.folder.rename(target)
+
+    def __exit__(self, *error: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _hide(folder: Path) -> Path:
+    """Takes a skill out of sight in one step, however long the way to another disk takes."""
+    hidden = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    return folder.rename(hidden)
+
+
+def _check_name(name: str) -> None:
+    if not is_standard_name(name):
+        raise AuthoringError(
+            f"{name!r} cannot be a skill's name: 1 to 64 lowercase letters, digits and single hyphens, "
+            "such as tide-tables"
+        )
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copies files, folders and links that stay inside; hidden files and caches stay behind.
+
+    Raises AuthoringError for other links, for what is no file, and for too much of it.
+    """
+    files = size = 0
+    for entry in _entries(source):
+        relative = Path(entry.path).relative_to(source)
+        there = target / relative
+        status = entry.stat(follow_symlinks=False)
+        if entry.is_dir(follow_symlinks=False):
+            there.mkdir()
+            continue
+        files, size = files + 1, size + status.st_size
+        if files > MAX_FILES or size > MAX_BYTES:
+            raise AuthoringError(
+                f"{source} is too big: at most {MAX_FILES} files and {MAX_BYTES // 1024**2} MiB in all"
+            )
+        if entry.is_symlink():
+            there.symlink_to(_inner_link(source, Path(entry.path), relative))
+        elif stat.S_ISREG(status.st_mode):
+            shutil.copyfile(entry.path, there, follow_symlinks=False)
+            there.chmod(stat.S_IMODE(status.st_mode) & 0o700 | 0o600)
+        else:
+            raise AuthoringError(f"{relative} is neither a file nor a folder; remove it")
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            if entry.name.startswith(".") or entry.name in NOT_COUNTED:
+                continue
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from _entries(Path(entry.path))
+
+
+def _inner_link(source: Path, link: Path, relative: Path) -> str:
+    leads_to = os.readlink(link)
+    climbs = os.path.normpath(relative.parent / leads_to).startswith((os.pardir, os.sep))
+    if climbs or not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(source)):
+        raise AuthoringError(f"{relative} is a link that leads out of the folder; put the file itself there")
+    return leads_to

@@ -1,0 +1,311 @@
+"""Skill folders that an author begins, brings in and takes out."""
+
+import ast
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.skills import load_skill
+from app.skills.authoring import KEPT, AuthoringError, OwnSkills
+from app.skills.folder import MAX_FILES
+from app.skills.manifest import read_manifest
+
+STANDARD_FIELDS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> OwnSkills:
+    release = tmp_path / "release"
+    release.mkdir()
+    (release / "bundled.txt").write_text("clock\n")
+    return OwnSkills(tmp_path / "mine", tmp_path / "kept", release)
+
+
+def lamps(place: Path, name: str = "lamps", says: str = "Switches a lamp.") -> Path:
+    folder = place / name
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Lamps.\n---\nLamps.\n")
+    (folder / "scripts" / "tools.py").write_text(f'def switch_lamp(room: str):\n    """{says}"""\n')
+    return folder
+
+
+@pytest.mark.parametrize("name", ["groceries", "3d-prints", "class", "a", "x" * 64])
+def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(name: str, own: OwnSkills) -> None:
+    skill = own.new(name)
+    assert (skill.name, skill.folder.name) == (name, name)
+    assert skill.faults == skill.warnings == ()
+    assert len(skill.tools) == 2
+    assert set(skill.phrases) == {tool.name for tool in skill.tools}
+    assert all(len(phrases) > 1 for languages in skill.phrases.values() for phrases in languages.values())
+    manifest = read_manifest((skill.folder / "SKILL.md").read_bytes(), name)
+    assert set(manifest.fields) <= STANDARD_FIELDS
+    assert all(isinstance(value, str) for value in manifest.metadata.values())
+
+
+def test_the_tools_of_a_new_skill_show_an_enum_a_default_and_an_optional_list(own: OwnSkills) -> None:
+    add, show = own.new("tide-tables").tools
+    assert add.name == "add_to_tide_tables"
+    assert add.input_schema == {
+        "type": "object",
+        "properties": {
+            "thing": {"type": "string", "description": "what to add, in the person's own words."},
+            "priority": {
+                "type": "string",
+                "enum": ["normal", "urgent"],
+                "default": "normal",
+                "description": "how much it matters.",
+            },
+            "tags": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "words to find it by.",
+            },
+        },
+        "required": ["thing"],
+    }
+    assert show.idempotent
+    assert not add.idempotent
+
+
+def test_the_tests_of_a_new_skill_run_with_plain_pytest_and_without_recado(own: OwnSkills) -> None:
+    folder = own.new("groceries").folder
+    sources = [*folder.glob("scripts/*.py"), *folder.glob("tests/*.py")]
+    imported = {name for source in sources for name in _imports(source)}
+    assert not {name for name in imported if name.split(".")[0] == "app"}
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+    assert load_skill(folder).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Groceries", "my skill", "../up", "a--b", "-a", "a/b", "año", "x" * 65, "."]
+)
+def test_a_name_that_cannot_be_is_refused_with_the_rule(name: str, own: OwnSkills, tmp_path: Path) -> None:
+    with pytest.raises(AuthoringError, match="lowercase letters, digits and single hyphens"):
+        own.new(name)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_name_that_is_taken_is_refused(own: OwnSkills, tmp_path: Path) -> None:
+    own.new("groceries")
+    lamps(tmp_path / "mine", "other").joinpath("SKILL.md").write_text(
+        "---\nname: lamps\ndescription: Lamps.\n---\n"
+    )
+    (tmp_path / "mine" / "half-done").mkdir()
+    for name in ("groceries", "lamps", "half-done", "clock"):
+        with pytest.raises(AuthoringError, match="already"):
+            own.new(name)
+
+
+def test_a_folder_is_copied_whole_without_hidden_files_and_caches(own: OwnSkills, tmp_path: Path) -> None:
+    source = lamps(tmp_path / "elsewhere")
+    (source / "references").mkdir()
+    (source / "references" / "rooms.md").write_text("kitchen")
+    (source / "rooms.md").symlink_to("references/rooms.md")
+    (source / "run.sh").write_text("#!/bin/sh\n")
+    (source / "run.sh").chmod(0o4777)
+    for hidden in (".git/config", "__pycache__/tools.pyc", ".env"):
+        (source / hidden).parent.mkdir(exist_ok=True)
+        (source / hidden).write_text("x")
+    added = own.add(source)
+    copy = tmp_path / "mine" / "lamps"
+    assert added.skill.folder == copy
+    assert added.replaced is None
+    assert _files(copy) == {"SKILL.md", "scripts/tools.py", "references/rooms.md", "rooms.md", "run.sh"}
+    assert (copy / "rooms.md").read_text() == "kitchen"
+    assert stat.S_IMODE((copy / "run.sh").stat().st_mode) == 0o700
+    assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
+
+
+def _link_out(folder: Path) -> None:
+    (folder / "notes.md").symlink_to(folder.parent / "secret.txt")
+
+
+def _link_to_a_folder_outside(folder: Path) -> None:
+    (folder / "references").symlink_to("../..")
+
+
+def _absolute_link_inside(folder: Path) -> None:
+    (folder / "notes.md").symlink_to(folder / "SKILL.md")
+
+
+def _link_out_and_back(folder: Path) -> None:
+    (folder / "notes.md").symlink_to(f"../{folder.name}/SKILL.md")
+
+
+def _fifo(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+
+
+def _socket(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        before = os.getcwd()
+        os.chdir(folder)  # its path may be longer than a socket's may
+        try:
+            one.bind("door")
+        finally:
+            os.chdir(before)
+
+
+def _too_many(folder: Path) -> None:
+    for number in range(MAX_FILES):
+        (folder / f"{number}.txt").touch()
+
+
+def _too_large(folder: Path) -> None:
+    with (folder / "large.bin").open("wb") as file:
+        file.truncate(9 * 1024 * 1024)
+
+
+def _no_description(folder: Path) -> None:
+    (folder / "SKILL.md").write_text("---\nname: lamps\n---\n")
+
+
+def _no_python(folder: Path) -> None:
+    (folder / "scripts" / "tools.py").write_text("def oops(:\n")
+
+
+def _name_of_the_release(folder: Path) -> None:
+    (folder / "SKILL.md").write_text("---\nname: Über\ndescription: Lamps.\n---\n")
+    folder.rename(folder.parent / "Über")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_link_out, "notes.md is a link that leads out"),
+        (_link_to_a_folder_outside, "references is a link that leads out"),
+        (_absolute_link_inside, "notes.md is a link that leads out"),
+        (_link_out_and_back, "notes.md is a link that leads out"),
+        (_fifo, "pipe is neither a file nor a folder"),
+        (_socket, "door is neither a file nor a folder"),
+        (_too_many, "too big"),
+        (_too_large, "too big"),
+        (_no_description, "has no description"),
+        (_no_python, "tools.py"),
+        (_name_of_the_release, "'Über' cannot be a skill's name"),
+    ],
+)
+def test_what_cannot_be_taken_leaves_nothing_behind(
+    spoil: Callable[[Path], None], words: str, own: OwnSkills, tmp_path: Path
+) -> None:
+    source = lamps(tmp_path / "elsewhere")
+    spoil(source)
+    (source,) = (tmp_path / "elsewhere").iterdir()
+    with pytest.raises(AuthoringError, match=re.escape(words)):
+        own.add(source)
+    assert not (tmp_path / "mine").exists() or not list((tmp_path / "mine").iterdir())
+
+
+def test_the_second_of_a_name_is_refused_until_it_may_replace_the_first(
+    own: OwnSkills, tmp_path: Path
+) -> None:
+    own.add(lamps(tmp_path / "one"))
+    better = lamps(tmp_path / "two", says="Switches it better.")
+    with pytest.raises(AuthoringError, match=r"already.*--replace"):
+        own.add(better)
+    added = own.add(better, replace=True)
+    assert [tool.description for tool in added.skill.tools] == ["Switches it better"]
+    assert added.replaced is not None
+    assert "Switches a lamp." in (added.replaced / "scripts" / "tools.py").read_text()
+    assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
+
+
+def test_a_downloaded_folder_takes_the_name_that_its_skill_says(own: OwnSkills, tmp_path: Path) -> None:
+    lamps(tmp_path / "down").rename(tmp_path / "down" / "Lamps-main")
+    assert own.add(tmp_path / "down" / "Lamps-main").skill.folder == tmp_path / "mine" / "lamps"
+
+
+def test_a_folder_that_is_there_already_or_holds_the_others_is_not_copied(
+    own: OwnSkills, tmp_path: Path
+) -> None:
+    there = lamps(tmp_path / "mine")
+    with pytest.raises(AuthoringError, match="seen at the next message"):
+        own.add(there)
+    (tmp_path / "SKILL.md").write_text("---\nname: all\ndescription: Everything.\n---\n")
+    with pytest.raises(AuthoringError, match="in one another"):
+        own.add(tmp_path)
+    with pytest.raises(AuthoringError, match="one folder below there are: lamps"):
+        own.add(tmp_path / "mine")
+
+
+def test_what_is_removed_is_kept_and_the_oldest_goes(own: OwnSkills, tmp_path: Path) -> None:
+    for number in range(KEPT + 3):
+        own.new(f"skill-{number}")
+        kept = own.remove(f"skill-{number}")
+        assert kept is not None
+        assert kept.name.startswith(f"skill-{number}-")
+        assert (kept / "SKILL.md").exists()
+    left = sorted(int(one.name.split("-")[1]) for one in (tmp_path / "kept").iterdir())
+    assert left == list(range(3, KEPT + 3))
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_removed_skill_comes_back_by_adding_it(own: OwnSkills) -> None:
+    own.new("groceries")
+    kept = own.remove("groceries")
+    assert kept is not None
+    assert own.add(kept).skill.folder.name == "groceries"
+
+
+def test_of_a_link_only_the_link_is_removed(own: OwnSkills, tmp_path: Path) -> None:
+    folder = lamps(tmp_path / "elsewhere")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "lamps").symlink_to(folder)
+    assert own.remove("lamps") is None
+    assert (folder / "SKILL.md").exists()
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("clock", "comes with the release"),
+        ("nothing", "no skill of yours is named 'nothing'; there are: lamps"),
+        ("../kept", "no skill of yours"),
+        (".", "no skill of yours"),
+        ("", "no skill of yours"),
+    ],
+)
+def test_only_own_skills_are_removed(name: str, words: str, own: OwnSkills, tmp_path: Path) -> None:
+    lamps(tmp_path / "mine")
+    with pytest.raises(AuthoringError, match=re.escape(words)):
+        own.remove(name)
+
+
+def test_the_skills_of_the_release_stay_in_their_own_folder(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    lamps(release)
+    (release / "bundled.txt").write_text("lamps\n")
+    own = OwnSkills(release, tmp_path / "kept", release)
+    with pytest.raises(AuthoringError, match="comes with the release"):
+        own.remove("lamps")
+    with pytest.raises(AuthoringError, match="no skill of yours; it was left"):
+        own.add(lamps(tmp_path / "elsewhere"), replace=True)
+    assert (release / "lamps" / "SKILL.md").exists()
+
+
+def _files(folder: Path) -> set[str]:
+    return {str(one.relative_to(folder)) for one in folder.rglob("*") if not one.is_dir()}
+
+
+def _imports(source: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""

@@ -1,0 +1,172 @@
+"""An author's first steps, as a person takes them: in a shell and in a chat."""
+
+import json
+import re
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.test_authoring import lamps
+from tests.test_cli import House, free_port
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path, {"SKILLS_DIR": "mine"})
+
+
+def test_from_nothing_to_a_tool_that_answers(house: House) -> None:
+    made = house.run("skills", "new", "groceries").stdout
+    assert "works from the next message on" in made
+    assert "0 with faults" in house.run("skills", "check", "mine/groceries").stdout
+    assert re.search(
+        r"^groceries +own process +add_to_groceries, show_groceries +ready$", _listed(house), re.M
+    )
+    assert re.search(
+        r"^add_to_groceries +groceries", house.run("route", "add milk to groceries").stdout, re.M
+    )
+    typed = ["add milk to groceries", "put bread on the list groceries", "what is on groceries?"]
+    typed += ["¿qué hay en groceries?", ""]
+    answers = house.run("chat", typed="\n".join(typed)).stdout
+    assert "✓ On the list: milk" in answers
+    assert "On the list: milk, bread." in answers
+    assert "En la lista: milk, bread." in answers
+    with sqlite3.connect(house.folder / "data" / "recado.db") as database:
+        traced = database.execute("SELECT DISTINCT catalog FROM model_calls").fetchall()
+    assert traced == [(json.loads(house.run("catalog", "--json").stdout)["hash"],)]
+    assert "read_skill_file" not in house.run("route", "add milk to groceries").stdout
+    assert "is kept in" in house.run("skills", "remove", "groceries").stdout
+    assert "groceries" not in _listed(house)
+
+
+def test_a_running_server_follows_at_the_next_message(house: House) -> None:
+    port = free_port()
+    house.variables |= {"PORT": str(port), "BURST_QUIET_SECONDS": "0"}
+    server = house.start(port)
+    try:
+        asked = "add milk to groceries\n"
+        assert "On the list" not in house.run("chat", typed=asked).stdout
+        house.run("skills", "new", "groceries")
+        assert "✓ On the list: milk" in house.run("chat", typed=asked).stdout
+        tools = house.folder / "mine" / "groceries" / "scripts" / "tools.py"
+        tools.write_text(tools.read_text().replace("On the list: {thing}", "Noted: {thing}"))
+        assert "✓ Noted: milk" in house.run("chat", typed=asked).stdout
+        house.run("skills", "remove", "groceries")
+        assert "milk" not in house.run("chat", typed=asked).stdout
+    finally:
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(15) == 0
+
+
+def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
+    lamps(house.folder / "elsewhere")
+    added = house.run("skills", "add", "elsewhere/lamps").stdout
+    assert "Added lamps to " in added
+    assert "tool: switch_lamp" in added
+    assert "--replace" in house.run("skills", "add", "elsewhere/lamps", status=1).stderr
+    assert "is kept in" in house.run("skills", "add", "--replace", "elsewhere/lamps").stdout
+    assert "no SKILL.md" in house.run("skills", "add", "elsewhere", status=1).stderr
+    house.run("skills", "remove", "lamps")
+    assert "comes with the release" in house.run("skills", "remove", "notes", status=1).stderr
+    assert len(list((house.folder / "data" / "skills-removed").iterdir())) == 2
+    own_notes = house.run("skills", "add", str(lamps(house.folder / "elsewhere", "notes"))).stdout
+    assert "in the place of the shipped skill" in own_notes
+    assert re.search(r"^notes +own process +switch_lamp +ready$", _listed(house), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "words"),
+    [
+        ("https://example.org/skill", 2, "not available in this version yet"),
+        ("http://127.0.0.1:8000/skill.zip", 1, "this machine or its own network"),
+        ("http://localhost/skill", 1, "this machine or its own network"),
+        ("http://[::1]/skill", 1, "this machine or its own network"),
+        ("http://2130706433/", 1, "this machine or its own network"),
+        ("https://10.1.2.3/skill", 1, "this machine or its own network"),
+        ("http://169.254.169.254/latest/", 1, "this machine or its own network"),
+        ("file:///etc", 1, "give the folder's path"),
+        ("git@example.org:some/skill", 1, "neither a folder nor an https address"),
+    ],
+)
+def test_an_address_is_refused_in_its_own_words(address: str, status: int, words: str, house: House) -> None:
+    assert words in house.run("skills", "add", address, status=status).stderr
+
+
+def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house: House) -> None:
+    code = 'def break_down():\n    """Breaks down."""\n    __import__("os")._exit(3)\n'
+    tools = lamps(house.folder / "mine") / "scripts" / "tools.py"
+    tools.write_text(code)
+    house.run("chat", typed="break down\n" * 3)
+    assert re.search(r"^lamps .*set aside after 3 failures in a row", _listed(house), re.MULTILINE)
+    tools.write_text(code.replace('__import__("os")._exit(3)', "return 'mended'"))
+    house.run("chat", typed="break down\n")
+    assert re.search(r"^lamps .*ready$", _listed(house), re.MULTILINE)
+
+
+def test_a_folder_that_cannot_be_written_is_named(house: House) -> None:
+    (house.folder / "mine").write_text("no folder")
+    (line,) = house.run("skills", "new", "groceries", status=1).stderr.splitlines()
+    assert "mine" in line
+
+
+def test_the_check_says_that_scripts_without_tools_are_not_run(house: House) -> None:
+    folder = lamps(house.folder / "elsewhere", "pdf")
+    (folder / "scripts" / "tools.py").rename(folder / "scripts" / "fill_form.py")
+    report = house.run("skills", "check", str(folder)).stdout
+    assert "not run: scripts/fill_form.py" in report
+    assert "works as" in report
+
+
+def test_the_check_names_what_is_permissive_and_what_is_lacking(house: House) -> None:
+    folder = lamps(house.folder / "mine", "lamps")
+    (folder / "scripts" / "tools.py").write_text(
+        "import surely_not_installed\n\n"
+        'def switch_lamp(room):\n    """Switches."""\n\n'
+        "def bare():\n    pass\n"
+    )
+    report = house.run("skills", "check").stdout
+    assert "warning: switch_lamp: room: " in report
+    assert "left out: bare has no docstring" in report
+    assert "surely_not_installed" in report
+    assert "surely_not_installed" in _listed(house)
+
+
+def test_the_check_follows_no_link_out_of_the_folder(house: House) -> None:
+    folder = lamps(house.folder / "elsewhere")
+    secret = lamps(house.folder / "secret", says="A secret.") / "scripts" / "tools.py"
+    (folder / "scripts" / "tools.py").unlink()
+    (folder / "scripts" / "tools.py").symlink_to(secret)
+    report = house.run("skills", "check", str(folder), status=1).stdout
+    assert "switch_lamp" not in report
+    shutil.rmtree(folder / "scripts")
+    (folder / "scripts").symlink_to(house.folder)
+    assert "elsewhere" not in house.run("skills", "check", str(folder)).stdout.split("\n", 1)[1]
+
+
+def test_the_catalogue_holds_what_the_model_sees(house: House) -> None:
+    mine = house.folder / "mine"
+    lamps(mine)
+    lamps(mine, "street", says="Switches a street lamp.")
+    lamps(mine, "gated").joinpath("SKILL.md").write_text(
+        "---\nname: gated\ndescription: x\n"
+        "metadata: {openclaw: {requires: {bins: [surely-not-there]}}}\n---\n"
+    )
+    (mine / "library").mkdir()
+    shutil.copy(mine / "lamps" / "scripts" / "tools.py", mine / "library" / "tools.py")
+    catalogue = json.loads(house.run("catalog", "--json").stdout)
+    names = [schema["name"] for schema in catalogue["functionSchema"]]
+    assert {"switch_lamp", "street_switch_lamp", "calculate"} <= set(names)
+    assert len(names) == len(set(names)) == catalogue["count"]
+    assert len([name for name in names if "switch_lamp" in name]) == 2
+    assert catalogue["version"] == catalogue["hash"][:12]
+    assert "- street_switch_lamp: Switches a street lamp" in house.run("catalog").stdout
+    assert json.loads(house.run("catalog", "--json").stdout) == catalogue
+    house.run("skills", "remove", "street")
+    assert json.loads(house.run("catalog", "--json").stdout)["hash"] != catalogue["hash"]
+
+
+def _listed(house: House) -> str:
+    return house.run("skills", "list").stdout

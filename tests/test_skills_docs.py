@@ -1,0 +1,76 @@
+"""What docs/skills.md says of files, schemas and types, tried."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.skills import load_skill
+from app.skills.manifest import read_manifest
+from app.tools.catalog import find_tools
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "skills.md"
+STANDARD_FIELDS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", _blocks("python"))
+def test_the_tools_files_of_the_documentation_are_sound(code: str, tmp_path: Path) -> None:
+    folder = tmp_path / "documented"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: documented\ndescription: x\n---\n")
+    (folder / "scripts" / "tools.py").write_text(code)
+    skill = load_skill(folder)
+    assert skill.tools
+    assert skill.warnings == ()
+
+
+def test_the_documented_schema_is_that_of_all_three_docstring_styles() -> None:
+    (wanted,) = map(json.loads, _blocks("json"))
+    styles = [block for block in _blocks("python") if "def create_issue" in block]
+    assert len(styles) == 3
+    for code in styles:
+        (tool,), _ = find_tools(code)
+        assert tool.definition() == wanted
+
+
+TYPES = """
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Annotated, Literal
+from pydantic import Field
+
+class Size(Enum):
+    SMALL = "s"
+    MEDIUM = "m"
+"""
+
+
+def test_the_documented_types_have_the_documented_schemas() -> None:
+    rows = re.findall(r"^\| `(x[^`]*)`[^|]*\| `(\{.*?\})`(.*)\|$", DOCS.read_text(), re.MULTILINE)
+    assert len(rows) >= 9
+    for parameter, schema, remark in rows:
+        code = f'{TYPES}\ndef tool({parameter.replace(chr(92), "")}):\n    """Does it."""\n'
+        (tool,), _ = find_tools(code)
+        assert tool.schema["properties"]["x"] == json.loads(schema), parameter
+        is_required = "=" not in parameter.replace("ge=", "").replace("le=", "")
+        assert tool.schema["required"] == (["x"] if is_required else [])
+        assert ("not required" in remark) <= (not is_required)
+
+
+def test_the_manifests_and_phrases_of_the_documentation_are_sound() -> None:
+    manifests = [block for block in _blocks("markdown") if block.startswith("---")]
+    assert manifests
+    for text in manifests:
+        manifest = read_manifest(text.encode(), yaml.safe_load(text.split("---")[1])["name"])
+        assert manifest.warnings == ()
+        assert set(manifest.fields) <= STANDARD_FIELDS
+    for text in _blocks("yaml"):
+        phrases = yaml.safe_load(text)
+        assert all(set(languages) <= {"es", "pt", "en"} for languages in phrases.values())
