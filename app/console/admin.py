@@ -17,7 +17,7 @@ from app.errors import RecadoError, StoreError
 from app.health import State
 from app.messages import JSON
 from app.people import Realm
-from app.store import alerts, people, traces
+from app.store import alerts, people, tool_statistics, traces
 from app.store.database import Database
 
 BODY_LIMIT = 256 * 1024
@@ -85,6 +85,11 @@ class Admin:
     async def turns(self) -> list[JSON]:
         return [asdict(line) for line in await traces.recent_turns(self.store)]
 
+    async def tool_figures(self, since_day: str) -> list[JSON]:
+        """Calls, success, durations and errors of each tool since a day (YYYY-MM-DD, UTC)."""
+        figures = await self.store.tx(lambda conn: tool_statistics.summary(conn, since_day))
+        return [asdict(one) for one in figures]
+
     def renew_token(self) -> str:
         """A new administrator's token. Raises RecadoError where it is configured."""
         if self.admin_token.is_configured:
@@ -110,6 +115,9 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
     async def show_turn(body: JSON) -> JSON:
         return await admin.turn(str(body.get("turn")))
 
+    async def tool_figures(body: JSON) -> JSON:
+        return await admin.tool_figures(str(body.get("since", "")))
+
     async def renew_token(body: JSON) -> JSON:
         return {"token": await asyncio.to_thread(admin.renew_token)}
 
@@ -134,6 +142,7 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
         "alerts": list_alerts,
         "turns": list_turns,
         "turns/show": show_turn,
+        "tools": tool_figures,
         "token": show_token,
         "token/renew": renew_token,
         "terminal/type": type_in,

@@ -13,7 +13,8 @@ _PAGE = """<!doctype html>
 <title>Recado · console</title>
 <style>body{font:1rem/1.5 system-ui;margin:3rem auto;max-width:40rem;padding:0 1rem}</style>
 <h1>Recado</h1><p>The console is not there yet. Until then: <code>recado doctor</code>,
-<code>recado people list</code> and <code>recado trace</code> in a terminal.</p></html>"""
+<code>recado people list</code>, <code>recado skills stats</code> and <code>recado trace</code>
+in a terminal.</p></html>"""
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",

@@ -1,8 +1,11 @@
 """Figures for Prometheus."""
 
+from collections.abc import Collection
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from app.observe.codes import UNKNOWN, counted_code
 
 
 class Metrics:
@@ -39,8 +42,7 @@ class Metrics:
 
         self._answers = cache(self.webhooks.labels)  # looking a label up costs more than counting
         self._outcomes = cache(self.messages.labels)
-        self._codes = cache(self.tool_calls.labels)
-        self._seconds = cache(self.tool_seconds.labels)
+        self._tools: dict[str, _ToolSeries] = {}
 
     def answered(self, status: int) -> None:
         """A webhook was answered with this status."""
@@ -52,9 +54,31 @@ class Metrics:
             self._outcomes(outcome).inc(messages)
 
     def tool_called(self, tool: str, code: str, seconds: float) -> None:
-        self._codes(tool, code).inc()
-        self._seconds(tool).observe(seconds)
+        """A call of a tool came to this: "ok" or a failure's code."""
+        if tool not in self._tools:
+            self._tools[tool] = _ToolSeries(self.tool_seconds.labels(tool))
+        series = self._tools[tool]
+        counted = counted_code(code, series.codes)
+        if counted not in series.codes:
+            series.codes[counted] = self.tool_calls.labels(tool, counted)
+        series.codes[counted].inc()
+        series.seconds.observe(seconds)
+
+    def keep_tools(self, names: Collection[str]) -> None:
+        """Drops the figures of tools that are there no longer."""
+        for tool in self._tools.keys() - {*names, UNKNOWN}:
+            self.tool_seconds.remove(tool)
+            for code in self._tools.pop(tool).codes:
+                self.tool_calls.remove(tool, code)
 
     def text(self) -> bytes:
         """The exposition format."""
         return generate_latest(self.registry)
+
+
+class _ToolSeries:
+    """One tool's figures: to look a label up costs more than to count."""
+
+    def __init__(self, seconds: Histogram) -> None:
+        self.seconds = seconds
+        self.codes: dict[str, Counter] = {}

@@ -1,5 +1,6 @@
 """The built-in model with the skills of the release and their own phrases."""
 
+import asyncio
 import re
 import time
 from typing import Any
@@ -94,13 +95,13 @@ VALUES = {
 @pytest.fixture(scope="module")
 def abilities() -> Abilities:
     found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    found.refresh()
+    asyncio.run(found.refresh())
     return found
 
 
 async def _calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
-    tools = abilities.schemas(sorted(abilities.tool_categories(person(language))))
+    tools = abilities.offer(sorted(abilities.tool_categories(person(language))), person(language)).schemas
     answer = await model.complete(ModelRequest("answer", [], tools, said, person(language)))
     return [(call.name, call.arguments) for call in answer.calls]
 
@@ -136,7 +137,7 @@ async def test_calls_of_one_category_are_made_one_after_the_other(
     abilities: Abilities, language: str, said: str, texts: list[str]
 ) -> None:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
-    tools = abilities.schemas(sorted(abilities.tool_categories(person(language))))
+    tools = abilities.offer(sorted(abilities.tool_categories(person(language))), person(language)).schemas
     messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
     saved = []
     for _ in range(5):
@@ -166,7 +167,7 @@ async def test_a_long_note_is_saved_whole(abilities: Abilities) -> None:
 async def test_it_names_what_it_did_nothing_about(abilities: Abilities) -> None:
     said = "qué hora es en Tokio\nasdkjh qwe zxcv"
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
-    tools = abilities.schemas(sorted(abilities.tool_categories(person("es"))))
+    tools = abilities.offer(sorted(abilities.tool_categories(person("es"))), person("es")).schemas
     messages = [
         {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1"}]},
         {"role": "tool", "content": '{"ok": true, "data": "9:00"}'},

@@ -1,0 +1,52 @@
+"""What a person could be offered beyond what a turn offers: the service behind the skill `tools`."""
+
+from app.messages import JSON
+from app.people import Person
+from app.routing.abilities import Abilities
+
+SEARCH_TOOLS = "search_tools"
+"""The tool that asks this service: what it finds may be called in the rounds that follow."""
+LONGEST_DESCRIPTION = 200
+
+
+class ToolSearch:
+    """Finds among the tools that a person may use; helpers that only lead to others are left out."""
+
+    def __init__(self, abilities: Abilities) -> None:
+        self._abilities = abilities
+
+    def search(self, words: str, person: Person, limit: int = 5) -> list[dict[str, str]]:
+        """Name, description and category of the tools that fit the words best, the best first."""
+        among = self._categories_of_tools(person)
+        hits = self._abilities.index.rank(words, among=among, limit=limit)
+        tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
+        return [
+            {
+                "name": tool.name,
+                "description": _first_line(tool.description),
+                "category": tool.category,
+            }
+            for tool in tools
+        ]
+
+    def categories(self, person: Person) -> list[dict[str, JSON]]:
+        """Name, description and tools of every skill that has any for the person."""
+        tools: dict[str, list[str]] = {}
+        for name, category in self._categories_of_tools(person).items():
+            tools.setdefault(category, []).append(name)
+        return [
+            {"name": name, "description": _first_line(description), "tools": tools[name]}
+            for name, description in self._abilities.categories(person)
+            if name in tools
+        ]
+
+    def _categories_of_tools(self, person: Person) -> dict[str, str]:
+        return {
+            name: category
+            for name, category in self._abilities.tool_categories(person).items()
+            if (tool := self._abilities.tool(name)) is not None and not tool.harmless
+        }
+
+
+def _first_line(text: str) -> str:
+    return text.split("\n", 1)[0][:LONGEST_DESCRIPTION]

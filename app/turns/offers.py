@@ -1,0 +1,37 @@
+"""What each model call of a turn is offered: what was chosen for the turn, then what a search of it found.
+
+Pure, from what is written down, so that a restart offers the same.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from app.messages import JSON
+from app.routing.tool_search import SEARCH_TOOLS
+from app.turns.actions import Round
+
+
+def offers(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) -> list[tuple[str, ...]]:
+    """Names of the at most `limit` tools of each model call so far, and last those of the next one."""
+    offered = [chosen]
+    for one in rounds:
+        found = list(_found(one))
+        names = (SEARCH_TOOLS, *found, *offered[-1]) if found else offered[-1]
+        offered.append(tuple(dict.fromkeys(names))[:limit])
+    return offered
+
+
+def _found(one: Round) -> Iterator[str]:
+    """Names in the results of the round's searches."""
+    for call in one.calls:
+        if call.name == SEARCH_TOOLS and call.id in one.results:
+            yield from _names(orjson.loads(one.results[call.id]))
+
+
+def _names(result: JSON) -> Iterator[str]:
+    data = result.get("data") if result["ok"] else None
+    listed = data.get("tools") if isinstance(data, dict) else None
+    for tool in listed if isinstance(listed, list) else ():
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+            yield tool["name"]

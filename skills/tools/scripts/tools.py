@@ -1,0 +1,73 @@
+"""The tools that there are: found by words, listed by category."""
+
+MOST_FOUND = 10
+MOST_WORDS = 500
+CATEGORIES_NAMED = 40
+
+SAID = {
+    "es": {
+        "found": "Encontré {count} para «{query}»: {names}.",
+        "found_none": "No encontré ninguna herramienta para «{query}».",
+        "categories": "Hay {count} categorías: {names}.",
+        "categories_none": "No hay ninguna categoría todavía.",
+        "EMPTY_QUERY": "Falta decir para qué.",
+        "hint_EMPTY_QUERY": "Describe la tarea en pocas palabras.",
+    },
+    "pt": {
+        "found": "Encontrei {count} para “{query}”: {names}.",
+        "found_none": "Não encontrei nenhuma ferramenta para “{query}”.",
+        "categories": "Há {count} categorias: {names}.",
+        "categories_none": "Ainda não há nenhuma categoria.",
+        "EMPTY_QUERY": "Falta dizer para quê.",
+        "hint_EMPTY_QUERY": "Descreva a tarefa em poucas palavras.",
+    },
+    "en": {
+        "found": "I found {count} for “{query}”: {names}.",
+        "found_none": "I found no tool for “{query}”.",
+        "categories": "There are {count} categories: {names}.",
+        "categories_none": "There is no category yet.",
+        "EMPTY_QUERY": "It does not say what for.",
+        "hint_EMPTY_QUERY": "Describe the task in a few words.",
+    },
+}
+
+
+async def search_tools(query: str, limit: int = 5, context=None) -> dict:
+    """Finds tools for a task among all that there are, also those not offered now. What it finds can be
+    called in the next step.
+
+    Args:
+        query: The task in a few words, such as "convert currency".
+        limit: How many at most, up to 10.
+
+    Example: which tools do you have for music
+    Ejemplo: qué herramientas tienes para traducir
+    """
+    said = _said(context)
+    words = " ".join(query.split())[:MOST_WORDS]
+    if not words:
+        error = {"code": "EMPTY_QUERY", "message": said["EMPTY_QUERY"], "hint": said["hint_EMPTY_QUERY"]}
+        return {"ok": False, "error": error}
+    found = context.services.tools.search(words, context.person, max(1, min(limit, MOST_FOUND)))
+    return {"tools": found, "summary": _summary(said, "found", found, len(found), query=words)}
+
+
+async def list_categories(context=None) -> dict:
+    """Lists the categories of tools that there are, with the tools of each.
+
+    Example: which tools do you have
+    Ejemplo: qué herramientas tienes
+    """
+    categories = context.services.tools.categories(context.person)
+    shown = categories[:CATEGORIES_NAMED]
+    summary = _summary(_said(context), "categories", shown, len(categories))
+    return {"count": len(categories), "categories": shown, "summary": summary}
+
+
+def _summary(said, key, listed, count, **words):
+    names = ", ".join(one["name"] for one in listed)
+    return said[key if listed else f"{key}_none"].format(count=count, names=names, **words)
+
+
+def _said(context):
+    return SAID.get(context.person.language, SAID["en"])

@@ -1,0 +1,50 @@
+"""The figures that Prometheus reads."""
+
+import re
+
+from app.observe.metrics import Metrics
+
+
+def series(metrics: Metrics, name: str) -> dict[str, float]:
+    """Values of a figure by what stands in its braces."""
+    found = re.findall(rf"^{name}{{(.*)}} (\S+)$", metrics.text().decode(), re.MULTILINE)
+    return {labels: float(value) for labels, value in found}
+
+
+def test_calls_are_counted_by_tool_and_code_and_timed() -> None:
+    metrics = Metrics()
+    for code in ("ok", "ok", "TIMEOUT"):
+        metrics.tool_called("search", code, 0.2)
+    assert series(metrics, "recado_tool_calls_total") == {
+        'code="ok",tool="search"': 2.0,
+        'code="TIMEOUT",tool="search"': 1.0,
+    }
+    assert series(metrics, "recado_tool_seconds_count") == {'tool="search"': 3.0}
+
+
+def test_codes_that_a_tool_makes_up_stay_bounded() -> None:
+    metrics = Metrics()
+    for _ in range(2):
+        for number in range(100):
+            metrics.tool_called("t", f"CODE_{number}", 0.1)
+    for code in ("ok", "two words", "\ud800", 'quo"te', ""):
+        metrics.tool_called("t", code, 0.1)
+    counted = series(metrics, "recado_tool_calls_total")
+    assert len(counted) == 34
+    assert counted['code="CODE_31",tool="t"'] == 2.0
+    assert counted['code="ok",tool="t"'] == 1.0
+    assert counted['code="OTHER",tool="t"'] == 136 + 4
+
+
+def test_tools_that_went_are_dropped_and_begin_anew_when_they_return() -> None:
+    metrics = Metrics()
+    for tool in ("stays", "goes", "unknown"):
+        metrics.tool_called(tool, "ok", 0.1)
+    metrics.keep_tools({"stays", "never-called"})
+    assert set(series(metrics, "recado_tool_calls_total")) == {
+        'code="ok",tool="stays"',
+        'code="ok",tool="unknown"',
+    }
+    assert "goes" not in metrics.text().decode()
+    metrics.tool_called("goes", "ok", 0.1)
+    assert series(metrics, "recado_tool_calls_total")['code="ok",tool="goes"'] == 1.0

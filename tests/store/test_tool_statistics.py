@@ -1,0 +1,92 @@
+"""How tools did: counted by tool, day, outcome and step of duration."""
+
+from sqlite3 import Connection
+
+import pytest
+
+from app.store.tool_statistics import ToolFigures, count, day_of, summary
+from tests.store.rows import value
+
+DAY = "2026-11-21"
+
+
+def figures(conn: Connection, since: str = DAY) -> dict[str, ToolFigures]:
+    return {one.tool: one for one in summary(conn, since)}
+
+
+def test_calls_success_and_errors_by_code_the_most_frequent_first(conn: Connection) -> None:
+    for code in ("ok", "TIMEOUT", "ok", "NOT_FOUND", "TIMEOUT", "ok"):
+        count(conn, "search", code, 0.1, DAY)
+    count(conn, "book", "ok", 0.1, DAY)
+    found = figures(conn)
+    assert list(found) == ["book", "search"]
+    search = found["search"]
+    assert (search.calls, search.succeeded, search.success_rate) == (6, 3, 0.5)
+    assert list(search.errors.items()) == [("TIMEOUT", 2), ("NOT_FOUND", 1)]
+    assert (found["book"].success_rate, found["book"].errors) == (1.0, {})
+
+
+def test_percentiles_are_at_most_a_quarter_too_long(conn: Connection) -> None:
+    for milliseconds in range(1, 1001):
+        count(conn, "t", "ok", milliseconds / 1000, DAY)
+    found = figures(conn)["t"]
+    for told, true in ((found.p50, 0.5), (found.p90, 0.9), (found.p99, 0.99)):
+        assert told is not None
+        assert true <= told <= true * 1.25
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.0, 0.001), (-1.0, 0.001), (0.001, 0.001), (0.0011, 0.00125), (1e9, 1.25**80 / 1000)],
+)
+def test_every_duration_has_a_step(conn: Connection, seconds: float, told: float) -> None:
+    count(conn, "t", "ok", seconds, DAY)
+    assert figures(conn)["t"].p50 == pytest.approx(told)
+
+
+def test_a_call_that_was_refused_counts_and_has_no_duration(conn: Connection) -> None:
+    count(conn, "t", "DENIED", None, DAY)
+    refused = figures(conn)["t"]
+    assert (refused.calls, refused.p50, refused.p99) == (1, None, None)
+    count(conn, "t", "ok", 2.0, DAY)
+    both = figures(conn)["t"]
+    assert both.calls == 2
+    assert both.p50 == both.p99
+    assert both.p50 == pytest.approx(2.0, rel=0.25)
+
+
+def test_the_days_asked_for_count_and_earlier_ones_do_not(conn: Connection) -> None:
+    for day in ("2026-11-19", "2026-11-20", "2026-11-21"):
+        count(conn, "t", "ok", 0.1, day)
+    assert [figures(conn, since)["t"].calls for since in ("", "2026-11-20", "2026-11-21")] == [3, 2, 1]
+    assert summary(conn, "2026-11-22") == []
+
+
+def test_calls_alike_share_a_row(conn: Connection) -> None:
+    for _ in range(50):
+        count(conn, "t", "ok", 0.1, DAY)
+    assert value(conn, "SELECT count(*) FROM tool_statistics") == 1
+
+
+def test_codes_that_a_tool_makes_up_stay_bounded(conn: Connection) -> None:
+    made_up = [f"CODE_{n}" for n in range(100)]
+    for code in [*made_up, "ok", *made_up, "ok"]:
+        count(conn, "t", code, 0.1, DAY)
+    count(conn, "other", "CODE_99", 0.1, DAY)
+    found = figures(conn)
+    assert found["t"].succeeded == 2
+    assert {code: calls for code, calls in found["t"].errors.items() if code != "OTHER"} == dict.fromkeys(
+        made_up[:32], 2
+    )
+    assert found["t"].errors["OTHER"] == 136
+    assert found["other"].errors == {"CODE_99": 1}
+
+
+@pytest.mark.parametrize("code", ["", "two words", "x" * 65, "\ud800", "a\nb", "Él", "no\x00"])
+def test_what_is_no_code_counts_as_another(conn: Connection, code: str) -> None:
+    count(conn, "t", code, 0.1, DAY)
+    assert figures(conn)["t"].errors == {"OTHER": 1}
+
+
+def test_days_are_those_of_utc() -> None:
+    assert [day_of(at) for at in (0, 86399.9, 86400)] == ["1970-01-01", "1970-01-01", "1970-01-02"]

@@ -1,0 +1,140 @@
+"""What is not among the few tools of a call is searched, found and called within the same turn."""
+
+import asyncio
+import json
+from typing import Any
+
+from tests.standins.model import calls, is_classifier
+from tests.test_cli import House
+from tests.world import wait_for
+
+SEARCH = ("search_tools", {"query": "save a note", "limit": 1})
+SAVE = ("save_note", {"text": "buy milk"})
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return [tool["function"]["name"] for tool in body.get("tools", ())]
+
+
+def results(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
+
+
+def search_then_save(body: dict[str, Any]) -> Any:
+    """Plays a model that was routed to the wrong tools, and mends that itself."""
+    if is_classifier(body):
+        return '{"categories": ["calculator"]}'
+    made = results(body)
+    return calls([SEARCH, SAVE][len(made)]) if len(made) < 2 else "saved"
+
+
+def test_a_tool_that_was_found_is_called_in_the_same_turn_within_the_limit(make_world, model):
+    model_server = model(search_then_save)
+    _, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="2")
+    graph.say("p0", "hello there")
+    assert graph.reply("p0") == "saved"
+    first, second, third = model_server.main_calls
+    assert sorted(names(first)) == ["calculate", "search_tools"]
+    assert names(second) == names(third) == ["search_tools", "save_note"]
+    found, saved = results(third)
+    assert [one["name"] for one in found["data"]["tools"]] == ["save_note"]
+    assert saved["ok"]
+
+
+def test_after_a_kill_the_same_is_offered_again(make_world, model):
+    silent = True
+
+    async def play(body):
+        while silent and not is_classifier(body) and results(body):
+            await asyncio.sleep(0.05)
+        return search_then_save(body)
+
+    model_server = model(play)
+    server, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="2")
+    graph.say("p0", "hello there")
+    wait_for(lambda: len(model_server.main_calls) == 2, "the call after the search")
+    server.kill()
+    silent = False
+    server.start()
+    assert graph.reply("p0") == "saved"
+    _, before, again, last = model_server.main_calls
+    assert before["tools"] == again["tools"] == last["tools"]
+    assert names(again) == ["search_tools", "save_note"]
+    (row,) = server.rows("SELECT sum(calls) AS calls FROM tool_statistics WHERE tool = 'search_tools'")
+    assert row["calls"] == 1
+
+
+def test_where_one_tool_fits_it_is_what_the_message_needs(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["calculator"]}'
+        return "42" if results(body) else calls(("calculate", {"expression": "6*7"}))
+
+    model_server = model(play)
+    _, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="1")
+    graph.say("p0", "how much is 6*7")
+    assert graph.reply("p0") == "42"
+    assert names(model_server.main_calls[0]) == ["calculate"]
+    assert results(model_server.main_calls[1])[0]["ok"]
+
+
+def test_a_search_asks_nobody_and_runs_in_a_dry_run(make_world, model):
+    model_server = model(search_then_save)
+    _, graph = make_world(
+        model=model_server, MAX_TOOLS_PER_CALL="2", CONFIRMATION_MODE="confirm-all", DRY_RUN="true"
+    )
+    graph.say("p0", "hello there")
+    assert graph.reply("p0") == "saved"
+    found, saved = results(model_server.main_calls[-1])
+    assert found["data"]["tools"][0]["name"] == "save_note"
+    assert saved["meta"]["dry_run"]
+
+
+def test_the_offline_model_lists_what_there_is(make_world):
+    _, graph = make_world()
+    graph.say("p0", "qué categorías hay")
+    assert "calculator, datetime, notes" in graph.reply("p0")
+    graph.say("p0", "busca una herramienta para borrar una nota")
+    assert "delete_note" in graph.reply("p0", 2)
+
+
+def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["calculator"]}'
+        if results(body):
+            return "done"
+        return calls(
+            ("calculate", {"expression": "6*7"}),
+            ("calculate", {"bad": 1}),
+            ("made_up_1", {}),
+            ("made_up_2", {}),
+        )
+
+    server, graph = make_world(model=model(play))
+    house = House(server.folder, server.env)
+    assert house.run("skills", "stats").stdout == "No tool was called in the last 7 days.\n"
+    graph.say("p0", "how much is 6*7")
+    assert graph.reply("p0") == "done"
+
+    shown = house.run("skills", "stats", "--json", "--days", "1").stdout
+    calculate, unknown = json.loads(shown)
+    assert (calculate["tool"], calculate["calls"], calculate["success_rate"]) == ("calculate", 2, 0.5)
+    assert calculate["errors"] == {"BAD_REQUEST": 1}
+    assert 0 < calculate["p50"] <= calculate["p99"]
+    assert (unknown["tool"], unknown["errors"], unknown["p50"]) == ("unknown", {"UNKNOWN_TOOL": 2}, None)
+    metrics = server.http.get("/metrics").text
+    assert 'recado_tool_calls_total{code="BAD_REQUEST",tool="calculate"} 1.0' in metrics
+    assert 'recado_tool_calls_total{code="UNKNOWN_TOOL",tool="unknown"} 2.0' in metrics
+
+    server.stop()
+    assert house.run("skills", "stats", "--json", "--days", "1").stdout == shown
+    table = house.run("skills", "stats").stdout.splitlines()
+    assert table[0].split() == ["TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"]
+    assert table[1].split()[:3] == ["calculate", "2", "50.0%"]
+    assert table[2].split() == ["unknown", "2", "0.0%", "-", "-", "-", "UNKNOWN_TOOL", "2"]
+
+
+def test_figures_need_the_token(make_world):
+    server, _ = make_world()
+    assert server.http.post("/admin/tools", json={"since": ""}).status_code == 401
