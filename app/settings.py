@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+from dotenv import dotenv_values
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -177,6 +178,20 @@ SECRET_VARIABLES = (
     "SMITHERY_API_KEY",
     "ADMIN_TOKEN",
 )
+
+
+def is_own(variable: str) -> bool:
+    """Whether it is one of Recado's own settings, secrets among them: no skill is ever given one."""
+    return variable.upper() in _OWN
+
+
+_OWN = frozenset((field.alias or name).upper() for name, field in Settings.model_fields.items())
+
+
+def skill_environment() -> dict[str, str]:
+    """The variables that skills may ask for: those of the process, then those of `.env`; none of our own."""
+    written = dotenv_values(".env", encoding="utf-8")
+    return {name: value for name, value in {**written, **os.environ}.items() if value and not is_own(name)}
 
 
 def take_settings() -> Settings:

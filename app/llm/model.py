@@ -68,6 +68,8 @@ class ModelRequest:
     categories: tuple[tuple[str, str], ...] = ()
     max_tokens: int = 0
     """The longest answer that may be paid for; 0: the server's own limit."""
+    catalog: str = ""
+    """Hash of the catalogue that the tools, or the categories, were chosen from."""
 
 
 @dataclass(frozen=True, slots=True)

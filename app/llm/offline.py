@@ -136,7 +136,9 @@ class OfflineModel:
     def _answer(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
         said = request.said
-        offers = [offer for tool in request.tools if (offer := read_offer(tool)) is not None]
+        found = (read_offer(tool) for tool in request.tools)
+        # What only leads to texts for a model that reads them is not in the index, and nothing to be called.
+        offers = [offer for offer in found if offer is not None and offer.name in self._index()]
         results = _results(request.messages)
         plan = self._plan(request, said, offers, person)
         calls = [step for step in plan.steps if step.missing is None]

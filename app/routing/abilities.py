@@ -1,116 +1,344 @@
 """What the assistant can do right now: skills, their tools and the index over them, in one view."""
 
+import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha1
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+import structlog
 
 from app.messages import JSON
 from app.people import Person
+from app.routing.intent import MOST_CATEGORIES, Intent
+from app.routing.selector import select_tools
 from app.search.index import Document, ToolIndex
+from app.search.words import says_something
 from app.skills import SkillLoader
+from app.skills.disclosure import (
+    LOAD_SKILL,
+    READ_SKILL_FILE,
+    narrowed,
+    place,
+    readable_files,
+    reading_tools,
+    text_of,
+)
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
+from app.tools.catalog import stamp
+from app.tools.threads import DaemonThreads
 
+log = structlog.get_logger(__name__)
+
+_INDEXED_AT_ONCE = 16
+_FITTING = 2
+_FITTING_COVERAGE = 0.34
+_NEARLY_AS_GOOD = 0.7
 _SLOT = re.compile(r"\{\w+\}")
-INSTRUCTIONS_LIMIT = 40_000
-"""Characters of skill instructions in one prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """A skill as the prompt shows it."""
+    """A skill as the prompt shows it; `files` can be read with a tool."""
 
     name: str
     description: str
     body: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The definitions of all tools of skills at one moment; `body` is their JSON."""
+
+    version: str = ""
+    hash: str = ""
+    body: str = "[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a turn begins with: tools by name, the skills it is about, and those whose texts the prompt
+    holds, in the order in which they came."""
+
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Tools as a model call gives them, and in the same order as a trace keeps them: a name stands for its
+    definition in the catalogue."""
+
+    schemas: list[dict[str, JSON]] = field(default_factory=list)
+    names: list[JSON] = field(default_factory=list)
+    catalog: Catalog = field(default_factory=Catalog)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The folders as one look found them. Never changed: a turn never sees half of a reload."""
+
+    by_name: Mapping[str, Skill] = field(default_factory=dict)
+    for_everyone: Mapping[str, Skill] = field(default_factory=dict)
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    phrases: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    catalog: Catalog = field(default_factory=Catalog)
 
 
 class Abilities:
-    """Follows the skill folders, and keeps registry and index in step with them."""
+    """Follows the skill folders, and keeps registry and index in step with them.
 
-    def __init__(self, loader: SkillLoader, registry: ToolRegistry, environment: Mapping[str, str]) -> None:
+    `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a look
+    at the folders.
+    """
+
+    def __init__(
+        self,
+        loader: SkillLoader,
+        registry: ToolRegistry,
+        environment: Mapping[str, str],
+        *,
+        patience: float = 5.0,
+    ) -> None:
         self.index = ToolIndex()
+        """Of tools."""
+        self.skill_index = ToolIndex()
+        """Of skills, for those that have no tools: apart, so that they never move a tool's rank."""
         self.registry = registry
-        self.version = ""
-        """Hash of what is offered, so that a trace can tell which catalogue a turn saw."""
         self._loader = loader
         self._environment = environment
-        self._hashes: dict[str, str] = {}
+        self._patience = patience
+        self._view = _View()
+        self._outdated = True
+        self._reading = {tool.name: tool for tool in reading_tools(self.skill)}
+        for tool in self._reading.values():
+            registry.register(tool)
+        self._thread = DaemonThreads(limit=1)
+        self._look: asyncio.Task[None] | None = None
+        self._next_look: asyncio.Task[None] | None = None
+        self._look_began = 0.0
 
-    def refresh(self) -> None:
-        """Takes over what changed on disk since the last turn."""
-        if not self._loader.refresh() and self.version:
-            return
-        phrases = self._loader.phrases()
-        tools = {tool.name: tool for tool in self._loader.tools()}
-        for name in self._hashes.keys() - tools.keys():
+    @property
+    def catalog(self) -> Catalog:
+        return self._view.catalog
+
+    async def refresh(self) -> None:
+        """Takes over what changed on disk. Beyond `patience` the look goes on by itself, and the caller
+        with what there is.
+
+        One look at a time; whoever asks during one waits for the next, which sees all that they know of.
+        """
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
+        since = time.monotonic() if self._look is None else self._look_began
+        left = since + self._patience - time.monotonic()
+        done, _ = await asyncio.wait({self._next_look}, timeout=max(left, 0.0))
+        if not done:
+            log.warning("the skill folders answer slowly: going on with what was loaded before")
+
+    async def close(self) -> None:
+        """Waits for no look any more."""
+        looks = {look for look in (self._look, self._next_look) if look is not None}
+        for look in looks:
+            look.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)
+
+    async def _follow(self, earlier: "asyncio.Task[None] | None") -> None:
+        """One look, once the earlier one has ended."""
+        if earlier is not None:
+            await asyncio.wait({earlier})
+        self._look, self._next_look, self._look_began = self._next_look, None, time.monotonic()
+        try:
+            view = await self._thread.run(self._changed)
+            if view is not None:
+                self._take_over(view)
+        except Exception:
+            log.exception("the skill folders could not be read: going on with what was loaded before")
+        finally:
+            self._look = None
+
+    def _changed(self) -> _View | None:
+        """What the folders hold now, None where that is known; in a thread, for it may take long."""
+        if self._loader.refresh():
+            self._outdated = True
+        if not self._outdated:
+            return None
+        tools, phrases = self._tools(), self._loader.phrases()
+        usable = {skill.name: skill for skill in self._loader.skills if skill.available}
+        definitions = [tool.get_schema()["function"] for tool in tools.values()]
+        view = _View(
+            usable,
+            {name: skill for name, skill in usable.items() if skill.audience != "owners"},
+            tools,
+            phrases,
+            {name: self._files(skill) for name, skill in usable.items()},
+            Catalog(*stamp(definitions), orjson.dumps(definitions).decode()),
+        )
+        old = self._view
+        self.index.remove(old.tools.keys() - tools.keys())
+        self.skill_index.remove(old.by_name.keys() - usable.keys())
+        _add(self.index, [document(tool, phrases.get(tool.name, {})) for tool in tools.values()])
+        _add(self.skill_index, [_skill_document(skill) for skill in usable.values()])
+        self._outdated = False
+        return view
+
+    def _tools(self) -> dict[str, Tool]:
+        """The skills' tools by name; one that is named like ours is left out."""
+        taken = [tool.name for tool in self._loader.tools() if tool.name in self._reading]
+        for name in taken:
+            log.warning("a skill's tool is left out: its name is taken", tool=name)
+        return {tool.name: tool for tool in self._loader.tools() if tool.name not in taken}
+
+    def _files(self, skill: Skill) -> tuple[str, ...]:
+        """Nothing of a shipped skill is there to be read; of one that did not change nothing is read."""
+        if self._view.by_name.get(skill.name) is skill:
+            return self._view.files[skill.name]
+        return () if skill.bundled else readable_files(skill)
+
+    def _take_over(self, view: _View) -> None:
+        for name in self._view.tools.keys() - view.tools.keys():
             self.registry.unregister(name)
-        self.index.remove(self._hashes.keys() - tools.keys())
-        for tool in tools.values():
+        for tool in view.tools.values():
             self.registry.register(tool, allow_override=True)
-        self.index.add(document(tool, phrases.get(tool.name, {})) for tool in tools.values())
-        self._hashes = {name: tool.definition_hash for name, tool in tools.items()}
-        self.version = sha1(repr(sorted(self._hashes.items())).encode(), usedforsecurity=False).hexdigest()[
-            :12
-        ]
+        self._view = view
 
     def tool(self, name: str) -> Tool | None:
         return self.registry.get(name) if self.registry.has_tool(name) else None
+
+    def skill(self, name: str) -> Skill | None:
+        """The skill of that name that is in use."""
+        return self._view.by_name.get(name)
+
+    def is_outside(self, name: str) -> bool:
+        """Whether a tool's results may hold what others wrote."""
+        tool = self.tool(name)
+        return tool is None or tool.outside
+
+    def ships(self, tool: Tool) -> bool:
+        """Whether a tool belongs to a skill of the release, which may use our services."""
+        skill = self.skill(tool.category)
+        return skill is not None and skill.bundled
 
     def tool_categories(self, person: Person) -> dict[str, str]:
         """The tools that a person may be offered, with their categories."""
         return {
             tool.name: tool.category
             for tool in self.registry.list_all()
-            if tool.audience != "owners" or person.is_owner
+            if tool.category and (tool.audience != "owners" or person.is_owner)
         }
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
         """Name and description of every skill that a person may use."""
-        return tuple((skill.name, skill.description) for skill in self._skills(person))
+        return tuple((skill.name, skill.description) for skill in self._usable(person).values())
 
-    def schemas(self, names: Sequence[str]) -> list[dict[str, JSON]]:
-        """The offered tools as the model reads them, in their order; those gone meanwhile are left out."""
-        return [tool.get_schema() for name in names if (tool := self.tool(name)) is not None]
+    def choose(
+        self,
+        intent: Intent,
+        said: str,
+        person: Person,
+        *,
+        sticky: Sequence[str] = (),
+        active: Sequence[str] = (),
+        always: Sequence[str] = (),
+        limit: int = 8,
+    ) -> Choice:
+        """What a message gets. `sticky` tools and `active` skills are those that the conversation had."""
+        usable = self._usable(person)
+        about = self._about(intent, said, usable)
+        named = dict.fromkeys((*active, *about))
+        sizes = {name: len(text_of(usable[name])) for name in named if name in usable}
+        shown = place(active, about, sizes)
+        tools = self.tool_categories(person)
+        chosen = {category for category in tools.values() if category in intent.categories}
+        needed = len(chosen) if intent.categories else 1  # the best tool, where no category was chosen
+        reading = self._reading_for(about, shown)[: max(limit - needed, 0)]
+        selected = select_tools(
+            intent,
+            said,
+            self.index,
+            tools,
+            sticky=sticky,
+            always=always,
+            beside=[name for skill in about for name in usable[skill].include_tools],
+            limit=limit - len(reading),
+        )
+        return Choice((*selected, *reading), about, shown)
 
-    def instructions(self, categories: Sequence[str], tools: Sequence[str]) -> list[Instructions]:
-        """The texts of the chosen skills: the chosen categories', else those of the offered tools."""
-        chosen = list(categories) or sorted({tool.category for name in tools if (tool := self.tool(name))})
-        texts: list[Instructions] = []
-        left = INSTRUCTIONS_LIMIT
-        for name in sorted(chosen):
-            skill = self._loader.skill(name)
-            if skill is None or not skill.available:
-                continue
-            body = skill.instructions.strip()[: max(left, 0)]
-            left -= len(body)
-            texts.append(Instructions(skill.name, skill.description, body))
-        return texts
+    def offer(
+        self, names: Sequence[str], person: Person, about: Sequence[str] = (), shown: Sequence[str] = ()
+    ) -> Offer:
+        """The tools of these names as the model reads them, in their order, without those that are gone
+        or not for this person. `about` are the skills that may be loaded; files of `shown` ones are read
+        too."""
+        offer = Offer(catalog=self._view.catalog)
+        for name in names:
+            tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
+            if tool is not None and (tool.audience != "owners" or person.is_owner):
+                offer.schemas.append(tool.get_schema())
+                in_catalog = self._view.tools.get(name) is tool
+                offer.names.append(name if in_catalog else tool.get_schema()["function"])
+        return offer
+
+    def instructions(self, names: Sequence[str]) -> list[Instructions]:
+        """The texts of these skills, in their order; those gone meanwhile are left out."""
+        skills = [skill for name in names if (skill := self.skill(name)) is not None]
+        return [
+            Instructions(one.name, one.description, text_of(one), self._view.files[one.name])
+            for one in skills
+        ]
 
     def settings(self, category: str) -> dict[str, str]:
         """The variables that a skill declared, from the environment."""
-        skill = self._loader.skill(category)
+        skill = self.skill(category)
         names = skill.settings if skill is not None else ()
         return {name: self._environment[name] for name in names if name in self._environment}
 
     def summary(self, person: Person, language: str) -> list[str]:
         """What a person can be helped with, a line a skill, by examples in `language`."""
-        return [_examples(skill, language) or skill.description for skill in self._skills(person)]
+        return [_examples(skill, language) or skill.description for skill in self._usable(person).values()]
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Example phrases of every tool, all languages together."""
         return {
             tool: tuple(phrase for phrases in languages.values() for phrase in phrases)
-            for tool, languages in self._loader.phrases().items()
+            for tool, languages in self._view.phrases.items()
         }
 
-    def _skills(self, person: Person) -> list[Skill]:
-        return [
-            skill
-            for skill in self._loader.skills
-            if skill.available and (skill.audience != "owners" or person.is_owner)
-        ]
+    def _usable(self, person: Person) -> Mapping[str, Skill]:
+        return self._view.by_name if person.is_owner else self._view.for_everyone
+
+    def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
+        """The skills among the chosen categories; where no model chose them, also those whose words fit."""
+        names = dict.fromkeys(intent.categories)
+        for text in dict.fromkeys((*intent.phrases, said)) if intent.source != "model" else ():
+            hits = self.skill_index.rank(text, among=usable, limit=_FITTING) if says_something(text) else []
+            names |= {
+                hit.id: None
+                for hit in hits
+                if hit.coverage >= _FITTING_COVERAGE and hit.score >= _NEARLY_AS_GOOD * hits[0].score
+            }
+        return tuple(name for name in names if name in usable)[:MOST_CATEGORIES]
+
+    def _reading_for(self, about: Sequence[str], shown: Sequence[str]) -> list[str]:
+        """Which of our two tools are of use: a text that the prompt does not hold, files that there are."""
+        named = dict.fromkeys((*about, *shown))
+        wanted = {
+            LOAD_SKILL: any(name not in shown for name in about),
+            READ_SKILL_FILE: any(self._view.files[name] for name in named),
+        }
+        return [name for name, useful in wanted.items() if useful]
+
+    def _narrowed(self, name: str, about: Sequence[str], shown: Sequence[str]) -> Tool | None:
+        """One of our two tools with the skills that it can be asked for; None where those are gone."""
+        names = about if name == LOAD_SKILL else dict.fromkeys((*about, *shown))
+        skills = [skill for one in names if (skill := self.skill(one)) is not None]
+        parameter = "name" if name == LOAD_SKILL else "skill"
+        return narrowed(self._reading[name], parameter, skills) if skills else None
 
 
 def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
@@ -127,6 +355,26 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
         },
         examples=tuple(phrase for texts in phrases.values() for phrase in texts),
     )
+
+
+def _skill_document(skill: Skill) -> Document:
+    """A skill as the index reads it, its tools in place of parameters."""
+    return Document(
+        id=skill.name,
+        name=skill.name,
+        description=skill.manifest.description,
+        parameters={tool.name: tool.description for tool in skill.tools},
+        examples=tuple(
+            phrase for texts in skill.phrases.values() for listed in texts.values() for phrase in listed
+        ),
+    )
+
+
+def _add(index: ToolIndex, documents: Iterable[Document]) -> None:
+    """Adds those that are new or changed; in small batches, for whoever searches waits for each."""
+    new = [one for one in documents if index.document(one.id) != one]
+    for start in range(0, len(new), _INDEXED_AT_ONCE):
+        index.add(new[start : start + _INDEXED_AT_ONCE])
 
 
 def _examples(skill: Skill, language: str) -> str:

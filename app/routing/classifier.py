@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from app.llm.model import Model, ModelAnswer, ModelRequest, Usage
 from app.messages import JSON
@@ -33,7 +34,8 @@ class IntentRequest:
     """A message to classify.
 
     `categories`: (name, description) of all that exist for this person; `recent`: the last few lines of
-    the conversation; `sticky`: the categories it has used; `timeout`: seconds the model may take.
+    the conversation; `sticky`: the categories it has used; `timeout`: seconds the model may take;
+    `catalog`: hash of the catalogue behind the categories.
     """
 
     said: str
@@ -42,6 +44,7 @@ class IntentRequest:
     recent: tuple[str, ...] = ()
     sticky: tuple[str, ...] = ()
     timeout: float = 20.0
+    catalog: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,28 @@ class Classified:
         return self.answer.usage if self.answer else Usage()
 
 
-async def classify_intent(model: Model, request: IntentRequest, index: ToolIndex | None = None) -> Classified:
+async def classify_intent(
+    model: Model,
+    request: IntentRequest,
+    index: ToolIndex | None = None,
+    skills: ToolIndex | None = None,
+) -> Classified:
     """Asks the model once; a malformed, empty, late or missing answer falls back. Never raises.
 
-    `index` shortlists the categories where there are too many to show.
+    `index` (of tools) and `skills` shortlist the categories where there are too many to show.
     """
     if not request.categories or not request.said.strip():
         return Classified(_fallback(request, None))
-    shown = shortlist(request, index)
+    shown = shortlist(request, index, skills)
     prompt = build_prompt(request, shown)
-    call = ModelRequest("classify", prompt, said=request.said, person=request.person, categories=shown)
+    call = ModelRequest(
+        "classify",
+        prompt,
+        said=request.said,
+        person=request.person,
+        categories=shown,
+        catalog=request.catalog,
+    )
     try:
         async with asyncio.timeout(request.timeout):
             answer = await model.complete(call)
@@ -87,14 +102,19 @@ async def classify_intent(model: Model, request: IntentRequest, index: ToolIndex
     return Classified(_intent(request, reading), prompt, answer)
 
 
-def shortlist(request: IntentRequest, index: ToolIndex | None) -> tuple[tuple[str, str], ...]:
-    """At most forty categories, sorted by name: the sticky ones, then those whose tools fit best."""
+def shortlist(
+    request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None = None
+) -> tuple[tuple[str, str], ...]:
+    """At most forty categories, sorted by name: the sticky ones, then those that fit best, by turns those
+    whose tools do and those that do themselves."""
     if len(request.categories) <= MOST_SHOWN:
         return tuple(sorted(request.categories))
     described = dict(request.categories)
     ranked = [hit.id for hit in index.rank(request.said, limit=_SHORTLIST_DEPTH)] if index else []
     documents = (index.document(id) for id in ranked) if index else ()
-    by_fit = [document.category for document in documents if document is not None]
+    by_tools = dict.fromkeys(document.category for document in documents if document is not None)
+    by_words = [hit.id for hit in skills.rank(request.said, limit=MOST_SHOWN)] if skills else []
+    by_fit = [name for pair in zip_longest(by_tools, by_words) for name in pair]
     names = dict.fromkeys(
         name for name in (*request.sticky, *by_fit, *sorted(described)) if name in described
     )

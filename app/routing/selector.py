@@ -22,21 +22,25 @@ def select_tools(
     *,
     sticky: Sequence[str] = (),
     always: Sequence[str] = (),
+    beside: Sequence[str] = (),
     limit: int = 8,
 ) -> tuple[str, ...]:
     """Names of at most `limit` tools of `tools` (name → category), in an order that changes little.
 
     `sticky`: what the conversation was offered last; it keeps its places, and gives way only where this
-    message needs other tools. `always`: offered with every call. Few tools are all offered.
+    message needs other tools. `always`: offered with every call, but where that leaves no room for what the
+    message is about. `beside`: what the chosen skills want beside their own. Few tools are all offered.
     """
     if len(tools) <= limit:
         return tuple(sorted(tools))
     rankings = _rankings(intent, said, index, tools)
-    fixed = [name for name in always if name in tools]
-    best = [_best_of(category, rankings, tools) for category in intent.categories]
-    chosen = [name for name in best if name is not None]
-    heads = _interleaved([_needed(ranking) for ranking in rankings])
-    needed = _first([*fixed, *chosen, *heads, *_siblings(intent, rankings, tools)], limit)
+    fixed = [name for name in always if name in tools] if limit > 1 else []
+    found = [_best_of(category, rankings, tools) for category in intent.categories]
+    chosen = [name for name in found if name is not None]
+    heads = list(_interleaved([_needed(ranking) for ranking in rankings]))
+    best = chosen or heads[:1]
+    wanted = [name for name in beside if name in tools]
+    needed = _first([*best, *fixed, *wanted, *heads, *_siblings(intent, rankings, tools)], limit)
     kept = _kept([name for name in sticky if name in tools], needed, limit)
     added = [name for name in needed if name not in kept]
     if kept and not added:

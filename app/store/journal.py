@@ -6,7 +6,7 @@ from sqlite3 import Connection
 import orjson
 
 from app.errors import RecadoError, StoreError
-from app.store import space
+from app.store import catalogs, space
 
 PART_CHARACTERS = 256 * 1024
 """Of one part of a prompt, in a trace."""
@@ -29,6 +29,10 @@ class Spent:
     completion: int
     cached: int
     seconds: float
+    catalog: str = ""
+    """Hash of the catalogue that the tools, or the categories, were chosen from."""
+    definitions: str = ""
+    """That catalogue itself."""
 
 
 def record(
@@ -98,6 +102,8 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
     ).fetchone()["tokens"]
     if not space.keeps(conn, "traces"):
         return used
+    if spent.catalog:
+        catalogs.keep(conn, spent.catalog, spent.definitions, now)
     conn.executemany(
         "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (person_id, hash) DO NOTHING",
@@ -105,7 +111,8 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
     )
     conn.execute(
         "INSERT INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens,"
-        " cached_tokens, seconds, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        " cached_tokens, seconds, catalog, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
         (
             turn,
             key,
@@ -116,6 +123,7 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
             spent.completion,
             spent.cached,
             spent.seconds,
+            spent.catalog,
             now,
         ),
     )

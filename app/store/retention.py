@@ -2,10 +2,16 @@
 
 from sqlite3 import Connection
 
+from app.store import catalogs
+from app.store.tool_statistics import day_of
+
 DAY = 86400.0
 SEEN_DAYS = 30
 TRACE_DAYS = 30
+CATALOG_DAYS = TRACE_DAYS + 2
+"""Their use is noted once a day."""
 DEAD_LETTER_DAYS = 90
+STATISTICS_DAYS = 90
 BATCH = 500
 TURNS_AT_ONCE = 50
 
@@ -30,6 +36,12 @@ def sweep(conn: Connection, now: float) -> int:
             f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",
             (now - TRACE_DAYS * DAY, BATCH),
         ).rowcount
+    gone += conn.execute(
+        "DELETE FROM tool_statistics WHERE (tool, day, code, step) IN"
+        " (SELECT tool, day, code, step FROM tool_statistics WHERE day < ? LIMIT ?)",
+        (day_of(now - STATISTICS_DAYS * DAY), BATCH),
+    ).rowcount
+    gone += catalogs.forget(conn, now - CATALOG_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, now - TRACE_DAYS * DAY)
 
 

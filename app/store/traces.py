@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import orjson
 
 from app.messages import JSON
+from app.store import catalogs
 from app.store.database import Database
 
 
@@ -25,7 +26,7 @@ class TurnLine:
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """A model call: the prompt it was given, part by part, and what it cost."""
+    """A model call: the prompt it was given, part by part, the tools first, and what it cost."""
 
     key: str
     model: str
@@ -33,6 +34,8 @@ class CallTrace:
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    catalog: str
+    """Hash of the catalogue that the tools, or the categories, were chosen from."""
     prompt: list[JSON]
 
 
@@ -60,7 +63,7 @@ async def recent_turns(store: Database, limit: int = 20) -> list[TurnLine]:
 
 
 async def calls_of(store: Database, turn: str) -> list[CallTrace]:
-    """Every model call of a turn, with its prompt put together again."""
+    """Every model call of a turn, with its prompt and its tools put together again."""
     rows = await store.all("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", turn)
     traces = []
     for row in rows:
@@ -69,7 +72,8 @@ async def calls_of(store: Database, turn: str) -> list[CallTrace]:
             kept = await store.one(
                 "SELECT body FROM prompt_parts WHERE person_id = ? AND hash = ?", row["person_id"], part
             )
-            parts.append(orjson.loads(kept["body"]) if kept is not None else {"forgotten": part})
+            body = orjson.loads(kept["body"]) if kept is not None else {"forgotten": part}
+            parts.append(await _with_definitions(store, body))
         traces.append(
             CallTrace(
                 row["key"],
@@ -78,10 +82,20 @@ async def calls_of(store: Database, turn: str) -> list[CallTrace]:
                 row["prompt_tokens"],
                 row["completion_tokens"],
                 row["cached_tokens"],
+                row["catalog"],
                 parts,
             )
         )
     return traces
+
+
+async def _with_definitions(store: Database, part: JSON) -> JSON:
+    """A part of a prompt; of tools the definitions in place of their names, as the model was given them."""
+    if "catalog" not in part:
+        return part
+    known = await catalogs.definitions(store, part["catalog"])
+    functions = [known.get(one, {"name": one}) if isinstance(one, str) else one for one in part["tools"]]
+    return {"tools": [{"type": "function", "function": function} for function in functions]}
 
 
 async def journal_of(store: Database, turn: str) -> list[JSON]:

@@ -108,3 +108,16 @@ async def test_many_categories_are_shortlisted_by_the_index() -> None:
     assert {"c499", "c400"} <= set(shown)
     assert shown == sorted(shown)
     assert len(model.requests[0].messages[0]["content"]) < 3_000
+
+
+async def test_many_categories_are_shortlisted_by_their_own_words_too() -> None:
+    """Skills without tools are in no index of tools."""
+    categories = tuple((f"c{n:03}", f"Category {n}") for n in range(500))
+    tools = ToolIndex([Document(f"t{n}", "buy_bread", "Buys bread", f"c{n:03}") for n in range(100, 200)])
+    skills = ToolIndex([Document("c499", "c499", "All about bread")])
+    model = Scripted("none")
+    request = replace(REQUEST, said="bread please", categories=categories, catalog="abc")
+    await classify_intent(model, request, tools, skills)
+    shown = [name for name, _ in model.requests[0].categories]
+    assert (len(shown), "c499" in shown, "c100" in shown) == (40, True, True)
+    assert model.requests[0].catalog == "abc"

@@ -66,6 +66,18 @@ def test_sticky_tools_give_way_to_what_is_needed() -> None:
     assert [name for name in names if name in full] == [name for name in full if name in names]
 
 
+def test_where_one_tool_fits_it_is_the_best_and_not_the_search() -> None:
+    assert chosen(NOTHING, "convert currency", limit=1) == ("convert_currency",)
+    assert chosen(NOTHING, "thanks", limit=1, sticky=("play_song",)) == ("play_song",)
+    assert set(chosen(NOTHING, "convert currency", limit=2)) == {"convert_currency", "search_tools"}
+
+
+def test_the_search_takes_no_chosen_categorys_place() -> None:
+    three = Intent(("weather", "money", "music"), source="model")
+    assert {TOOLS[name] for name in chosen(three, "all of it", limit=3)} == {"weather", "money", "music"}
+    assert "search_tools" in chosen(three, "all of it", limit=4)
+
+
 def test_tiny_limits_hold() -> None:
     assert len(chosen(Intent(("weather", "money")), "rain", limit=1)) == 1
     assert (

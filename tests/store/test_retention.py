@@ -5,9 +5,9 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Status
-from app.store import dead_letters, journal, outbox, retention, turns
+from app.store import dead_letters, journal, outbox, retention, tool_statistics, turns
 from app.store.journal import Spent
-from app.store.retention import DAY, DEAD_LETTER_DAYS, TRACE_DAYS
+from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
 from tests.store.rows import T, begun, conversation, draft, inbound, take, value
 
 
@@ -41,6 +41,15 @@ def test_old_rows_go_and_younger_ones_stay(conn: Connection, table: str, days: f
     for age in (days - 0.1, days + 0.1):
         retention.sweep(conn, T + age * DAY)
         kept.append(value(conn, f"SELECT count(*) FROM {table}"))
+    assert kept == [1, 0]
+
+
+def test_figures_of_tools_go_by_whole_days(conn: Connection) -> None:
+    tool_statistics.count(conn, "t", "ok", 0.1, tool_statistics.day_of(T))
+    kept = []
+    for age in (STATISTICS_DAYS, STATISTICS_DAYS + 1):
+        retention.sweep(conn, T + age * DAY)
+        kept.append(value(conn, "SELECT count(*) FROM tool_statistics"))
     assert kept == [1, 0]
 
 

@@ -1,0 +1,198 @@
+"""How much of a skill a model is shown: which texts stand in a prompt, and the tools that read the rest."""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from app.messages import JSON
+from app.skills.folder import KNOWN_FILES, NOT_COUNTED, read_regular
+from app.skills.manifest import shortened
+from app.skills.skill import Skill
+from app.tools import PathTraversalError, Tool, ToolContext, ToolResult, validate_path
+from app.tools.result import MODEL_LIMIT
+
+LOAD_SKILL = "load_skill"
+READ_SKILL_FILE = "read_skill_file"
+
+NEW_CHARACTERS = 16_000
+"""Of skill texts that enter a prompt in one turn without having been asked for."""
+ALL_CHARACTERS = 40_000
+"""Of skill texts in one prompt."""
+MOST_FILES = 60
+LARGEST_FILE = 1024 * 1024
+_LONGEST_DESCRIPTION = 160
+_ROOM_FOR_FORM = 512
+"""Bytes of a result that are neither text nor listed files."""
+
+_OF_THE_CODE = ("scripts/", "assets/", "tests/")
+
+Find = Callable[[str], Skill | None]
+
+
+def text_of(skill: Skill) -> str:
+    """The instructions as a prompt holds them."""
+    return skill.instructions.strip()
+
+
+def place(active: Sequence[str], chosen: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Whose texts the prompt holds, in the order in which they came: so the beginning of it stays.
+
+    `active` are there already; of the `chosen` those enter that fit. Where it becomes too much the oldest
+    leave, whole, those first that are not chosen now. `sizes`: characters of every text that may be shown.
+    """
+    shown = [name for name in active if sizes.get(name, ALL_CHARACTERS + 1) <= ALL_CHARACTERS]
+    left = NEW_CHARACTERS
+    for name in chosen:
+        if name not in shown and name in sizes and sizes[name] <= left:
+            shown.append(name)
+            left -= sizes[name]
+    surplus = sum(sizes[name] for name in shown) - ALL_CHARACTERS
+    for name in sorted(shown, key=lambda one: one in chosen):
+        if surplus <= 0:
+            break
+        shown.remove(name)
+        surplus -= sizes[name]
+    return tuple(shown)
+
+
+def readable_files(skill: Skill) -> tuple[str, ...]:
+    """The files that a model may want to read, by their paths in the folder, sorted.
+
+    What the folder's code needs for itself is left out, unless the instructions name it.
+    """
+    has_code = (skill.folder / "scripts" / "tools.py").exists()
+    body = skill.manifest.body
+    return tuple(
+        path
+        for path in sorted(_paths(skill.folder))
+        if path not in KNOWN_FILES and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
+    )[:MOST_FILES]
+
+
+def reading_tools(find: Find) -> tuple[Tool, Tool]:
+    """`load_skill` and `read_skill_file`, for the skills that a call's context names as chosen."""
+    reader = _Reader(find)
+    options: dict[str, Any] = {"idempotent": True, "harmless": True, "outside": False}
+    return (
+        Tool.from_function(reader.load_skill, check=_chosen("name"), **options),
+        Tool.from_function(reader.read_skill_file, check=_chosen("skill"), **options),
+    )
+
+
+def narrowed(tool: Tool, parameter: str, skills: Collection[Skill]) -> Tool:
+    """The tool with just these skills to choose from."""
+    properties = dict(tool.input_schema["properties"])
+    listed = "; ".join(f"{one.name}: {shortened(one.description, _LONGEST_DESCRIPTION)}" for one in skills)
+    properties[parameter] = {"type": "string", "enum": [one.name for one in skills], "description": listed}
+    return tool.replace(input_schema={**tool.input_schema, "properties": properties})
+
+
+class _Reader:
+    """Reads skills for a model; blocking, and so called in threads."""
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    def load_skill(self, name: str, offset: int = 0) -> ToolResult:
+        """Gives the instructions of a skill that fits this message. Call it before you use the skill.
+
+        Args:
+            name: The skill.
+            offset: The character to begin at, for the rest of very long instructions.
+        """
+        skill = self._find(name)
+        if skill is None:
+            return _gone(name)
+        form = {"skill": name, "files": list(readable_files(skill))}
+        return _page(form, "instructions", text_of(skill), offset)
+
+    def read_skill_file(self, skill: str, path: str, offset: int = 0) -> ToolResult:
+        """Reads a text file of a skill that is in use: a reference, a template, a script.
+
+        Args:
+            skill: The skill.
+            path: The file, as the skill names it, such as references/guide.md.
+            offset: The character to begin at, for the rest of a long file.
+        """
+        found = self._find(skill)
+        if found is None:
+            return _gone(skill)
+        text = _text(found, path)
+        if isinstance(text, ToolResult):
+            return text
+        return _page({"skill": skill, "path": path}, "text", text, offset)
+
+
+def _chosen(parameter: str) -> Callable[[dict[str, JSON], ToolContext], None]:
+    """Refuses a skill that was not chosen for the turn. Raises ValueError."""
+
+    def check(args: dict[str, JSON], context: ToolContext) -> None:
+        if args[parameter] not in context.chosen:
+            listed = ", ".join(sorted(context.chosen)) or "none"
+            raise ValueError(f"{parameter}: {args[parameter]!r} was not chosen here; chosen are: {listed}")
+
+    return check
+
+
+def _gone(name: str) -> ToolResult:
+    return ToolResult.failure("UNAVAILABLE", f"the skill {name} is gone", "go on without it")
+
+
+def _text(skill: Skill, path: str) -> str | ToolResult:
+    """A file's text, or why it cannot be read."""
+    try:
+        real = validate_path(path, skill.folder)
+    except PathTraversalError:
+        return _refused(path, "leads out of the skill's folder")
+    inside = real.relative_to(os.path.realpath(skill.folder))
+    if any(part.startswith(".") for part in inside.parts):
+        return _refused(path, "is hidden")
+    try:
+        if not real.is_file():
+            listed = ", ".join(readable_files(skill)) or "none"
+            return ToolResult.failure("NOT_A_FILE", f"{path} is no file of {skill.name}", f"files: {listed}")
+        if real.stat().st_size > LARGEST_FILE:
+            return _refused(path, f"has more than {LARGEST_FILE // 1024} KiB")
+        content = read_regular(real)
+    except OSError as error:
+        return ToolResult.failure("UNAVAILABLE", f"{path} cannot be read: {error.strerror}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    return ToolResult.failure("NOT_TEXT", f"{path} is not a text file") if "\0" in text else text
+
+
+def _refused(path: str, why: str) -> ToolResult:
+    return ToolResult.failure(
+        "BAD_REQUEST", f"{path[:200]!r} {why}", "name a file of the skill by its path in it"
+    )
+
+
+def _page(form: dict[str, JSON], name: str, text: str, offset: int) -> ToolResult:
+    """The form with as much of the text from `offset` on as one result holds; it ends with a line or a
+    sentence, where there is one. `next_offset` is where it goes on."""
+    if not 0 <= offset <= len(text):
+        return ToolResult.failure("BAD_REQUEST", f"offset is {offset}, and there are {len(text)} characters")
+    room = MODEL_LIMIT - _ROOM_FOR_FORM - len(orjson.dumps(form))
+    page = text[offset : offset + room]
+    while (size := len(orjson.dumps(page))) > room:
+        page = page[: min(len(page) - 1, len(page) * room // size)]
+    if offset + len(page) == len(text):
+        return ToolResult.success({**form, name: page})
+    page = page[: max(page.rfind("\n"), page.rfind(". ")) + 1] or page
+    return ToolResult.success({**form, name: page, "next_offset": offset + len(page)})
+
+
+def _paths(folder: Path) -> Iterator[str]:
+    """Files of the folder that are not hidden and have a name that can be shown; links to folders are not
+    followed."""
+    for at, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if not one.startswith(".") and one not in NOT_COUNTED]
+        for name in names:
+            path = os.path.relpath(os.path.join(at, name), folder)
+            if not name.startswith(".") and path.isprintable():
+                yield path

@@ -1,0 +1,262 @@
+"""The view of what there is: kept in step with the folders, and asked what a message gets."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import orjson
+import pytest
+
+from app.people import Person
+from app.routing import Intent
+from app.routing.abilities import Abilities, Choice
+from app.skills import Changes, SkillLoader
+from app.tools import Tool, ToolRegistry
+from app.tools.catalog import stamp
+
+ANA = Person("p1", "whatsapp", "Ana")
+OWNER = Person("p2", "whatsapp", "Olga", role="owner")
+NONE = Intent()
+
+
+def drop(folder: Path, name: str, description: str, body: str = "Do it.", metadata: str = "{}") -> None:
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / name / "SKILL.md").write_text(
+        f"---\nname: {name}\ndescription: {description}\nmetadata: {metadata}\n---\n{body}", "utf-8"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "skills"
+
+
+async def view(folder: Path, **environment: str) -> Abilities:
+    abilities = Abilities(SkillLoader(folder), ToolRegistry(), environment)
+    await abilities.refresh()
+    return abilities
+
+
+@pytest.mark.parametrize(
+    ("said", "source", "about"),
+    [
+        ("when do I prune my roses", "none", ("rose-care",)),
+        ("when do I prune my roses", "index", ("rose-care",)),
+        ("when do I prune my roses", "model", ()),
+        ("un porcentaje de descuento", "index", ("calculator",)),
+        ("hello there", "index", ()),
+        ("🌹", "index", ()),
+    ],
+)
+async def test_where_no_model_chose_the_skills_whose_words_fit_are_chosen(
+    folder: Path, said: str, source: str, about: Sequence[str]
+) -> None:
+    drop(folder, "rose-care", "How to prune and water roses.")
+    abilities = await view(folder)
+    choice = abilities.choose(Intent(source=source), said, ANA)  # type: ignore[arg-type]
+    assert (choice.skills, choice.shown) == (about, about)
+
+
+async def test_skills_without_tools_never_move_a_tools_rank(folder: Path, tmp_path: Path) -> None:
+    without = await view(tmp_path / "none")
+    for n in range(30):
+        drop(folder, f"notes-{n}", "Save a note, list notes, delete notes, notes of everything.")
+    full = await view(folder)
+    for said in ("save a note: milk", "delete note 3", "what time is it"):
+        assert full.index.rank(said) == without.index.rank(said)
+        assert full.choose(NONE, said, ANA).tools == without.choose(NONE, said, ANA).tools
+
+
+async def test_what_is_for_owners_is_for_nobody_else(folder: Path) -> None:
+    drop(folder, "safe", "Opens the safe.", metadata="{audience: owners}")
+    abilities = await view(folder)
+    intent = Intent(("safe",), source="model")
+    assert abilities.choose(intent, "open the safe", OWNER).shown == ("safe",)
+    assert abilities.choose(intent, "open the safe", ANA, active=["safe"]).shown == ()
+
+
+async def test_included_tools_come_with_a_skill_and_within_the_limit(folder: Path) -> None:
+    drop(folder, "diary", "Keeps a diary.", metadata="{include-tools: current_time delete_note nothing}")
+    abilities = await view(folder)
+    intent = Intent(("diary", "calculator"), source="model")
+    tools = abilities.choose(intent, "dear diary", ANA, limit=3).tools
+    assert tools == ("calculate", "current_time", "delete_note")
+    assert "delete_note" not in abilities.choose(Intent(), "what time is it", ANA, limit=3).tools
+
+
+@pytest.mark.parametrize(("limit", "tools"), [(1, ("calculate",)), (2, ("calculate", "load_skill"))])
+async def test_the_best_tool_of_a_category_comes_before_our_own(
+    folder: Path, limit: int, tools: Sequence[str]
+) -> None:
+    drop(folder, "bread", "Baking bread.", "Knead. " * 4_000)
+    (folder / "bread" / "guide.md").write_text("x")
+    abilities = await view(folder)
+    choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=limit)
+    assert choice == Choice(tuple(tools), ("bread", "calculator"), ("calculator",))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_where_no_category_was_chosen_the_best_tool_comes_before_our_own(
+    folder: Path, limit: int
+) -> None:
+    drop(folder, "note-guide", "How to save a note.", "Write. " * 4_000)
+    (folder / "note-guide" / "guide.md").write_text("x")
+    abilities = await view(folder)
+    choice = abilities.choose(NONE, "save a note", ANA, always=["search_tools"], limit=limit)
+    assert choice.tools == ("save_note", "load_skill", "read_skill_file")[:limit]
+
+
+async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
+    class Impostor(SkillLoader):
+        def tools(self) -> tuple[Tool, ...]:
+            def load_skill() -> str:
+                """Says it is something else."""
+                return "ha"
+
+            return (*super().tools(), Tool.from_function(load_skill, category="impostor"))
+
+    abilities = Abilities(Impostor(folder), ToolRegistry(), {})
+    await abilities.refresh()
+    tool = abilities.tool("load_skill")
+    assert tool is not None
+    assert tool.category == ""
+    assert "load_skill" not in abilities.tool_categories(OWNER)
+
+
+async def test_the_catalogue_is_stamped_as_the_shell_stamps_it(folder: Path) -> None:
+    abilities = await view(folder)
+    definitions = orjson.loads(abilities.catalog.body)
+    assert stamp(definitions) == (abilities.catalog.version, abilities.catalog.hash)
+    assert [one["name"] for one in definitions] == [tool.name for tool in looked(folder).tools()]
+    offer = abilities.offer(["calculate", "gone"], ANA)
+    assert (offer.names, offer.catalog) == (["calculate"], abilities.catalog)
+
+
+def looked(folder: Path) -> SkillLoader:
+    loader = SkillLoader(folder)
+    loader.refresh()
+    return loader
+
+
+async def test_a_skill_gets_the_variables_it_asks_for(folder: Path) -> None:
+    drop(folder, "tides", "Tides.", metadata="{settings: TIDES_STATION TIDES_UNIT}")
+    abilities = await view(folder, TIDES_STATION="4711", OTHER="x")
+    assert abilities.settings("tides") == {"TIDES_STATION": "4711"}
+    assert abilities.settings("gone") == {}
+
+
+class Slow(SkillLoader):
+    """Folders whose looks can be held up."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.free = threading.Event()
+        self.free.set()
+        self.looks = 0
+        self.at_once = 0
+        self.most_at_once = 0
+        self.breaks = False
+
+    def refresh(self) -> Changes:
+        self.looks += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            assert self.free.wait(20)
+            if self.breaks:
+                raise OSError("the disk is gone")
+            return super().refresh()
+        finally:
+            self.at_once -= 1
+
+
+async def pause() -> None:
+    await asyncio.sleep(0)
+
+
+async def until(so: Callable[[], bool], doing: Callable[[], Awaitable[None]] = pause) -> None:
+    async with asyncio.timeout(20):
+        while not so():
+            await doing()
+
+
+async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> None:
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {})
+    loader.free.clear()
+    first = asyncio.create_task(abilities.refresh())
+    await until(lambda: loader.looks > 0)
+    drop(folder, "tea", "Tea.")
+    later = [asyncio.create_task(abilities.refresh()) for _ in range(50)]
+    await asyncio.sleep(0)
+    assert not first.done()  # the loop goes on meanwhile
+    loader.free.set()
+    await asyncio.gather(first, *later)
+    assert abilities.skill("tea") is not None
+    assert (loader.looks, loader.most_at_once) == (2, 1)
+
+
+async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
+    await until(lambda: abilities.tool("calculate") is not None, abilities.refresh)
+    drop(folder, "tea", "Tea.")
+    loader.free.clear()
+    await abilities.refresh()
+    assert abilities.skill("tea") is None
+    assert abilities.tool("calculate") is not None
+    loader.free.set()
+    await until(lambda: abilities.skill("tea") is not None, abilities.refresh)
+
+
+async def test_a_look_that_fails_leaves_what_there_was(folder: Path) -> None:
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {})
+    await abilities.refresh()
+    loader.breaks = True
+    await abilities.refresh()
+    assert abilities.tool("calculate") is not None
+    drop(folder, "tea", "Tea.")
+    loader.breaks = False
+    await abilities.refresh()
+    assert abilities.skill("tea") is not None
+
+
+async def test_closing_waits_for_no_look(folder: Path) -> None:
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {})
+    loader.free.clear()
+    waiting = [asyncio.create_task(abilities.refresh()) for _ in range(2)]
+    await until(lambda: loader.looks > 0)
+    async with asyncio.timeout(5):
+        await abilities.close()
+        await asyncio.gather(*waiting)
+    loader.free.set()
+
+
+async def test_tools_that_went_are_found_no_more(folder: Path) -> None:
+    class Changing(SkillLoader):
+        tools_now: tuple[Tool, ...] = ()
+
+        def tools(self) -> tuple[Tool, ...]:
+            return self.tools_now
+
+        def refresh(self) -> Changes:
+            super().refresh()
+            return Changes(changed=("x",))
+
+    def brew(cups: int) -> str:
+        """Brews coffee."""
+        return ""
+
+    loader = Changing(folder)
+    abilities = Abilities(loader, ToolRegistry(), {})
+    loader.tools_now = (Tool.from_function(brew, category="coffee"),)
+    await abilities.refresh()
+    assert [hit.id for hit in abilities.index.rank("brews coffee")] == ["brew"]
+    before = abilities.catalog.hash
+    loader.tools_now = ()
+    await abilities.refresh()
+    assert (abilities.tool("brew"), abilities.index.rank("brews coffee")) == (None, [])
+    assert abilities.catalog.hash != before

@@ -1,0 +1,231 @@
+"""Whose texts a prompt holds, and reading the rest of a skill through tools."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.skills import load_skill
+from app.skills.disclosure import (
+    ALL_CHARACTERS,
+    LARGEST_FILE,
+    NEW_CHARACTERS,
+    narrowed,
+    place,
+    readable_files,
+    reading_tools,
+)
+from app.skills.skill import Skill
+from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
+from app.tools.result import MODEL_LIMIT
+
+SIZES = {"small": 100, "other": 200, "half": NEW_CHARACTERS // 2 + 1, "half2": NEW_CHARACTERS // 2 + 1}
+SIZES |= {"long": ALL_CHARACTERS - 2 * SIZES["half"], "full": ALL_CHARACTERS, "huge": ALL_CHARACTERS + 1}
+
+
+@pytest.mark.parametrize(
+    ("active", "chosen", "shown"),
+    [
+        ([], [], []),
+        ([], ["small", "other"], ["small", "other"]),
+        (["other"], ["small", "other"], ["other", "small"]),
+        (["gone", "small"], ["gone"], ["small"]),
+        ([], ["half", "half2", "small"], ["half", "small"]),
+        (["half"], ["half2"], ["half", "half2"]),
+        ([], ["long"], []),
+        (["long"], [], ["long"]),
+        (["full"], ["small"], ["small"]),
+        (["small", "full"], [], ["full"]),
+        (["small", "long", "half", "half2"], [], ["long", "half", "half2"]),
+        (["small", "long", "half", "half2"], ["small"], ["small", "half", "half2"]),
+        (["small", "huge"], ["huge"], ["small"]),
+    ],
+    ids=[
+        "nothing",
+        "what is chosen enters",
+        "once, where it was",
+        "a skill that is gone",
+        "what fits enters whole",
+        "what was there does not count as new",
+        "too long to enter unasked",
+        "loaded, it stays",
+        "the oldest leaves",
+        "as few as can be",
+        "from the oldest on",
+        "what is chosen stays",
+        "what can never fit moves nothing",
+    ],
+)
+def test_the_texts_in_a_prompt(active: Sequence[str], chosen: Sequence[str], shown: Sequence[str]) -> None:
+    assert place(active, chosen, SIZES) == tuple(shown)
+
+
+def a_skill(folder: Path, body: str = "Do it.", files: Mapping[str, str] | None = None) -> Skill:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {folder.name}\ndescription: About {folder.name}.\n---\n{body}", "utf-8"
+    )
+    for path, text in (files or {}).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+    return load_skill(folder)
+
+
+def test_files_are_listed_but_for_hidden_ones_and_those_that_we_read(tmp_path: Path) -> None:
+    names = ["references/guide.md", "assets/form.txt", "scripts/run.sh", "LICENSE", "assets/phrases.yaml"]
+    hidden = [".env", ".git/config", "node_modules/x.js", "scripts/__pycache__/x.pyc", "mcp.json"]
+    skill = a_skill(tmp_path / "prose", files=dict.fromkeys([*names, *hidden], "{}"))
+    for odd in (b"line\nbreak.md", b"not \xff text.md"):
+        Path(os.fsdecode(os.fsencode(skill.folder) + b"/" + odd)).write_text("")
+    assert readable_files(skill) == ("LICENSE", "assets/form.txt", "references/guide.md", "scripts/run.sh")
+
+
+def test_what_only_a_skills_code_needs_is_not_listed(tmp_path: Path) -> None:
+    files = dict.fromkeys(["scripts/tools.py", "scripts/a.py", "assets/b.txt", "assets/c.txt", "d.md"], "")
+    skill = a_skill(tmp_path / "coded", "Fill in assets/c.txt.", files)
+    assert readable_files(skill) == ("assets/c.txt", "d.md")
+
+
+class Desk:
+    """Two skills, of which one is chosen, behind an engine that asks about everything and runs nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        files = {"references/guide.md": "The guide.", "references/ñandú 🐦.md": "bird", ".hidden": "secret"}
+        self.skills = {
+            "roses": a_skill(folder / "roses", "Prune.", files),
+            "tea": a_skill(folder / "tea", "Steep."),
+        }
+        registry = ToolRegistry(reading_tools(self.skills.get))
+        self._engine = ExecutionEngine(registry, ConfirmationPolicy("confirm-all"), dry_run=True)
+
+    async def call(self, tool: str, chosen: Sequence[str] = ("roses",), **arguments: Any) -> ToolResult:
+        return await self._engine.execute_tool_call(tool, arguments, ToolContext(chosen=chosen))
+
+    async def read(self, path: str, offset: int = 0) -> ToolResult:
+        return await self.call("read_skill_file", skill="roses", path=path, offset=offset)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+async def test_a_skill_is_loaded_without_a_question_and_in_a_dry_run(desk: Desk) -> None:
+    result = await desk.call("load_skill", name="roses")
+    files = ["references/guide.md", "references/ñandú 🐦.md"]
+    assert result.data == {"skill": "roses", "instructions": "Prune.", "files": files}
+
+
+@pytest.mark.parametrize("chosen", [(), ("roses",), ("tea2", "roses")])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("load_skill", {"name": "tea"}), ("read_skill_file", {"skill": "tea", "path": "SKILL.md"})],
+)
+async def test_a_skill_that_was_not_chosen_is_refused(
+    desk: Desk, chosen: Sequence[str], tool: str, arguments: dict[str, str]
+) -> None:
+    result = await desk.call(tool, chosen, **arguments)
+    assert result.code == "BAD_REQUEST"
+    assert "was not chosen" in (result.error.message if result.error else "")
+
+
+async def test_a_skill_that_went_meanwhile_is_told(desk: Desk) -> None:
+    del desk.skills["roses"]
+    assert (await desk.call("load_skill", name="roses")).code == "UNAVAILABLE"
+    assert (await desk.read("SKILL.md")).code == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("references/guide.md", "ok"),
+        ("./references//guide.md", "ok"),
+        ("references/ñandú 🐦.md", "ok"),
+        ("SKILL.md", "ok"),
+        ("inner.md", "ok"),
+        ("../tea/SKILL.md", "BAD_REQUEST"),
+        ("references/../../tea/SKILL.md", "BAD_REQUEST"),
+        ("..", "BAD_REQUEST"),
+        ("/etc/passwd", "BAD_REQUEST"),
+        ("{sibling}", "BAD_REQUEST"),
+        ("outside.md", "BAD_REQUEST"),
+        ("away/SKILL.md", "BAD_REQUEST"),
+        ("to_hidden.md", "BAD_REQUEST"),
+        (".hidden", "BAD_REQUEST"),
+        ("./.hidden", "BAD_REQUEST"),
+        ("references/guide.md\0.txt", "BAD_REQUEST"),
+        ("r" * 300, "BAD_REQUEST"),
+        ("C:\\guide.md", "BAD_REQUEST"),
+        ("big.md", "BAD_REQUEST"),
+        ("", "NOT_A_FILE"),
+        ("references", "NOT_A_FILE"),
+        ("references/none.md", "NOT_A_FILE"),
+        ("pipe", "NOT_A_FILE"),
+        ("picture.png", "NOT_TEXT"),
+        ("latin.txt", "NOT_TEXT"),
+    ],
+)
+async def test_files_are_read_inside_the_folder_only(
+    desk: Desk, tmp_path: Path, path: str, code: str
+) -> None:
+    folder = tmp_path / "roses"
+    sibling = tmp_path / "roses2"
+    sibling.mkdir()
+    (sibling / "x.md").write_text("not yours")
+    (folder / "inner.md").symlink_to("references/guide.md")
+    (folder / "to_hidden.md").symlink_to(".hidden")
+    (folder / "outside.md").symlink_to(sibling / "x.md")
+    (folder / "away").symlink_to(tmp_path / "tea")
+    (folder / "big.md").write_text("x" * (LARGEST_FILE + 1))
+    (folder / "picture.png").write_bytes(b"\x89PNG\0")
+    (folder / "latin.txt").write_bytes("año".encode("latin-1"))
+    os.mkfifo(folder / "pipe")
+    result = await desk.read(path.format(sibling=sibling / "x.md"))
+    assert result.code == code
+    assert "not yours" not in result.to_json()
+    assert "secret" not in result.to_json()
+
+
+LINES = "".join(f"Line {number} — “quoted” ñ.\n" for number in range(4_000))
+
+
+async def test_a_long_file_is_read_page_by_page(desk: Desk) -> None:
+    (desk.skills["roses"].folder / "long.md").write_text(LINES, "utf-8")
+    pages, offset = [], 0
+    while offset is not None:
+        result = await desk.read("long.md", offset)
+        assert len(result.to_json(None)) <= MODEL_LIMIT
+        pages.append(result.data["text"])
+        offset = result.data.get("next_offset")
+    assert "".join(pages) == LINES
+    assert all(page.endswith("\n") for page in pages)
+    assert len(pages) > 3
+
+
+@pytest.mark.parametrize("offset", [-1, 11])
+async def test_an_offset_outside_the_file_is_refused(desk: Desk, offset: int) -> None:
+    assert (await desk.read("references/guide.md", 10)).data["text"] == ""
+    assert (await desk.read("references/guide.md", offset)).code == "BAD_REQUEST"
+
+
+async def test_a_body_longer_than_a_result_is_loaded_in_pages(desk: Desk, tmp_path: Path) -> None:
+    desk.skills["long"] = a_skill(tmp_path / "long", LINES)
+    first = await desk.call("load_skill", ("long",), name="long")
+    rest = await desk.call("load_skill", ("long",), name="long", offset=first.data["next_offset"])
+    shown = first.data["instructions"] + rest.data["instructions"]
+    assert (shown, shown[-1]) == (LINES[: len(shown)], "\n")
+    assert len(first.to_json(None)) <= MODEL_LIMIT
+
+
+def test_the_model_may_choose_among_the_chosen_only(desk: Desk) -> None:
+    load, _ = reading_tools(desk.skills.get)
+    parameter = narrowed(load, "name", [desk.skills["tea"]]).get_schema()["function"]["parameters"]
+    assert parameter["properties"]["name"] == {
+        "type": "string",
+        "enum": ["tea"],
+        "description": "tea: About tea.",
+    }
+    assert parameter["required"] == ["name"]
+    assert "enum" not in load.input_schema["properties"]["name"]
