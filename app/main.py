@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from sqlite3 import Connection
 
@@ -30,22 +31,25 @@ from app.messages import Channel, Outgoing
 from app.observe.metrics import Metrics
 from app.people import Person, Realm
 from app.routing.abilities import Abilities
-from app.settings import Settings
+from app.routing.tool_search import ToolSearch
+from app.settings import Settings, skill_environment
 from app.simulator import Credentials, Simulator, load_credentials
 from app.simulator.people import PEOPLE
-from app.skills import SkillLoader
+from app.skills import SkillLoader, Workers
 from app.store import alerts, inbox, turns
 from app.store.database import Database
-from app.store.inbox import Arrival, Entrance, Pace, Taken
+from app.store.inbox import Entrance, Pace, Taken
 from app.store.outbox import Draft
 from app.store.ownership import Doors, offer_ownership
 from app.store.space import MEGABYTE, Disk
 from app.sweep import Sweep
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
+from app.turns.arrivals import read_arrival
 from app.turns.calls import ToolCalls
 from app.turns.carrier import LocalCarrier
-from app.turns.commands import read_command
+from app.turns.consent import Consent
 from app.turns.endings import Endings
+from app.turns.hearing import Hearing
 from app.turns.profile import Profiles, local_timezone
 from app.turns.turn import Limits, TurnRunner
 
@@ -81,7 +85,9 @@ class Assistant:
             "terminal": self.terminal,
         }
         registry = ToolRegistry()
-        self.abilities = Abilities(SkillLoader(settings.skills_dir), registry, os.environ)
+        self.workers = Workers(on_aside=self._skill_aside)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers)
+        self.abilities = Abilities(loader, registry, skill_environment())
         self.model: Model = _model(settings, self.abilities)
         engine = ExecutionEngine(
             registry,
@@ -94,7 +100,21 @@ class Assistant:
             self.store,
             self.model,
             self.abilities,
-            ToolCalls(self.store, engine, self.abilities, data_quota=int(settings.data_quota_mb * MEGABYTE)),
+            ToolCalls(
+                self.store,
+                engine,
+                self.abilities,
+                services={"tools": ToolSearch(self.abilities)},
+                data_quota=int(settings.data_quota_mb * MEGABYTE),
+            ),
+            Consent(
+                self.store,
+                self.abilities,
+                engine.policy,
+                {},
+                self.sender.wake if wakes else _no_hint,
+                asks=policy is None and not settings.dry_run,
+            ),
             Endings(self.store, self.sender.wake if wakes else _no_hint),
             self.channels,
             Profiles(self.store, self.doors, settings.timezone or local_timezone()),
@@ -113,6 +133,8 @@ class Assistant:
             longest=settings.burst_max_seconds,
             at_once=settings.concurrent_turns,
             ready=self.ready,
+            hearing=Hearing(self.channels),
+            on_notice=self.sender.wake if wakes else _no_hint,
         )
         self.sweep = Sweep(
             self.store,
@@ -138,7 +160,8 @@ class Assistant:
         await self.store.open()
         self._hash_key = await self.store.tx(_hash_key)
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
-        self.abilities.refresh()
+        await self.store.tx(lambda conn: alerts.mend(conn, alerts.ABOUT_SKILLS, time.time()))
+        await self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
         if cut_off:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
@@ -152,11 +175,13 @@ class Assistant:
         await self._offer_ownership()
 
     async def stop(self) -> None:
-        """Lanes, sender, model, then the writer; intake has stopped before."""
+        """Lanes, skills' workers, sender, model, then the writer; intake has stopped before."""
         if self._warming is not None:
             self._warming.cancel()
         await self.sweep.stop()
         await self.carrier.close(LANES_SECONDS)
+        await self.abilities.close()
+        await self.workers.close()
         await self.sender.close(SENDER_SECONDS)
         await self.model.close()
         await self.client.close()
@@ -193,11 +218,21 @@ class Assistant:
 
     async def type_in(self, text: str) -> None:
         """Takes in a line from the terminal."""
-        arrival = Arrival(typed(text), read_command(text) or "message")
+        arrival = read_arrival(typed(text))
+        if text.strip().casefold() == "a" and await self._asks_at_terminal():
+            arrival = replace(arrival, kind="stop")
         entrance, now = self.entrance("terminal"), time.time()
         await self.store.tx(
             lambda conn: inbox.take_in(conn, entrance, [arrival], [], [], [], now), then=self.hint
         )
+
+    async def _asks_at_terminal(self) -> bool:
+        """Whether a question with [y/n/a] is open there; then "a" ends its turn."""
+        row = await self.store.one(
+            "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
+            " WHERE a.state = 'open' AND c.channel = 'terminal'"
+        )
+        return row is not None
 
     def received(self, received: Received) -> None:
         """After a webhook's commit: figures, logs, hints."""
@@ -236,6 +271,15 @@ class Assistant:
                 f"\n    {code}\n",
                 flush=True,
             )
+
+    async def _skill_aside(self, skill: str, reason: str) -> None:
+        """A skill's code is not run any more; without a reason: it is tried again."""
+        code, now = f"{alerts.ABOUT_SKILLS}{skill}:", time.time()
+        if reason:
+            text = f"the skill {skill} is {reason}"
+            await self.store.tx(lambda conn: alerts.raise_alert(conn, code, text, now))
+        else:
+            await self.store.tx(lambda conn: alerts.mend(conn, code, now))
 
     async def _warm(self) -> None:
         await self.model.warm()
@@ -309,7 +353,7 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
         cache(lambda: assistant.entrance(assistant.realm)),  # made once the store is open
         app_secret=assistant.credentials.app_secret,
         verify_token=assistant.credentials.verify_token,
-        command_of=read_command,
+        arrival=read_arrival,
         on_received=assistant.received,
         on_answer=assistant.metrics.answered,
     )
@@ -326,6 +370,7 @@ def _routes(assistant: Assistant) -> list[BaseRoute]:
         if not (is_local(request) or assistant.admin_token.opens(request)):
             return PlainTextResponse("from this machine, or with the administrator's token", 401)
         await assistant.health.measure()
+        assistant.metrics.keep_tools({tool.name for tool in assistant.abilities.registry.list_all()})
         return PlainTextResponse(assistant.metrics.text(), media_type="text/plain; version=0.0.4")
 
     return [

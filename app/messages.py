@@ -1,6 +1,6 @@
 """What comes in and what goes out, as plain data, and the protocol every channel fulfils."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -165,6 +165,12 @@ class Channel(Protocol):
 
     def render(self, markdown: str) -> list[Outgoing]:
         """The model's Markdown as messages of this channel, split at its limits."""
+
+    def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
+        """A question in plain text, nothing of which counts as formatting; the last message has the buttons.
+
+        What does not fit beside them goes whole in messages before.
+        """
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         """Hands one message over; never raises for what the other side does."""

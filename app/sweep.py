@@ -8,7 +8,7 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.store import inbox, outbox, retention, space
+from app.store import approvals, inbox, outbox, retention, space
 from app.store.database import Database
 from app.store.space import Disk
 
@@ -67,6 +67,7 @@ class Sweep:
         def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
             retention.sweep(conn, now)
             outbox.mend_clock(conn, now)
+            approvals.expire(conn, now)
             changes = [] if free is None else space.update_alerts(conn, free, self._disk.least, now)
             return (
                 inbox.waiting(conn, self._channels, now, ahead),

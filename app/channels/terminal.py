@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
-from app.messages import Accepted, Address, Inbound, Outgoing, Sender, SendResult
+from app.messages import Accepted, Address, Button, Inbound, Outgoing, Sender, SendResult
 from app.store.ids import new_id
 
 TERMINAL_USER = "terminal"
@@ -21,6 +22,10 @@ class TerminalChannel:
 
     def render(self, markdown: str) -> list[Outgoing]:
         return [Outgoing(markdown)] if markdown.strip() else []
+
+    def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
+        keys = " [y/n/a]" if buttons else ""
+        return [Outgoing(f"{text}\n\n{question}{keys}", tuple(buttons))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         self._replies.append(message.text)

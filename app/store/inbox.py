@@ -1,7 +1,7 @@
 """Taking messages in: dedupe, who it is, the message's text, and its place in the queue."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from sqlite3 import Connection
 
@@ -9,7 +9,7 @@ import orjson
 
 from app.messages import AliasChange, Inbound, Sender, Unreadable
 from app.people import Conversation, Person
-from app.store import dead_letters, people
+from app.store import approvals, dead_letters, people
 from app.store.outbox import Draft, put_notice
 from app.store.ownership import Doors
 from app.store.people import Admitted, TurnedAway
@@ -34,7 +34,9 @@ class Arrival:
 
     message: Inbound
     kind: str
-    """'message' or a command's name."""
+    """'message', 'answer' where it presses a question's button, or a command's name."""
+    answers: bool = False
+    """Its words alone would answer a question."""
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class Taken:
     accepted: int = 0
     duplicates: int = 0
     wake: set[str] = field(default_factory=set)
-    """Conversations with a command: it is obeyed at once."""
+    """Conversations with a command or an answer: it is obeyed at once."""
     expect: set[str] = field(default_factory=set)
     """Conversations with a message: more may follow within the burst."""
     notices: set[str] = field(default_factory=set)
@@ -112,7 +114,13 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
         put_notice(conn, conversation, f"owner:{person.id}", entrance.owner_welcome(person), now)
         taken.notices.add(person.id)
         return
-    if message.kind in SILENT_KINDS:
+    if (
+        message.kind == "reaction"
+        and arrival.answers
+        and approvals.asks(conn, conversation.id, message.quoted)
+    ):
+        arrival = replace(arrival, kind="answer")
+    elif message.kind in SILENT_KINDS:
         return
     _queue(conn, entrance, who, conversation, arrival, row, taken, now)
 
@@ -127,8 +135,8 @@ def _queue(
     taken: Taken,
     now: float,
 ) -> None:
-    stops = arrival.kind == "stop"  # stopping is never made to wait
-    due = now if stops else _due_at(conn, entrance.pace, who.person.id, now)
+    at_once = arrival.kind in ("stop", "answer")  # neither is made to wait
+    due = now if at_once else _due_at(conn, entrance.pace, who.person.id, now)
     silent = bool(conversation.group) or who.frozen
     if due > now and not silent and not _already_waiting(conn, who.person.id, now):
         source = f"rate:{who.person.id}:{int(now // entrance.pace.window)}"
@@ -141,7 +149,7 @@ def _queue(
     )
     if who.frozen:
         taken.frozen.append(arrival.message.sender.phone or arrival.message.sender.user_id)
-    elif arrival.kind == "message":
+    elif arrival.kind == "message" and not arrival.answers:
         taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)

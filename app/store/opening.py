@@ -8,6 +8,7 @@ import orjson
 
 from app.messages import JSON
 from app.people import Conversation
+from app.store import approvals
 from app.store.journal import TurnGone, tokens_used
 
 
@@ -42,6 +43,8 @@ class Exchange:
     said: str
     reply: str
     at: float
+    sources: tuple[str, ...] = ()
+    """Where text of others in it came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class Opened:
     conversation: Conversation
     sticky_tools: tuple[str, ...]
     sticky_categories: tuple[str, ...]
+    active_skills: tuple[str, ...]
     members: tuple[InboxMessage, ...]
     journal: tuple[Entry, ...]
     exchanges: tuple[Exchange, ...]
@@ -63,6 +67,8 @@ class Opened:
     """Text of the quoted messages by wamid, with their direction."""
     tokens_today: int
     first_contact: bool
+    open_questions: tuple[str, ...] = ()
+    """What the person was asked in this conversation and has not answered, a line each."""
 
 
 def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
@@ -96,6 +102,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
         ),
         sticky_tools=tuple(orjson.loads(conversation["tools"])),
         sticky_categories=tuple(orjson.loads(conversation["categories"])),
+        active_skills=tuple(orjson.loads(conversation["skills"])),
         members=members,
         journal=tuple(
             Entry(entry["key"], entry["kind"], orjson.loads(entry["payload"]))
@@ -105,6 +112,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
         quoted=_quoted(conn, conversation["id"], members),
         tokens_today=tokens_used(conn, person["id"], day),
         first_contact=not exchanges and _is_first(conn, person["id"], turn),
+        open_questions=tuple(one.title for one in approvals.waiting(conn, conversation["id"])),
     )
 
 
@@ -134,8 +142,8 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
     """The window of earlier turns. Past `limit` its older half goes at once, so that the start of the
     prompt stays the same for many turns and a provider's prompt cache keeps hitting."""
     rows = conn.execute(
-        "SELECT t.id, t.reply, t.created_at FROM turns t WHERE t.conversation_id = ? AND t.created_at >= ?"
-        " AND t.state = 'done' AND t.outcome = 'answered' AND t.id <> ?"
+        "SELECT t.id, t.reply, t.created_at, t.taint FROM turns t WHERE t.conversation_id = ?"
+        " AND t.created_at >= ? AND t.state = 'done' AND t.outcome = 'answered' AND t.id <> ?"
         " ORDER BY t.created_at DESC, t.rowid DESC LIMIT ?",
         (conversation["id"], conversation["history_from"], turn, limit + 1),
     ).fetchall()
@@ -146,7 +154,10 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
             (rows[-1]["created_at"], conversation["id"]),
         )
     said = _said(conn, [row["id"] for row in rows])
-    return tuple(Exchange(said[row["id"]], row["reply"], row["created_at"]) for row in reversed(rows))
+    return tuple(
+        Exchange(said[row["id"]], row["reply"], row["created_at"], tuple(row["taint"].splitlines()))
+        for row in reversed(rows)
+    )
 
 
 def _said(conn: Connection, turns: Sequence[str]) -> dict[str, str]:

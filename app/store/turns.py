@@ -9,7 +9,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, dead_letters, outbox
+from app.store import alerts, approvals, dead_letters, outbox
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -35,6 +35,16 @@ class Ready:
     id: str
     attempts: int = 0
     more: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a conversation goes on with: the tools it was offered, the categories it was about, and the
+    skills whose texts its prompt holds, oldest first."""
+
+    tools: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    skills: Sequence[str] = ()
 
 
 def claim(
@@ -164,27 +174,31 @@ def end(
     now: float,
     *,
     error: str = "",
-    sticky: tuple[Sequence[str], Sequence[str]] | None = None,
+    kept: Kept | None = None,
     source: str = "",
+    sources: Sequence[str] = (),
 ) -> None:
     """Closes a turn and its members and queues the reply, all or nothing. Raises TurnGone if it ended.
 
-    `source` names a reply that is sent once for several turns; the turn's own where it is "".
+    `source` names a reply that is sent once for several turns; the turn's own where it is "". `sources` say
+    where text of others in its prompt came from.
     """
-    if not _close(conn, turn, outcome, draft.text, error, now):
+    if not _close(conn, turn, outcome, draft.text, error, now, "\n".join(sources)):
         raise TurnGone(f"turn {turn} has ended")
     outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
-    if sticky is not None:
+    if kept is not None:
+        lists = (orjson.dumps(names).decode() for names in (kept.tools, kept.categories, kept.skills))
         conn.execute(
-            "UPDATE conversations SET tools = ?, categories = ? WHERE id = ?",
-            (orjson.dumps(sticky[0]).decode(), orjson.dumps(sticky[1]).decode(), conversation.id),
+            "UPDATE conversations SET tools = ?, categories = ?, skills = ? WHERE id = ?",
+            (*lists, conversation.id),
         )
 
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:
     """Forgets what was said so far, for the prompt; the messages themselves stay."""
     conn.execute(
-        "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]' WHERE id = ?",
+        "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]', skills = '[]'"
+        " WHERE id = ?",
         (now, conversation),
     )
 
@@ -236,12 +250,15 @@ def postpone(conn: Connection, turn: str, due: float, error: str) -> bool:
     return False
 
 
-def _close(conn: Connection, turn: str, outcome: Outcome, reply: str, error: str, now: float) -> bool:
+def _close(
+    conn: Connection, turn: str, outcome: Outcome, reply: str, error: str, now: float, taint: str = ""
+) -> bool:
     changed = conn.execute(
-        "UPDATE turns SET state = 'done', outcome = ?, reply = ?, error = ?, done_at = ?, due_at = NULL"
-        " WHERE id = ? AND state <> 'done'",
-        (outcome, reply, error[:500], now, turn),
+        "UPDATE turns SET state = 'done', outcome = ?, reply = ?, error = ?, taint = ?, done_at = ?,"
+        " due_at = NULL WHERE id = ? AND state <> 'done'",
+        (outcome, reply, error[:500], taint, now, turn),
     ).rowcount
     if changed:
         conn.execute("UPDATE inbox SET done_at = ? WHERE turn_id = ?", (now, turn))
+        approvals.close_all(conn, turn, now)
     return bool(changed)

@@ -7,6 +7,7 @@ import orjson
 
 from app.llm.model import ToolCall
 from app.messages import JSON
+from app.skills.disclosure import LOAD_SKILL
 from app.store.opening import Entry
 
 
@@ -16,6 +17,10 @@ class Routed:
 
     categories: tuple[str, ...]
     tools: tuple[str, ...]
+    skills: tuple[str, ...] = ()
+    """What the message is about."""
+    shown: tuple[str, ...] = ()
+    """Skills whose texts the prompt holds, in the order in which they came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,17 @@ class Transcript:
             for call in one.calls
             if _outcome_unknown(one.results.get(call.id, ""))
         )
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """Skills whose texts the model has read as results."""
+        names = (
+            _loaded(one.results.get(call.id, ""))
+            for one in self.rounds
+            for call in one.calls
+            if call.name == LOAD_SKILL
+        )
+        return tuple(name for name in names if name)
 
     def with_route(self, routed: Routed) -> "Transcript":
         return replace(self, routed=routed)
@@ -127,7 +143,8 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
     for entry in entries:
         kind, _, rest = entry.key.partition(":")
         if kind == "route":
-            routed = Routed(tuple(entry.payload["categories"]), tuple(entry.payload["tools"]))
+            lists = (entry.payload.get(key, ()) for key in ("categories", "tools", "skills", "shown"))
+            routed = Routed(*map(tuple, lists))
             continue
         number, _, call = rest.partition(":")
         if kind == "llm":
@@ -170,6 +187,12 @@ def _repeats(rounds: tuple[Round, ...]) -> bool:
 
 def _signature(one: Round) -> list[bytes]:
     return sorted(signature(call) for call in one.calls)
+
+
+def _loaded(result: str) -> str:
+    """The skill that a result of `load_skill` holds, "" where it failed."""
+    data = orjson.loads(result).get("data") if result else None
+    return str(data.get("skill", "")) if isinstance(data, dict) else ""
 
 
 def _outcome_unknown(result: str) -> bool:

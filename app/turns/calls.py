@@ -2,68 +2,94 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sqlite3 import Connection
+from typing import TypeVar
 
 import orjson
 
 from app.language import say
 from app.llm.model import ToolCall
 from app.messages import JSON
+from app.observe.codes import UNKNOWN
 from app.routing.abilities import Abilities
-from app.store import journal
+from app.store import journal, tool_statistics
 from app.store.database import Database
 from app.store.skill_data import NoRoom, SkillStore
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
+from app.tools.context import Services
 from app.turns.actions import answer_key, signature
+from app.turns.consent import Agreed, Verdicts
 from app.turns.run import Run
+
+T = TypeVar("T")
 
 
 class ToolCalls:
     """Runs calls through the engine, and knows which must not be run again.
 
-    `data_quota`: bytes that skills may keep for a person, 0 for no limit.
+    `services`: what tools of shipped skills find in `context.services`, by name; `data_quota`: bytes that
+    skills may keep for a person, 0 for no limit.
     """
 
     def __init__(
-        self, store: Database, engine: ExecutionEngine, abilities: Abilities, *, data_quota: int = 0
+        self,
+        store: Database,
+        engine: ExecutionEngine,
+        abilities: Abilities,
+        *,
+        services: Mapping[str, object] | None = None,
+        data_quota: int = 0,
     ) -> None:
         self._store = store
         self._engine = engine
         self._abilities = abilities
+        self._services = Services(services or {})
         self._data_quota = data_quota
 
     async def run(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
+        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
     ) -> dict[str, str]:
-        """What the model reads of each call of round `number`, by call id.
+        """What the model reads of each of these calls of round `number`, by call id.
 
-        `begun` are calls that have an intent and no result: a crash left their outcome unknown.
+        `begun` are calls that have an intent and no result: a crash left their outcome unknown. Those that
+        `verdicts` lays aside for a question are not run, and have no result yet.
         """
+        ready = [call for call in calls if call.id not in verdicts.laid_aside]
         results = await asyncio.gather(
-            *(self._run_one(run, number, call, call.id in begun) for call in calls)
+            *(self._run_one(run, number, call, call.id in begun, verdicts) for call in ready)
         )
-        return {call.id: result.to_json() for call, result in zip(calls, results, strict=True)}
+        return {call.id: result.to_json() for call, result in zip(ready, results, strict=True)}
 
-    async def _run_one(self, run: Run, number: int, call: ToolCall, begun: bool) -> ToolResult:
+    async def _run_one(
+        self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
+    ) -> ToolResult:
         tool = self._abilities.tool(call.name)
-        key = f"{number}:{call.id}"
         store = None
         if tool is not None:
             store = SkillStore(self._store, run.person.id, tool.category, self._data_quota)
-        recorder = _Recorder(self._store, run, number, call.id, begun, store)
+        recorder = _Recorder(self._store, run, number, call, tool, begun, store)
         if begun and not (tool is not None and tool.idempotent):
-            return await recorder.without_running(_interrupted(call.name))
-        if signature(call) in run.transcript.uncertain:
-            return await recorder.without_running(_ask_first(call.name))
-        context = self._context(run, tool, key, recorder, store)
+            return await recorder.result(_interrupted(call.name))
+        if (refused := verdicts.refused.get(call.id)) is not None:
+            return await recorder.result(refused)
+        agreed = verdicts.agreed.get(call.id)
+        if agreed is None and signature(call) in run.transcript.uncertain:
+            return await recorder.result(_ask_first(call.name))
+        context = self._context(run, number, tool, recorder, store, agreed)
         result = await self._engine.execute_tool_call(call.name, call.arguments, context)
         if recorder.error is not None:  # the engine goes on without its record; a turn must not
             raise recorder.error
         return result
 
     def _context(
-        self, run: Run, tool: Tool | None, key: str, recorder: "_Recorder", store: SkillStore | None
+        self,
+        run: Run,
+        number: int,
+        tool: Tool | None,
+        recorder: "_Recorder",
+        store: SkillStore | None,
+        agreed: Agreed | None,
     ) -> ToolContext:
         blocking = store is not None and tool is not None and not tool.is_async
         return ToolContext(
@@ -71,78 +97,88 @@ class ToolCalls:
             conversation=run.opened.conversation.id,
             store=store.sync() if store is not None and blocking else store,
             settings=self._abilities.settings(tool.category) if tool is not None else {},
-            idempotency_key=f"{run.opened.id}:{key}",
+            idempotency_key=f"{run.opened.id}:{recorder.key}",
             channel=run.opened.conversation.channel,
-            offered=frozenset(run.routed.tools),
+            services=self._services if tool is not None and self._abilities.ships(tool) else Services(),
+            offered=run.offered_by(number),
+            chosen=run.chosen_skills,
+            approved=agreed is not None,
+            subject=agreed.subject if agreed is not None else "",
+            choice=agreed.choice if agreed is not None else "",
             recorder=recorder,
         )
 
 
 class _Recorder:
-    """Writes one call's intent and result; what the tool stored commits with the result."""
+    """Writes one call's intent and result; what the tool stored and its figures commit with the result."""
 
     def __init__(
         self,
         database: Database,
         run: Run,
         number: int,
-        call: str,
+        call: ToolCall,
+        tool: Tool | None,
         begun: bool,
         skill_store: SkillStore | None,
     ) -> None:
         self._database = database
         self._turn = run.opened.id
         self._language = run.person.language
-        self._key = f"{number}:{call}"
+        self.key = f"{number}:{call.id}"
         self._after = answer_key(number)
+        self._tool = tool.name if tool is not None else UNKNOWN
         self._begun = begun
         self._skill_store = skill_store
+        self._started: float | None = None
         self.error: Exception | None = None
         """Why a row could not be written."""
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         if not self._begun:  # an idempotent call that a crash cut off has its row already
-            await self._add("intent", {"tool": tool.name, "arguments": args})
+            row = _text({"tool": tool.name, "arguments": args})
+            await self._write(lambda conn: self._record(conn, "intent", row))
         self._after = ""  # the intent stands, and so does what it follows from
+        self._started = time.perf_counter()
 
     async def result(self, result: ToolResult) -> ToolResult:
-        refused = await self._add(
-            "tool", {"result": result.to_json()}, self._skill_store if result.ok else None
-        )
-        return refused or result
+        """Gives the failure that was written instead where what the tool stored could not be kept."""
+        row = _text({"result": result.to_json()})
+        seconds = None if self._started is None else time.perf_counter() - self._started
+        day = tool_statistics.day_of(time.time())
 
-    async def without_running(self, result: ToolResult) -> ToolResult:
-        """Records a result that no run came to."""
-        await self._add("tool", {"result": result.to_json()})
-        return result
+        def write(conn: Connection) -> ToolResult:
+            refused = self._refused(conn) if result.ok else None
+            self._record(conn, "tool", row if refused is None else _text({"result": refused.to_json()}))
+            kept = refused or result
+            tool_statistics.count(conn, self._tool, kept.code, seconds, day)
+            return kept
 
-    async def _add(
-        self, kind: str, payload: JSON, skill_store: SkillStore | None = None
-    ) -> ToolResult | None:
-        """Writes a row, with it what the tool stored; gives the failure that was written instead, if any."""
-        now = time.time()
-        text = orjson.dumps(payload).decode()
+        return await self._write(write)
 
-        def write(conn: Connection) -> ToolResult | None:
-            refused = self._store_with(conn, skill_store)
-            row = text if refused is None else orjson.dumps({"result": refused.to_json()}).decode()
-            journal.record(conn, self._turn, f"{kind}:{self._key}", kind, row, now, after=self._after)
-            return refused
-
+    async def _write(self, write: Callable[[Connection], T]) -> T:
         try:
             return await self._database.tx(write)
         except Exception as error:
             self.error = error
             raise
 
-    def _store_with(self, conn: Connection, skill_store: SkillStore | None) -> ToolResult | None:
-        if skill_store is None:
-            return None
+    def _record(self, conn: Connection, kind: str, row: str) -> None:
+        key = f"{kind}:{self.key}"
+        journal.record(conn, self._turn, key, kind, row, time.time(), after=self._after)
+
+    def _refused(self, conn: Connection) -> ToolResult | None:
+        """Writes what the tool stored; gives why it may not stay, None where it may."""
         try:
-            skill_store.apply(conn)
+            if self._skill_store is not None:
+                self._skill_store.apply(conn)
         except NoRoom as full:
             return _not_kept(full, self._language)
         return None
+
+
+def _text(payload: JSON) -> str:
+    return orjson.dumps(payload).decode()
 
 
 def _interrupted(name: str) -> ToolResult:

@@ -14,6 +14,7 @@ from app.store.database import Database
 from app.store.ids import new_id
 from app.store.journal import TurnGone
 from app.store.turns import Pause, Ready
+from app.turns.hearing import Hearing
 from app.turns.turn import TurnRunner
 
 log = structlog.get_logger(__name__)
@@ -50,9 +51,13 @@ class LocalCarrier:
         longest: float,
         at_once: int = 100,
         ready: Callable[[], Awaitable[None]],
+        hearing: Hearing,
+        on_notice: Callable[[str], None],
     ) -> None:
         self._store = store
         self._runner = runner
+        self._hearing = hearing
+        self._on_notice = on_notice
         self._quiet = quiet
         self._longest = longest
         self._ready = ready
@@ -137,12 +142,17 @@ class LocalCarrier:
     async def _next(self, conversation: str) -> Ready | Pause | None:
         now, turn = time.time(), new_id("turn")
 
-        def choose(conn: Connection) -> Ready | Pause | None:
-            return turns.stop(conn, conversation, turn, now) or turns.claim(
+        def choose(conn: Connection) -> tuple[Ready | Pause | None, str]:
+            told = self._hearing.hear(conn, conversation, now)
+            found = turns.stop(conn, conversation, turn, now) or turns.claim(
                 conn, conversation, turn, now, self._quiet, self._longest
             )
+            return found, told
 
-        return await self._store.tx(choose)
+        found, told = await self._store.tx(choose)
+        if told:
+            self._on_notice(told)
+        return found
 
     async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
         """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells

@@ -38,13 +38,14 @@ If you need something only the person knows, ask one short question."""
 
 
 def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, JSON]:
-    """Who we are, who the person is, and the instructions of the chosen skills."""
+    """Who we are, who the person is, and the instructions of the skills that the conversation came to."""
     role = "owner of this assistant" if person.is_owner else "member"
     name = orjson.dumps(one_line(person.name)).decode() if person.name else "unknown"
     who = f"The person's role: {role}\nThe person's name, as they wrote it themselves: {name}"
     lines = [_WHO.format(language=LANGUAGE_NAMES.get(person.language, "English")), who]
     for skill in skills:
-        lines.append(f"## Skill {skill.name}\n{skill.description}\n{skill.body}".rstrip())
+        files = f"\nIts files: {', '.join(skill.files)}" if skill.files else ""
+        lines.append(f"## Skill {skill.name}\n{skill.description}\n{skill.body}".rstrip() + files)
     return {"role": "system", "content": "\n\n".join(lines)}
 
 
@@ -72,6 +73,7 @@ def newest_message(
     *,
     first_contact: bool = False,
     in_group: bool = False,
+    open_questions: Sequence[str] = (),
 ) -> dict[str, JSON]:
     """What the person sent, with everything that holds only now."""
     zone = ZoneInfo(person.timezone or "UTC")
@@ -87,6 +89,9 @@ def newest_message(
             "[This is a group: others read your answer. You have no tools here; for notes, reminders and "
             "anything of their own, tell the person to write to you in their private chat.]"
         )
+    if open_questions:
+        listed = "; ".join(open_questions)
+        header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
     lines = [line for member in members for line in _member_lines(member, quoted)]
     return {"role": "user", "content": "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from sqlite3 import Connection
@@ -14,7 +14,7 @@ from app.llm.model import ModelError
 from app.store import alerts, dead_letters, journal, turns
 from app.store.database import Database
 from app.store.outbox import Draft
-from app.store.turns import Outcome
+from app.store.turns import Kept, Outcome
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
 from app.turns.run import Run
@@ -36,10 +36,8 @@ class Endings:
 
     async def answered(self, run: Run, text: str) -> None:
         """The model's answer; a plain sentence where it found none, or none that can be shown."""
-        sticky = (run.routed.tools, run.routed.categories)
-        await self._end(
-            run, "answered", text, sticky=sticky, after=answer_key(len(run.transcript.rounds) - 1)
-        )
+        kept = Kept(run.offered, run.routed.categories, run.kept_skills)
+        await self._end(run, "answered", text, kept=kept, after=answer_key(len(run.transcript.rounds) - 1))
 
     async def obeyed(self, run: Run, text: str, *, fresh: bool) -> None:
         """A command's answer; `fresh` starts the conversation anew."""
@@ -81,7 +79,7 @@ class Endings:
         *,
         error: str = "",
         alert: tuple[str, str] | None = None,
-        sticky: tuple[Sequence[str], Sequence[str]] | None = None,
+        kept: Kept | None = None,
         fresh: bool = False,
         source: str = "",
         after: str = "",
@@ -95,7 +93,16 @@ class Endings:
                 journal.require(conn, opened.id, after)
             conversation = opened.conversation
             turns.end(
-                conn, opened.id, conversation, outcome, draft, now, error=error, sticky=sticky, source=source
+                conn,
+                opened.id,
+                conversation,
+                outcome,
+                draft,
+                now,
+                error=error,
+                kept=kept,
+                source=source,
+                sources=run.sources,
             )
             if fresh:
                 turns.new_conversation(conn, conversation.id, now)

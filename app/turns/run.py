@@ -1,7 +1,7 @@
 """A turn in progress: what its rows say, and the prompt as far as it has come."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -11,11 +11,13 @@ from app.llm.model import ModelAnswer
 from app.llm.patience import Patience
 from app.messages import JSON, Channel
 from app.people import Person
-from app.routing.abilities import Instructions
+from app.routing.abilities import Catalog, Instructions, Offer
 from app.store.journal import Spent
 from app.store.opening import Opened
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import history_messages, newest_message, round_messages, system_message
+from app.turns.offers import offers
+from app.turns.taint import sources
 
 
 @dataclass(slots=True)
@@ -28,8 +30,13 @@ class Run:
     said: str
     transcript: Transcript
     tokens_today: int
+    most_tools: int = 8
+    """In one model call."""
+    is_outside: Callable[[str], bool] = lambda tool: True
+    """Whether a tool's results may hold what others wrote."""
     messages: list[dict[str, JSON]] = field(default_factory=list)
-    tools: list[dict[str, JSON]] = field(default_factory=list)
+    offer: Offer = field(default_factory=Offer)
+    """The tools that go with the next model call."""
     patience: Patience = field(default_factory=Patience)
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
@@ -49,11 +56,51 @@ class Run:
         return self.transcript.routed
 
     @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of the tools of the next model call; none before the turn is routed."""
+        chosen = self.transcript.routed.tools if self.transcript.routed is not None else ()
+        return offers(chosen, self.transcript.rounds, self.most_tools)[-1]
+
+    def offered_by(self, number: int) -> frozenset[str]:
+        """Names of all tools that the model calls up to that of round `number` were offered."""
+        earlier = self.transcript.rounds[:number]
+        return frozenset().union(*offers(self.routed.tools, earlier, self.most_tools))
+
+    @property
+    def chosen_skills(self) -> frozenset[str]:
+        """The skills that may be loaded and whose files may be read."""
+        return frozenset((*self.routed.skills, *self.routed.shown))
+
+    @property
+    def kept_skills(self) -> tuple[str, ...]:
+        """The skills whose texts the conversation goes on with, in the order in which they came."""
+        return tuple(dict.fromkeys((*self.routed.shown, *self.transcript.loaded)))
+
+    @property
     def in_group(self) -> bool:
         """Others read along: nothing of the person's own may be shown, and so no tool is offered."""
         return bool(self.opened.conversation.group)
 
-    def build_prompt(self, instructions: Sequence[Instructions], tools: list[dict[str, JSON]]) -> None:
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where text of others in the prompt came from; none where all of it is the person's or ours."""
+        opened = self.opened
+        return sources(
+            opened.members,
+            opened.quoted,
+            opened.exchanges,
+            self.transcript.rounds,
+            (),
+            in_group=self.in_group,
+            is_outside=self.is_outside,
+        )
+
+    @property
+    def own_words(self) -> list[str]:
+        """What the person wrote in this turn and in those that the prompt shows."""
+        return [self.said, *(one.said for one in self.opened.exchanges if "forwarded" not in one.sources)]
+
+    def build_prompt(self, instructions: Sequence[Instructions], offer: Offer) -> None:
         """The prompt up to the last finished round, and the tools that go with it."""
         opened = self.opened
         self.messages = [
@@ -66,9 +113,10 @@ class Run:
                 opened.created_at,
                 first_contact=opened.first_contact,
                 in_group=self.in_group,
+                open_questions=opened.open_questions,
             ),
         ]
-        self.tools = tools
+        self.offer = offer
         self._hashes = []
         for one in self.transcript.rounds:
             if not one.unfinished:
@@ -86,13 +134,14 @@ class Run:
         """A rough size of the prompt with these tools: four characters a token."""
         return len(orjson.dumps([self.messages, tools])) // 4
 
-    def spent(self, tools: Sequence[JSON], answer: ModelAnswer, seconds: float) -> Spent:
+    def spent(self, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> Spent:
         """What a call with the prompt as it stands cost."""
-        shown = hashed([{"tools": tools}] if tools else [])
+        names = self.offer.names if with_tools else []
+        shown = hashed([{"tools": names, "catalog": self.offer.catalog.hash}] if names else [])
         new = hashed(self.messages[len(self._hashes) :])
         self._hashes += [part for part, _ in new]
         hashes = (*(part for part, _ in shown), *self._hashes)
-        return cost(answer, hashes, (*shown, *new), seconds)
+        return cost(answer, hashes, (*shown, *new), seconds, self.offer.catalog)
 
 
 def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
@@ -102,8 +151,22 @@ def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
 
 
 def cost(
-    answer: ModelAnswer, hashes: tuple[str, ...], parts: tuple[tuple[str, str], ...], seconds: float
+    answer: ModelAnswer,
+    hashes: tuple[str, ...],
+    parts: tuple[tuple[str, str], ...],
+    seconds: float,
+    catalog: Catalog,
 ) -> Spent:
     """A model call as it is kept."""
     usage = answer.usage
-    return Spent(answer.model, hashes, parts, usage.prompt, usage.completion, usage.cached, seconds)
+    return Spent(
+        answer.model,
+        hashes,
+        parts,
+        usage.prompt,
+        usage.completion,
+        usage.cached,
+        seconds,
+        catalog.hash,
+        catalog.body,
+    )

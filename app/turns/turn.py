@@ -11,8 +11,9 @@ import structlog
 from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text
 from app.messages import JSON, Channel
-from app.routing import Classified, IntentRequest, classify_intent, select_tools
-from app.routing.abilities import Abilities
+from app.routing import Classified, Intent, IntentRequest, classify_intent
+from app.routing.abilities import Abilities, Catalog, Choice, Offer
+from app.routing.tool_search import SEARCH_TOOLS
 from app.store import journal, opening
 from app.store.database import Database
 from app.store.journal import Spent
@@ -32,6 +33,7 @@ from app.turns.actions import (
     unique_calls,
 )
 from app.turns.calls import ToolCalls
+from app.turns.consent import Consent
 from app.turns.context import said_by
 from app.turns.endings import Endings
 from app.turns.profile import Profiles
@@ -67,6 +69,7 @@ class TurnRunner:
         model: Model,
         abilities: Abilities,
         tool_calls: ToolCalls,
+        consent: Consent,
         endings: Endings,
         channels: Mapping[str, Channel],
         profiles: Profiles,
@@ -78,6 +81,7 @@ class TurnRunner:
         self._model = model
         self._abilities = abilities
         self._tool_calls = tool_calls
+        self._consent = consent
         self._endings = endings
         self._channels = channels
         self._profiles = profiles
@@ -106,7 +110,7 @@ class TurnRunner:
 
     async def execute_tool_loop(self, run: Run) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
-        self._abilities.refresh()
+        await self._abilities.refresh()
         if run.transcript.routed is not None:
             self._build_prompt(run, run.routed)
         while True:
@@ -117,15 +121,19 @@ class TurnRunner:
                     await run.recorded()  # no model is asked on top of a step that may yet be lost
                     await self._ask(run, number, with_tools)
                 case RunTools(number, calls, begun):
-                    await self._run_tools(run, number, calls, begun)
+                    if not await self._run_tools(run, number, calls, begun):
+                        return
                 case Reply(text):
-                    return await self._endings.answered(run, text)
+                    await self._endings.answered(run, text)
+                    return
 
     async def _route(self, run: Run) -> None:
         """Classifies the intent and chooses the tools; both are kept, so that a restart offers the same."""
         self._check_budget(run)
         started = time.monotonic()
-        classified = await classify_intent(self._model, self._intent_request(run), self._abilities.index)
+        abilities, catalog = self._abilities, self._abilities.catalog
+        request = self._intent_request(run)
+        classified = await classify_intent(self._model, request, abilities.index, abilities.skill_index)
         if classified.problem:
             log.warning(
                 "classifier failed",
@@ -134,28 +142,37 @@ class TurnRunner:
                 problem=mask_text(classified.problem),
             )
         intent = classified.intent
-        tools = select_tools(
-            intent,
-            run.said,
-            self._abilities.index,
-            {} if run.in_group else self._abilities.tool_categories(run.person),
-            sticky=run.opened.sticky_tools,
-            limit=self._limits.tools_per_call,
-        )
+        choice = self._choose(run, intent)
         payload = {
             "categories": intent.categories,
-            "tools": tools,
+            "tools": choice.tools,
+            "skills": choice.skills,
+            "shown": choice.shown,
             "phrases": intent.phrases,
             "source": intent.source,
-            "catalog": self._abilities.version,
+            "catalog": abilities.catalog.version,
         }
-        self._record(run, "route", "route", payload, _classifier_cost(classified, started))
-        run.transcript = run.transcript.with_route(Routed(intent.categories, tools))
-        self._build_prompt(run, run.routed)
+        self._record(run, "route", "route", payload, _classifier_cost(classified, started, catalog))
+        routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown)
+        run.transcript = run.transcript.with_route(routed)
+        self._build_prompt(run, routed)
+
+    def _choose(self, run: Run, intent: Intent) -> Choice:
+        if run.in_group:
+            return Choice()
+        return self._abilities.choose(
+            intent,
+            run.said,
+            run.person,
+            sticky=run.opened.sticky_tools,
+            active=run.opened.active_skills,
+            always=(SEARCH_TOOLS,),
+            limit=self._limits.tools_per_call,
+        )
 
     async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
         """One model call, recorded before anything follows from it."""
-        tools = run.tools if with_tools else []
+        tools = run.offer.schemas if with_tools else []
         request = ModelRequest(
             "answer",
             run.messages,
@@ -163,15 +180,16 @@ class TurnRunner:
             said=run.said,
             person=run.person,
             max_tokens=self._tokens_left(run, tools),
+            catalog=run.offer.catalog.hash,
         )
         started = time.monotonic()
         answer = await run.patience.complete(self._model, request)
-        text, calls = _read(run, answer, run.routed.tools if with_tools else ())
+        text, calls = _read(run, answer, run.offered if with_tools else ())
         payload = {
             "text": text,
             "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls],
         }
-        spent = run.spent(tools, answer, time.monotonic() - started)
+        spent = run.spent(answer, time.monotonic() - started, with_tools=with_tools)
         self._record(run, answer_key(number), "llm", payload, spent)
         asked = Round(text, calls)
         run.transcript = run.transcript.with_round(asked)
@@ -180,10 +198,17 @@ class TurnRunner:
 
     async def _run_tools(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
-    ) -> None:
-        results = await self._tool_calls.run(run, number, calls, begun)
+    ) -> bool:
+        """Runs what may run; False where others wait for an answer, and the turn with them."""
+        verdicts = await self._consent.judge(run, number, calls, begun)
+        results = await self._tool_calls.run(run, number, calls, begun, verdicts)
         run.transcript = run.transcript.with_results(number, results)
+        if verdicts.laid_aside:
+            await self._consent.park(run, verdicts)
+            return False
+        run.offer = self._offer(run)
         run.add_round(run.transcript.rounds[number])
+        return True
 
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
@@ -196,12 +221,14 @@ class TurnRunner:
             said=said,
             transcript=read_journal(opened.journal),
             tokens_today=opened.tokens_today,
+            most_tools=self._limits.tools_per_call,
+            is_outside=self._abilities.is_outside,
         )
 
     async def _obey(self, run: Run, command: str, written: str) -> None:
         language = commands.language_of_command(written) or run.person.language
         if command == "help":
-            self._abilities.refresh()
+            await self._abilities.refresh()
             text = commands.help_text(
                 language,
                 self._abilities.summary(run.person, language),
@@ -214,8 +241,12 @@ class TurnRunner:
         await self._endings.obeyed(run, text, fresh=command == "new")
 
     def _build_prompt(self, run: Run, routed: Routed) -> None:
-        instructions = self._abilities.instructions(routed.categories, routed.tools)
-        run.build_prompt(instructions, self._abilities.schemas(routed.tools))
+        run.build_prompt(self._abilities.instructions(routed.shown), self._offer(run))
+
+    def _offer(self, run: Run) -> Offer:
+        """The tools of the next model call, so far as the person may know of them."""
+        routed = run.transcript.routed or Routed((), ())
+        return self._abilities.offer(run.offered, run.person, routed.skills, routed.shown)
 
     def _intent_request(self, run: Run) -> IntentRequest:
         return IntentRequest(
@@ -225,6 +256,7 @@ class TurnRunner:
             recent=tuple(exchange.said for exchange in run.opened.exchanges[-2:]),
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,
+            catalog=self._abilities.catalog.hash,
         )
 
     def _check_budget(self, run: Run) -> None:
@@ -263,11 +295,12 @@ def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, t
     return text, unique_calls(calls[:CALLS_PER_ROUND], taken)
 
 
-def _classifier_cost(classified: Classified, started: float) -> Spent | None:
+def _classifier_cost(classified: Classified, started: float, catalog: Catalog) -> Spent | None:
     if classified.answer is None:
         return None
     parts = hashed(classified.prompt)
-    return cost(classified.answer, tuple(part for part, _ in parts), parts, time.monotonic() - started)
+    hashes = tuple(part for part, _ in parts)
+    return cost(classified.answer, hashes, parts, time.monotonic() - started, catalog)
 
 
 def today() -> str:

@@ -8,7 +8,7 @@ import pytest
 from app.errors import RecadoError
 from app.store import journal, opening, people, turns
 from app.store.journal import Spent, TurnGone
-from app.store.turns import MAX_ATTEMPTS, Pause, Ready
+from app.store.turns import MAX_ATTEMPTS, Kept, Pause, Ready
 from tests.store.rows import (
     ANA,
     BETO,
@@ -357,15 +357,27 @@ def test_history_pairs_what_was_said_with_what_was_answered(conn: Connection) ->
     assert (exchange.said, exchange.reply) == ("hola", "qué tal")
 
 
-def test_a_new_conversation_forgets_history_and_sticky_tools(conn: Connection) -> None:
+def test_a_conversation_goes_on_with_what_its_last_turn_kept(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    turns.end(conn, "t1", where, "answered", draft("ok"), T, sticky=(["calc"], ["numbers"]))
+    turns.end(conn, "t1", where, "answered", draft("ok"), T, kept=Kept(["calc"], ["numbers"], ["b", "a"]))
+    take(conn, inbound("w2"), now=T + 10)
+    opened = begun(conn, where, "t2", T + 10)
+    assert (opened.sticky_tools, opened.sticky_categories) == (("calc",), ("numbers",))
+    assert opened.active_skills == ("b", "a")
+
+
+def test_a_new_conversation_forgets_history_sticky_tools_and_skills(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    turns.end(conn, "t1", where, "answered", draft("ok"), T, kept=Kept(["calc"], ["numbers"], ["sums"]))
     turns.new_conversation(conn, where.id, T + 1)
     take(conn, inbound("w2"), now=T + 10)
     opened = begun(conn, where, "t2", T + 10)
     assert (opened.exchanges, opened.sticky_tools, opened.sticky_categories) == ((), (), ())
+    assert opened.active_skills == ()
 
 
 def test_history_holds_nothing_of_another_person_or_group(conn: Connection) -> None:

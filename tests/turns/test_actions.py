@@ -159,3 +159,26 @@ def test_begun_calls_of_a_crash_are_handed_on() -> None:
     action = next_action(transcript, 5)
     assert isinstance(action, RunTools)
     assert action.begun == {"b"}
+
+
+def test_the_journal_tells_what_the_message_is_about_and_whose_texts_were_shown() -> None:
+    row = {"categories": ["tea"], "tools": ["steep"], "skills": ["tea"], "shown": ["roses", "tea"]}
+    routed = read_journal([Entry("route", "route", row)]).routed
+    assert routed == Routed(("tea",), ("steep",), ("tea",), ("roses", "tea"))
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "loaded"),
+    [
+        ("load_skill", ToolResult.success({"skill": "tea", "instructions": "Steep."}).to_json(), ("tea",)),
+        ("load_skill", ToolResult.failure("UNAVAILABLE", "gone").to_json(), ()),
+        ("load_skill", ToolResult.success("cut").to_json(), ()),
+        ("load_skill", "", ()),
+        ("read_skill_file", ToolResult.success({"skill": "tea", "text": "x"}).to_json(), ()),
+    ],
+    ids=["loaded", "failed", "of another form", "unfinished", "another tool"],
+)
+def test_skills_are_loaded_by_results_that_hold_them(name: str, result: str, loaded: tuple[str, ...]) -> None:
+    call = ToolCall("l", name, {"name": "tea"})
+    transcript = Transcript(ROUTED, (Round("", (call,), {"l": result} if result else {}),))
+    assert transcript.loaded == loaded

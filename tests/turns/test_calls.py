@@ -16,9 +16,11 @@ from app.store import journal, turns
 from app.store.database import Database
 from app.store.opening import Opened
 from app.store.outbox import Draft
+from app.store.tool_statistics import ToolFigures, summary
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.calls import ToolCalls
+from app.turns.consent import Verdicts
 from app.turns.run import Run
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.screen import Screen
@@ -38,18 +40,37 @@ class Hall:
             self.ran.append(context.idempotency_key)
             return f"table {table}"
 
+        async def keep(context: Any) -> None:
+            """Keeps something."""
+            await context.store.put("key", "x" * 5000)
+
+        async def ring(context: Any) -> str:
+            """Rings the bell, a service."""
+            return str(context.services.bell)
+
         registry = ToolRegistry()
         registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
+        registry.register(Tool.from_function(keep, category="tables"))
+        registry.register(Tool.from_function(ring, category="tables"))
+        registry.register(Tool.from_function(ring, name="ring_shipped", category="shipped"))
         self._calls = ToolCalls(
-            store, ExecutionEngine(registry, ConfirmationPolicy("yolo")), cast(Abilities, Fixed(registry))
+            store,
+            ExecutionEngine(registry, ConfirmationPolicy("yolo")),
+            cast(Abilities, Fixed(registry)),
+            services={"bell": "ding"},
+            data_quota=1000,
         )
         person = Person(opened.conversation.person_id, "whatsapp")
-        self.run_of = Run(opened, person, Screen(), "", Transcript(Routed(("tables",), ("book",))), 0)
+        routed = Routed(("tables",), ("book", "keep", "ring", "ring_shipped"))
+        self.run_of = Run(opened, person, Screen(), "", Transcript(routed), 0)
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
-        results = await self._calls.run(self.run_of, round_, (call,), wanted)
+        results = await self._calls.run(self.run_of, round_, (call,), wanted, Verdicts())
         return orjson.loads(results[call.id])
+
+    async def figures(self) -> list[ToolFigures]:
+        return await self.store.tx(lambda conn: summary(conn, ""))
 
     async def journal(self) -> list[str]:
         rows = await self.store.all("SELECT key FROM journal WHERE kind <> 'llm' ORDER BY key")
@@ -67,6 +88,9 @@ class Fixed:
 
     def settings(self, _: str) -> dict[str, str]:
         return {}
+
+    def ships(self, tool: Tool) -> bool:
+        return tool.category == "shipped"
 
 
 @pytest.fixture
@@ -141,3 +165,66 @@ async def test_a_call_whose_answer_was_not_written_down_does_not_run(make_hall: 
     with pytest.raises(StoreError, match="llm:2 of turn t1 was not written"):
         await hall.call(BOOK, round_=2)
     assert (hall.ran, await hall.journal()) == ([], [])
+
+
+async def test_a_call_is_counted_with_its_result_and_timed(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    await hall.call(BOOK)
+    await hall.call(ToolCall("b", "book", {"chair": 1}))
+    (book,) = await hall.figures()
+    assert (book.tool, book.calls, book.succeeded, book.errors) == ("book", 2, 1, {"BAD_REQUEST": 1})
+    assert book.p50 is not None
+
+
+async def test_names_that_no_tool_has_are_counted_together(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    for number in range(5):
+        await hall.call(ToolCall(f"c{number}", f"made_up_{number}", {}))
+    (unknown,) = await hall.figures()
+    assert (unknown.tool, unknown.errors, unknown.p50) == ("unknown", {"UNKNOWN_TOOL": 5}, None)
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "succeeded", "errors"), [(True, 1, {}), (False, 0, {"OUTCOME_UNKNOWN": 1})]
+)
+async def test_a_call_that_a_crash_cut_off_is_counted_once(
+    make_hall: Callable[..., Any], idempotent: bool, succeeded: int, errors: dict[str, int]
+) -> None:
+    hall = await make_hall(idempotent=idempotent)
+    await hall.call(BOOK, begun=True)
+    with pytest.raises(journal.TurnGone):
+        await hall.call(BOOK, begun=True)
+    (book,) = await hall.figures()
+    assert (book.calls, book.succeeded, book.errors) == (1, succeeded, errors)
+
+
+async def test_a_call_without_a_result_row_is_not_counted(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    with pytest.raises(StoreError):
+        await hall.call(BOOK, round_=2)
+    assert await hall.figures() == []
+
+
+async def test_what_could_not_be_kept_counts_as_the_failure_it_became(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    await hall.call(ToolCall("k", "keep", {}))
+    (keep,) = await hall.figures()
+    assert (keep.succeeded, keep.errors) == (0, {"QUOTA_EXCEEDED": 1})
+
+
+async def test_services_are_for_shipped_tools_alone(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    assert (await hall.call(ToolCall("a", "ring_shipped", {})))["data"] == "ding"
+    refused = await hall.call(ToolCall("b", "ring", {}))
+    assert "no service named 'bell' was given to this tool" in refused["error"]["message"]
+
+
+async def test_what_a_search_found_may_be_called_in_the_next_round_and_not_in_its_own(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    found = '{"ok":true,"data":{"tools":[{"name":"book"}]},"meta":{}}'
+    search = ToolCall("s", "search_tools", {"query": "a table"})
+    hall.run_of.transcript = Transcript(Routed((), ("search_tools",)), (Round("", (search,), {"s": found}),))
+    assert (await hall.call(BOOK, round_=0))["error"]["code"] == "NOT_OFFERED"
+    assert (await hall.call(BOOK, round_=1))["ok"]

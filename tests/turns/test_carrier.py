@@ -13,6 +13,7 @@ from app.store import opening, turns
 from app.store.database import Database
 from app.store.outbox import Draft
 from app.turns.carrier import LocalCarrier
+from app.turns.hearing import Hearing
 from app.turns.turn import TurnRunner
 from tests.store.rows import BETO, T, conversation, inbound, take
 
@@ -46,18 +47,31 @@ async def store(tmp_path: Path) -> AsyncIterator[Database]:
     await database.close()
 
 
+def local_carrier(store: Database, runner: object, at_once: int = 100) -> LocalCarrier:
+    async def ready() -> None:
+        return None
+
+    return LocalCarrier(
+        store,
+        cast(TurnRunner, runner),
+        quiet=0,
+        longest=0,
+        at_once=at_once,
+        ready=ready,
+        hearing=Hearing({}),
+        on_notice=lambda person: None,
+    )
+
+
 async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:
     def arrive(conn: Connection) -> Conversation:
         where = conversation(conn)
         take(conn, inbound("w1"))
         return where
 
-    async def ready() -> None:
-        return None
-
     where = await store.tx(arrive)
     runner = FailsFirst(store, where)
-    carrier = LocalCarrier(store, cast(TurnRunner, runner), quiet=0, longest=0, ready=ready)
+    carrier = local_carrier(store, runner)
     carrier.wake(where.id)
     async with asyncio.timeout(10):
         await runner.ended.wait()
@@ -86,11 +100,8 @@ class Waits:
 
 
 async def test_a_stop_that_came_while_the_turn_waited_for_its_place_ends_it(store: Database) -> None:
-    async def ready() -> None:
-        return None
-
     runner = Waits(store)
-    carrier = LocalCarrier(store, cast(TurnRunner, runner), quiet=0, longest=0, at_once=1, ready=ready)
+    carrier = local_carrier(store, runner, at_once=1)
     ana = await store.tx(conversation)
     beto = await store.tx(lambda conn: conversation(conn, BETO))
     await store.tx(lambda conn: take(conn, inbound("w1", "of Ana")))

@@ -70,6 +70,12 @@ def test_an_owner_is_called_one() -> None:
     assert "owner of this assistant" in system_message(Person("p", "whatsapp", role="owner"), ())["content"]
 
 
+def test_the_system_message_names_the_files_of_a_skill() -> None:
+    skill = Instructions("notes", "Keeps notes.", "Save them.", ("references/a.md", "b.txt"))
+    content = system_message(ANA, [skill])["content"]
+    assert content.endswith("\nSave them.\nIts files: references/a.md, b.txt")
+
+
 def test_the_system_message_holds_the_chosen_skills_and_no_time() -> None:
     skill = Instructions("notes", "Keeps notes.", "Save what they ask you to.")
     one, two = (system_message(ANA, [skill]) for _ in range(2))

@@ -1,8 +1,15 @@
 """WhatsApp as a channel: Meta's client, and text in WhatsApp's own formatting."""
 
+from collections.abc import Sequence
+
 from app.channels.whatsapp.client import TEXT_LIMIT, GraphClient
 from app.channels.whatsapp.formatting import render_parts
-from app.messages import Address, Outgoing, SendResult
+from app.channels.whatsapp.marks import literal, settle, without_signs
+from app.channels.whatsapp.splitting import split_message
+from app.messages import Address, Button, Outgoing, SendResult
+
+BUTTONS_BODY = 1024
+"""Characters beside reply buttons."""
 
 
 class WhatsAppChannel:
@@ -15,6 +22,13 @@ class WhatsAppChannel:
 
     def render(self, markdown: str) -> list[Outgoing]:
         return [Outgoing(part) for part in render_parts(markdown, TEXT_LIMIT)]
+
+    def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
+        plain = settle(literal(without_signs(text)))
+        whole = f"{plain}\n\n{question}"
+        if len(whole) <= BUTTONS_BODY:
+            return [Outgoing(whole, tuple(buttons))]
+        return [*map(Outgoing, split_message(plain, TEXT_LIMIT)), Outgoing(question, tuple(buttons))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         return await self._client.send(to, message, outbox_id)

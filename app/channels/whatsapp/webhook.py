@@ -59,7 +59,7 @@ class WhatsAppWebhook:
         *,
         app_secret: str,
         verify_token: str,
-        command_of: Callable[[str], str | None],
+        arrival: Callable[[Inbound], Arrival],
         on_received: Callable[[Received], None],
         on_answer: Callable[[int], None],
     ) -> None:
@@ -67,7 +67,7 @@ class WhatsAppWebhook:
         self._entrance = entrance
         self._secret = app_secret
         self._verify_token = verify_token
-        self._command_of = command_of
+        self._arrival = arrival
         self._on_received = on_received
         self._on_answer = on_answer
         self._held = 0
@@ -136,10 +136,6 @@ class WhatsAppWebhook:
         for field, _ in webhook.notices:
             log.info("webhook notice", field=field[:100])
         return _TAKEN
-
-    def _arrival(self, message: Inbound) -> Arrival:
-        command = self._command_of(message.text) if message.kind == "text" else None
-        return Arrival(message, command or "message")
 
 
 def receive(

@@ -1,0 +1,265 @@
+"""Which calls of a round may run, which are refused, and which a person is asked about."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from sqlite3 import Connection
+from typing import Protocol
+
+import orjson
+
+from app.errors import RecadoError
+from app.llm.model import ToolCall
+from app.messages import JSON
+from app.routing.abilities import Abilities
+from app.store import approvals
+from app.store.approvals import Approval, Question
+from app.store.database import Database
+from app.store.ids import new_id
+from app.tools import ConfirmationPolicy, Tool, ToolContext, ToolResult
+from app.turns.actions import signature
+from app.turns.questions import CALL, ONCE, Card, call_card, call_title, question_draft
+from app.turns.run import Run
+from app.turns.taint import foreign_addresses
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A person's yes to a call: the choice, and what it was about beyond the arguments."""
+
+    choice: str
+    subject: str = ""
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What is decided of a round's calls; one that is not named here needs no yes."""
+
+    agreed: dict[str, Agreed] = field(default_factory=dict)
+    """A person's yes, by call id."""
+    refused: dict[str, ToolResult] = field(default_factory=dict)
+    """Calls that do not run, with what the model is told."""
+    laid_aside: set[str] = field(default_factory=set)
+    """Calls that wait for an answer."""
+    questions: list[Question] = field(default_factory=list)
+    """Those of them that are asked now; the others were asked before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Touchy:
+    """A call that needs a yes."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: dict[str, JSON]
+    once: bool
+    """The yes is for this call alone: no "always here" covers it, nor may be said to it."""
+
+    @property
+    def canonical(self) -> bytes:
+        return orjson.dumps(self.arguments, option=orjson.OPT_SORT_KEYS, default=str)
+
+    @property
+    def hashes(self) -> tuple[str, str]:
+        return sha256(self.canonical).hexdigest(), self.tool.definition_hash
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked already: for the turn, and what is open in the conversation."""
+
+    of_turn: tuple[Approval, ...]
+    open: tuple[Approval, ...]
+    standing: frozenset[str]
+    """Tools with an "always here" that still holds."""
+
+    def about(self, key: str) -> list[Approval]:
+        """The questions about a call, the oldest first: a later one has "#2" and so on behind its key."""
+        return [one for one in self.of_turn if one.call_key.partition("#")[0] == key]
+
+
+class Refused(RecadoError):
+    """A card cannot be made: the call cannot be done, and nobody need be asked. Holds its result."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.code)
+        self.result = result
+
+
+class MakesCard(Protocol):
+    """Makes the card of a call that always asks: an install shows what it would bring."""
+
+    async def __call__(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+        """Raises Refused."""
+
+
+class Consent:
+    """Asks in the conversation itself: the question is a message, and nothing runs while it is open.
+
+    Without `asks` every call goes to the engine as it is: in a dry run, and where somebody is asked at the
+    terminal. `cards` are for the tools that ask in every mode, with a card of their own.
+    `on_question(person)` is told of a question to be sent.
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        abilities: Abilities,
+        policy: ConfirmationPolicy,
+        cards: Mapping[str, MakesCard],
+        on_question: Callable[[str], None],
+        *,
+        asks: bool,
+    ) -> None:
+        self._store = store
+        self._abilities = abilities
+        self._policy = policy
+        self._cards = cards
+        self._on_question = on_question
+        self._asks = asks
+
+    async def judge(
+        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
+    ) -> Verdicts:
+        """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
+        verdicts = Verdicts()
+        if not self._asks:
+            return verdicts
+        offered = run.offered_by(number)
+        touchy = [
+            found
+            for call in calls
+            if (found := self._touchy(run, call, offered, call.id in begun)) is not None
+        ]
+        if touchy:
+            asked = await self._store.tx(lambda conn: _asked(conn, run, touchy))
+            for one in touchy:
+                try:
+                    await self._decide(run, f"{number}:{one.call.id}", one, asked, verdicts)
+                except Refused as refused:
+                    verdicts.refused[one.call.id] = refused.result
+        return verdicts
+
+    async def park(self, run: Run, verdicts: Verdicts) -> None:
+        """Sends the questions and lays the turn aside until one of them is answered."""
+        await run.recorded()  # no question is asked on top of a step that may yet be lost
+        turn, where, now = run.opened.id, run.opened.conversation, time.time()
+        await self._store.tx(
+            lambda conn: approvals.park(conn, turn, where, verdicts.questions, now),
+            then=lambda _: self._on_question(where.person_id),
+        )
+
+    def _touchy(self, run: Run, call: ToolCall, offered: frozenset[str], begun: bool) -> _Touchy | None:
+        """The call where it needs a yes; None where the engine may have it as it is."""
+        tool = self._abilities.tool(call.name)
+        if tool is None or tool.harmless or tool.name not in offered or (begun and not tool.idempotent):
+            return None
+        always_asks = tool.name in self._cards or signature(call) in run.transcript.uncertain
+        if not (always_asks or self._policy.should_confirm(tool) or self._is_led(run, call)):
+            return None
+        try:
+            arguments = tool.validate_args(call.arguments)
+            tool.check(arguments, ToolContext(person=run.person))
+        except Exception:  # whatever it is, the engine meets it too, and answers for it
+            return None
+        return _Touchy(call, tool, arguments, once=always_asks or bool(run.sources))
+
+    def _is_led(self, run: Run, call: ToolCall) -> bool:
+        """Whether text of others in the prompt may have led the call to an address of theirs."""
+        return (
+            self._policy.mode != "yolo"
+            and bool(run.sources)
+            and bool(foreign_addresses(call.arguments, run.own_words))
+        )
+
+    async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Verdicts) -> None:
+        about = asked.about(key)
+        last = about[-1] if about else None
+        if last is None:
+            if one.tool.name in asked.standing:
+                verdicts.agreed[one.call.id] = Agreed("always")
+                return
+            if _is_open_elsewhere(one, asked):
+                verdicts.refused[one.call.id] = _asked_already(one.tool)
+                return
+        elif last.state == "open":
+            verdicts.laid_aside.add(one.call.id)
+            return
+        elif last.state != "yes":
+            verdicts.refused[one.call.id] = _refusal(one.tool, last)
+            return
+        elif (last.arguments_hash, last.tool_hash) == one.hashes:
+            verdicts.agreed[one.call.id] = Agreed(last.choice, last.subject)
+            return
+        card = await self._card(run, one)
+        verdicts.laid_aside.add(one.call.id)
+        verdicts.questions.append(_question(run, f"{key}#{len(about) + 1}" if about else key, one, card))
+
+    async def _card(self, run: Run, one: _Touchy) -> Card:
+        make = self._cards.get(one.tool.name)
+        if make is not None:
+            return await make(one.arguments, run)
+        text = call_card(run.person.language, one.tool.name, one.arguments, run.sources)
+        choices = CALL if _may_stand(one) else ONCE
+        return Card(text, call_title(one.tool.name, one.arguments), choices)
+
+
+def _asked(conn: Connection, run: Run, touchy: Sequence[_Touchy]) -> _Asked:
+    conversation = run.opened.conversation
+    standing = [
+        one.tool.name
+        for one in touchy
+        if _may_stand(one)
+        and approvals.has_standing_consent(conn, conversation, one.tool.name, one.tool.definition_hash)
+    ]
+    return _Asked(
+        approvals.of_turn(conn, run.opened.id), approvals.waiting(conn, conversation.id), frozenset(standing)
+    )
+
+
+def _may_stand(one: _Touchy) -> bool:
+    """Whether "always here" may be said to it."""
+    return not (one.once or one.tool.audience == "owners")
+
+
+def _is_open_elsewhere(one: _Touchy, asked: _Asked) -> bool:
+    return any(
+        waiting.tool == one.tool.name and (waiting.arguments_hash, waiting.tool_hash) == one.hashes
+        for waiting in asked.open
+    )
+
+
+def _question(run: Run, key: str, one: _Touchy, card: Card) -> Question:
+    arguments_hash, tool_hash = one.hashes
+    draft, buttons = question_draft(run.channel, run.person.language, card)
+    return Question(
+        id=new_id("approval"),
+        call_key=key,
+        tool=one.tool.name,
+        arguments=one.canonical.decode(),
+        arguments_hash=arguments_hash,
+        tool_hash=tool_hash,
+        subject=card.subject,
+        title=card.title,
+        choices=buttons,
+        draft=draft,
+    )
+
+
+def _refusal(tool: Tool, last: Approval) -> ToolResult:
+    said = {
+        "no": f"the person said no to {tool.name}",
+        "expired": f"nobody answered the question about {tool.name} in time, so it did not run",
+        "failed": f"the question about {tool.name} could not be delivered, so it did not run",
+    }
+    hint = "do not call it again with the same arguments; ask what to do instead"
+    return ToolResult.failure("DENIED", said.get(last.state, f"{tool.name} was not agreed to"), hint)
+
+
+def _asked_already(tool: Tool) -> ToolResult:
+    return ToolResult.failure(
+        "DENIED",
+        f"the person was asked about this very call of {tool.name} already and has not answered yet",
+        "say that the question above still waits for an answer; do not call it again",
+    )

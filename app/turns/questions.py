@@ -1,0 +1,96 @@
+"""A question as a person reads it: what would be done, with every value as it is, and the buttons."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from app.language import say
+from app.messages import JSON, Button, Channel
+from app.store.approvals import Choice, new_button
+from app.store.outbox import Draft
+from app.tools.confirmation import visible
+
+CARD_BYTES = 8 * 1024
+"""Above it nobody reads a card on a phone: it is approved in the console."""
+INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
+CALL: tuple[Choice, ...] = ("yes", "always", "no")
+ONCE: tuple[Choice, ...] = ("yes", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a question shows, on one line too, and what may be answered.
+
+    `subject` is the hash of what it is about beyond the call's arguments.
+    """
+
+    text: str
+    title: str
+    choices: tuple[Choice, ...]
+    subject: str = ""
+
+
+def call_card(language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str]) -> str:
+    """A call in plain words, a value a line; `sources` say where text of others in the turn came from."""
+    lines = [say(language, "May I do this?"), "", visible(tool)]
+    lines += [f"• {visible(name)}: {_value(value)}" for name, value in arguments.items()]
+    if sources:
+        listed = ", ".join(_source(language, source) for source in sources)
+        lines += [
+            "",
+            say(language, "This comes after I read text that is not yours: {sources}", sources=listed),
+        ]
+    return "\n".join(lines)
+
+
+def call_title(tool: str, arguments: Mapping[str, JSON]) -> str:
+    """The call on one short line, to tell it from others."""
+    text = f"{visible(tool)} {', '.join(_value(value) for value in arguments.values())}".strip()
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
+def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, dict[str, Choice]]:
+    """The messages of a question, and which choice each of its buttons stands for.
+
+    A card that is too long for a phone has no button but the no.
+    """
+    text, choices = card.text, card.choices
+    if len(text.encode()) > CARD_BYTES:
+        text = say(language, "This is too long to be approved here. The owner can approve it in the console.")
+        choices = ("no",)
+    buttons = {new_button(): choice for choice in choices}
+    titles = [Button(id, _title(language, choice, choices)) for id, choice in buttons.items()]
+    return Draft(text, tuple(channel.ask(text, say(language, "Shall I?"), titles))), buttons
+
+
+def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
+    if choice == "yes":
+        return say(language, "Install") if "trust" in choices else say(language, "Yes")
+    if choice == "always":
+        return say(language, "Always here")
+    return say(language, "Install+trust") if choice == "trust" else say(language, "No")
+
+
+def _source(language: str, source: str) -> str:
+    """A source of a turn's taint (see app/turns/taint.py) as the person reads it."""
+    kind, _, name = source.partition(":")
+    if kind == "tool":
+        return say(language, "the result of {tool}", tool=visible(name))
+    if kind == "skill":
+        return say(language, "the skill {skill}", skill=visible(name))
+    return {
+        "group": say(language, "the group"),
+        "forwarded": say(language, "a forwarded message"),
+        "contacts": say(language, "a contact card"),
+        "document": say(language, "a file"),
+    }.get(kind, say(language, "a quoted message"))
+
+
+def _value(value: JSON) -> str:
+    """A value from outside: on one line, quoted, nothing in it invisible."""
+    return _quoted(value if isinstance(value, str) else orjson.dumps(value).decode())
+
+
+def _quoted(text: str) -> str:
+    return f"“{visible(text)}”"

@@ -1,0 +1,253 @@
+"""Questions in their rows: who may answer them, with what, when, and what becomes of their turns."""
+
+from sqlite3 import Connection
+from typing import Any
+
+import pytest
+
+from app.messages import Inbound
+from app.people import Conversation
+from app.store import approvals, inbox, outbox, turns
+from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Heard, Question
+from app.store.inbox import Arrival
+from app.store.journal import TurnGone
+from app.turns.answers import read_answer
+from app.turns.questions import CALL
+from tests.store.rows import ANA, BETO, T, begun, claim, conversation, draft, entrance, inbound, take, value
+
+
+def question(name: str) -> Question:
+    choices: dict[str, Choice] = {f"{BUTTON}{name}-{choice}": choice for choice in CALL}
+    return Question(
+        id=name,
+        call_key=f"0:{name}",
+        tool="send_mail",
+        arguments="{}",
+        arguments_hash="a" * 64,
+        tool_hash="t" * 64,
+        subject="",
+        title=f"send_mail {name}",
+        choices=choices,
+        draft=draft("May I?"),
+    )
+
+
+def asked(
+    conn: Connection, *names: str, sender: Any = ANA, sent: bool = True, now: float = T
+) -> Conversation:
+    """A turn of somebody's that is parked at these questions, which were sent."""
+    where = conversation(conn, sender)
+    take(conn, inbound(f"w.{names[0]}", sender=sender), now=now)
+    turn = f"t.{names[0]}"
+    begun(conn, where, turn, now)
+    approvals.park(conn, turn, where, [question(name) for name in names], now)
+    if sent:
+        deliver(conn, where, now)
+    return where
+
+
+def deliver(conn: Connection, where: Conversation, now: float) -> None:
+    """Sends what waits for a person; WhatsApp names each message after its row."""
+    while (given := outbox.take(conn, where.person_id, now)).parcel is not None:
+        outbox.sent(conn, given.parcel.id, f"wamid.{given.parcel.id}", now)
+
+
+def hear(conn: Connection, where: Conversation, now: float = T + 1) -> Heard | None:
+    return approvals.hear(conn, where.id, now, read_answer)
+
+
+def closed(heard: Heard | None) -> bool:
+    """Whether what was heard is for a question that is over."""
+    return heard is not None and heard.closed
+
+
+def say(conn: Connection, text: str, now: float = T + 1, *, kind: str = "message", **more: Any) -> None:
+    take(conn, inbound(f"say.{text}.{now}.{sorted(more)}", text, **more), now=now, kind=kind)
+
+
+def press(conn: Connection, button: str, now: float = T + 1, sender: Any = ANA) -> None:
+    say(conn, "Sí", now, kind="answer", button=BUTTON + button, sender=sender)
+
+
+def state(conn: Connection, name: str) -> str:
+    return str(value(conn, "SELECT state FROM approvals WHERE id = ?", name))
+
+
+def turn_state(conn: Connection, name: str) -> str:
+    return str(value(conn, "SELECT state FROM turns WHERE id = ?", f"t.{name}"))
+
+
+def test_a_parked_turn_waits_for_nobody_and_its_question_is_sent(conn: Connection) -> None:
+    where = asked(conn, "q")
+    assert turn_state(conn, "q") == "parked"
+    assert claim(conn, where, "t2", T + 1) is None
+    assert value(conn, "SELECT text FROM messages WHERE direction = 'out'") == "May I?"
+
+
+@pytest.mark.parametrize(("button", "expected"), [("q-yes", "yes"), ("q-always", "yes"), ("q-no", "no")])
+def test_a_button_of_the_question_answers_it(conn: Connection, button: str, expected: str) -> None:
+    where = asked(conn, "q")
+    press(conn, button)
+    assert not closed(hear(conn, where))
+    assert (state(conn, "q"), turn_state(conn, "q")) == (expected, "queued")
+    assert claim(conn, where, "t2", T + 2) == turns.Ready("t.q")
+
+
+@pytest.mark.parametrize(("words", "expected"), [("sí", "yes"), ("dale", "yes"), ("não", "no")])
+def test_plain_words_answer_the_only_open_question(conn: Connection, words: str, expected: str) -> None:
+    where = asked(conn, "q")
+    say(conn, words)
+    hear(conn, where)
+    assert state(conn, "q") == expected
+
+
+def test_an_answer_counts_once(conn: Connection) -> None:
+    where = asked(conn, "q")
+    press(conn, "q-yes")
+    press(conn, "q-no", T + 2)
+    assert hear(conn, where) is not None
+    assert closed(hear(conn, where))
+    assert state(conn, "q") == "yes"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"text": "sí, y además apaga la luz"},
+        {"text": "Sí", "kind": "interactive", "button": "choice:1"},
+        {"text": "sí", "forwarded": True},
+        {"text": "sí", "quoted": "wamid.of.something.else"},
+        {"text": "ok", "kind": "image"},
+    ],
+    ids=["says more", "a choice of the model's", "forwarded", "quotes something else", "a caption"],
+)
+def test_other_messages_answer_nothing(conn: Connection, message: dict[str, Any]) -> None:
+    where = asked(conn, "q")
+    take(conn, Inbound("other", ANA, **{"kind": "text", **message}), now=T + 1)
+    assert hear(conn, where) is None
+    assert (state(conn, "q"), turn_state(conn, "q")) == ("open", "parked")
+    assert claim(conn, where, "t2", T + 9) == turns.Ready("t2")
+
+
+def test_words_that_came_before_the_question_was_sent_are_a_message(conn: Connection) -> None:
+    where = asked(conn, "q", sent=False)
+    say(conn, "sí", T + 1)
+    deliver(conn, where, T + 2)
+    assert hear(conn, where, T + 3) is None
+    assert state(conn, "q") == "open"
+
+
+def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connection) -> None:
+    where = asked(conn, "q", sent=False)
+    assert outbox.take(conn, where.person_id, T).parcel is not None
+    press(conn, "q-yes", T - 1)
+    hear(conn, where)
+    assert state(conn, "q") == "yes"
+
+
+def test_another_person_cannot_answer(conn: Connection) -> None:
+    where, of_beto = asked(conn, "q"), conversation(conn, BETO)
+    press(conn, "q-yes", sender=BETO)
+    assert closed(hear(conn, of_beto))
+    say(conn, "sí", sender=BETO)
+    assert hear(conn, of_beto) is None
+    assert (state(conn, "q"), turn_state(conn, "q")) == ("open", "parked")
+    assert hear(conn, where) is None
+
+
+def test_with_several_open_it_is_asked_which(conn: Connection) -> None:
+    where = asked(conn, "q", "r")
+    say(conn, "sí")
+    heard = hear(conn, where)
+    assert heard is not None
+    assert [one.title for one in heard.unclear] == ["send_mail q", "send_mail r"]
+    assert (state(conn, "q"), state(conn, "r")) == ("open", "open")
+    assert claim(conn, where, "t2", T + 9) is None
+
+
+@pytest.mark.parametrize("kind", ["text", "reaction"])
+def test_a_quote_or_a_reaction_selects_the_question(conn: Connection, kind: str) -> None:
+    where = asked(conn, "q", "r")
+    quoted = value(conn, "SELECT wamid FROM outbox WHERE source = 'approval:r'")
+    message = inbound("answer", "👍", kind=kind, quoted=quoted)
+    inbox.take_in(conn, entrance(), [Arrival(message, "message", answers=True)], (), (), (), T + 1)
+    hear(conn, where)
+    assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
+    assert turn_state(conn, "q") == "queued"
+
+
+def test_a_reaction_to_anything_else_stays_silent(conn: Connection) -> None:
+    where = asked(conn, "q")
+    take(conn, inbound("r", "👍", kind="reaction", quoted="wamid.of.something.else"), now=T + 1)
+    assert hear(conn, where) is None
+    assert claim(conn, where, "t2", T + 9) is None
+
+
+def test_always_here_holds_for_the_person_the_conversation_and_the_definition(conn: Connection) -> None:
+    where = asked(conn, "q")
+    press(conn, "q-always")
+    hear(conn, where)
+    beto = conversation(conn, BETO)
+    assert approvals.has_standing_consent(conn, where, "send_mail", "t" * 64)
+    assert not approvals.has_standing_consent(conn, where, "send_mail", "u" * 64)
+    assert not approvals.has_standing_consent(conn, where, "other", "t" * 64)
+    assert not approvals.has_standing_consent(conn, beto, "send_mail", "t" * 64)
+
+
+def test_a_question_expires_23_hours_after_the_last_message(conn: Connection) -> None:
+    where = asked(conn, "q")
+    say(conn, "hola", T + 3600)
+    approvals.expire(conn, T + ANSWER_SECONDS)
+    assert state(conn, "q") == "open"
+    approvals.expire(conn, T + 3600 + ANSWER_SECONDS)
+    assert (state(conn, "q"), turn_state(conn, "q")) == ("expired", "queued")
+    conn.execute("UPDATE inbox SET done_at = ?", (T,))
+    press(conn, "q-yes", T + 3700 + ANSWER_SECONDS)
+    assert closed(hear(conn, where))
+    assert state(conn, "q") == "expired"
+
+
+def test_a_question_that_cannot_be_sent_ends(conn: Connection) -> None:
+    where = asked(conn, "q", sent=False)
+    given = outbox.take(conn, where.person_id, T)
+    assert given.parcel is not None
+    outbox.fail(conn, given.parcel.id, 131026, "undeliverable", T)
+    approvals.expire(conn, T + 1)
+    assert (state(conn, "q"), turn_state(conn, "q")) == ("failed", "queued")
+
+
+def test_a_stop_ends_parked_turns_and_their_questions(conn: Connection) -> None:
+    where = asked(conn, "q")
+    take(conn, inbound("stop", "/stop"), now=T + 1, kind="stop")
+    turns.stop(conn, where.id, "t2", T + 1)
+    assert (state(conn, "q"), turn_state(conn, "q")) == ("expired", "done")
+
+
+def test_an_ended_turn_is_not_parked(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w"))
+    begun(conn, where, "t")
+    turns.end(conn, "t", where, "answered", draft("done"), T)
+    with pytest.raises(TurnGone):
+        approvals.park(conn, "t", where, [question("q")], T)
+
+
+def test_what_was_answered_while_the_turn_looked_is_not_waited_for(conn: Connection) -> None:
+    where = asked(conn, "q", "r")
+    press(conn, "q-yes")
+    hear(conn, where)
+    begun_again = claim(conn, where, "t2", T + 2)
+    assert begun_again == turns.Ready("t.q")
+    conn.execute("UPDATE turns SET state = 'running' WHERE id = 't.q'")
+    press(conn, "r-no", T + 2)
+    hear(conn, where, T + 3)
+    approvals.park(conn, "t.q", where, [], T + 3)
+    assert turn_state(conn, "q") == "queued"
+
+
+def test_a_frozen_persons_words_answer_nothing(conn: Connection) -> None:
+    where = asked(conn, "q")
+    conn.execute("UPDATE people SET frozen = 'two of them' WHERE id = ?", (where.person_id,))
+    say(conn, "sí")
+    assert hear(conn, where) is None
+    assert state(conn, "q") == "open"

@@ -1,0 +1,287 @@
+"""A folder dropped beside a running server: an ability at the next message, and no danger to the others."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
+from tests.test_cli import House
+from tests.world import Graph, Server
+
+TIDES = '''
+from typing import Literal
+
+
+def tide_table(
+    port: str, unit: Literal["m", "ft"] = "m", days: int = 1, stations: list[str] | None = None
+) -> dict:
+    """Gives the tides of a port.
+
+    Args:
+        port: Where.
+        unit: Of the heights.
+        stations: Only these.
+
+    Example: tides in Lima
+    """
+    return {"port": port, "unit": unit, "days": days, "stations": stations}
+'''
+TIDE_TABLE = {
+    "type": "function",
+    "function": {
+        "name": "tide_table",
+        "description": "Gives the tides of a port\nExample: tides in Lima",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "port": {"type": "string", "description": "Where."},
+                "unit": {
+                    "type": "string",
+                    "enum": ["m", "ft"],
+                    "default": "m",
+                    "description": "Of the heights.",
+                },
+                "days": {"type": "integer", "default": 1},
+                "stations": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Only these.",
+                },
+            },
+            "required": ["port"],
+        },
+    },
+}
+LAMPS = 'def switch_lamp(room: str) -> str:\n    """Switches a lamp."""\n    return f"lit: {room}"\n'
+
+
+def drop(skills: Path, name: str, code: str, body: str = "Body.", metadata: str = "") -> Path:
+    """Puts a skill there as a person would: first the scripts, then the SKILL.md."""
+    folder = skills / name
+    (folder / "scripts").mkdir(parents=True, exist_ok=True)
+    (folder / "scripts" / "tools.py").write_text(code)
+    front = f"metadata:\n  {metadata}\n" if metadata else ""
+    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: What {name} do.\n{front}---\n{body}\n")
+    return folder
+
+
+@dataclass
+class Harbour:
+    """A server whose skills folder is ours, and a model that calls just the tools it is told to call."""
+
+    server: Server
+    graph: Graph
+    model: ModelServer
+    skills: Path
+    _numbers: Iterator[int] = field(default_factory=count)
+    _replies: dict[str, int] = field(default_factory=dict)
+
+    def turn(self, person: str, *wanted: tuple[str, dict[str, Any]]) -> "Told":
+        """One message of a person's, for which the model calls these tools all at once."""
+        said = f"message {next(self._numbers)} {json.dumps(wanted)}"
+        self.graph.say(person, said)
+        self._replies[person] = self._replies.get(person, 0) + 1
+        assert self.graph.reply(person, self._replies[person]) == "done"
+        return Told([body for body in self.model.main_calls if said in last_user_text(body)])
+
+
+@dataclass
+class Told:
+    """What the model was told in the calls of one turn."""
+
+    bodies: list[dict[str, Any]]
+
+    @property
+    def offered(self) -> dict[str, dict[str, Any]]:
+        return {tool["function"]["name"]: tool for tool in self.bodies[0].get("tools", ())}
+
+    @property
+    def instructions(self) -> str:
+        return str(self.bodies[0]["messages"][0]["content"])
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """In the order of the calls."""
+        return [json.loads(one["content"]) for one in self.bodies[-1]["messages"] if one["role"] == "tool"]
+
+
+def obey(body: dict[str, Any]) -> Any:
+    """Plays the model: all categories, then the calls that the message names, then an end."""
+    if is_classifier(body):
+        listed = str(body["messages"][0]["content"]).partition("Categories:\n")[2]
+        names = [line[2:].partition(":")[0] for line in listed.splitlines() if line.startswith("- ")]
+        wanted = [name for name in names if name not in ("calculator", "datetime", "notes", "tools")]
+        return json.dumps({"categories": wanted[:6]})
+    _, _, wanted_calls = last_user_text(body).rpartition("message ")[2].partition(" ")
+    wanted = [(name, arguments) for name, arguments in json.loads(wanted_calls)]
+    if not wanted or body["messages"][-1]["role"] == "tool":
+        return "done"
+    return calls(*wanted)
+
+
+@pytest.fixture
+def harbour(
+    make_world: Callable[..., tuple[Server, Graph]], model: Callable[..., ModelServer], tmp_path: Path
+) -> Harbour:
+    skills = tmp_path / "skills"
+    skills.mkdir()
+    played = model(obey)
+    server, graph = make_world(model=played, SKILLS_DIR=str(skills), MAX_TOOLS_PER_CALL="60")
+    harbour = Harbour(server, graph, played, skills)
+    assert "tide_table" not in harbour.turn("p0").offered
+    return harbour
+
+
+def test_a_dropped_folder_works_at_the_next_message_of_everybody(harbour: Harbour) -> None:
+    drop(harbour.skills, "tides", TIDES, "Heights are above the lowest tide.")
+    for person in ("p1", "p2"):
+        told = harbour.turn(person, ("tide_table", {"port": "Lima", "unit": "ft", "stations": None}))
+        assert told.offered["tide_table"] == TIDE_TABLE
+        assert "Heights are above the lowest tide." in told.instructions
+        (result,) = told.results
+        assert result["ok"], result
+        assert result["data"] == {"port": "Lima", "unit": "ft", "days": 1, "stations": None}
+    wrong, unknown = harbour.turn(
+        "p2", ("tide_table", {"port": "Lima", "unit": "yd"}), ("tide_table", {"port": "Lima", "moon": 1})
+    ).results
+    assert (wrong["error"]["code"], unknown["error"]["code"]) == ("BAD_REQUEST", "BAD_REQUEST")
+
+
+def test_a_change_is_seen_and_what_was_deleted_is_gone_at_the_next_message(harbour: Harbour) -> None:
+    folder = drop(harbour.skills, "tides", TIDES, "The first body.")
+    assert harbour.turn("p0", ("tide_table", {"port": "Lima"})).results[0]["ok"]
+
+    drop(harbour.skills, "tides", TIDES.replace("days: int = 1", "days: int = 7"), "The second body.")
+    changed = harbour.turn("p0", ("tide_table", {"port": "Lima"}))
+    assert changed.results[0]["data"]["days"] == 7
+    parameters = changed.offered["tide_table"]["function"]["parameters"]
+    assert parameters["properties"]["days"] == {"type": "integer", "default": 7}
+    assert "The second body." in changed.instructions
+    assert "The first body." not in changed.instructions
+
+    shutil.rmtree(folder)
+    gone = harbour.turn("p0", ("tide_table", {"port": "Lima"}))
+    assert "tide_table" not in gone.offered
+    assert "The second body." not in gone.instructions
+    assert gone.results[0]["error"]["code"] == "UNKNOWN_TOOL"
+    assert 'tool="tide_table"' not in harbour.server.http.get("/metrics").text
+
+
+def test_a_broken_folder_is_reported_and_the_others_work(harbour: Harbour, tmp_path: Path) -> None:
+    drop(harbour.skills, "tides", TIDES)
+    drop(harbour.skills, "lamps", LAMPS)
+    assert set(harbour.turn("p0").offered) >= {"tide_table", "switch_lamp"}
+
+    drop(harbour.skills, "tides", "def tide_table(:\n")
+    told = harbour.turn("p0", ("tide_table", {"port": "Lima"}), ("switch_lamp", {"room": "hall"}))
+    assert "tide_table" not in told.offered
+    assert (told.results[0]["ok"], told.results[1]["data"]) == (False, "lit: hall")
+    assert "tides" in harbour.server.log
+    report = House(tmp_path).run("skills", "check", str(harbour.skills), status=1).stdout
+    assert "FAULT: scripts/tools.py" in report
+    assert "2 checked, 1 with faults" in report
+
+    drop(harbour.skills, "tides", TIDES)
+    assert harbour.turn("p1", ("tide_table", {"port": "Lima"})).results[0]["ok"]
+
+
+FATAL = {
+    "raises": ("raise RuntimeError('no water')", "INTERNAL"),
+    "exits": ("import sys\n    sys.exit(3)", "INTERNAL"),
+    "ends_its_process": ("import os\n    os._exit(3)", "OUTCOME_UNKNOWN"),
+    "segfaults": ("import ctypes\n    ctypes.string_at(0)", "OUTCOME_UNKNOWN"),
+    "writes_into_every_file": (
+        "import os\n    for fd in range(256):\n        try:\n            os.write(fd, b'garbage ' * 100)\n"
+        "        except OSError:\n            pass",
+        None,
+    ),
+    "returns_100_mb": ("return 'x' * (100 * 1024 * 1024)", "OUTPUT_TOO_LARGE"),
+    "returns_a_cycle": ("found = []\n    found.append(found)\n    return found", "INTERNAL"),
+}
+
+
+def test_what_tools_do_to_themselves_fails_and_everything_else_lives(harbour: Harbour) -> None:
+    for name, (body, _) in FATAL.items():
+        code = f'def {name}() -> object:\n    """Does harm."""\n    {body}\n\n\n'
+        drop(
+            harbour.skills,
+            name.replace("_", "-"),
+            f'{code}def still_{name}() -> int:\n    """Works."""\n    return 1\n',
+        )
+    drop(harbour.skills, "lamps", LAMPS)
+    process = harbour.server.process
+    assert process is not None
+
+    told = harbour.turn("p0", *((name, {}) for name in FATAL), ("switch_lamp", {"room": "hall"}))
+    *failed, lamp = told.results
+    assert lamp["data"] == "lit: hall"
+    for (name, (_, code)), result in zip(FATAL.items(), failed, strict=True):
+        assert not result["ok"], name
+        assert code in (None, result["error"]["code"]), (name, result)
+
+    again = harbour.turn("p1", *((f"still_{name}", {}) for name in FATAL))
+    assert [(result["ok"], result.get("data")) for result in again.results] == [(True, 1)] * len(FATAL)
+    assert process.poll() is None
+    assert harbour.server.http.get("/health").json()["status"] == "ok"
+    counted = {
+        row["tool"]: row["code"]
+        for row in harbour.server.rows("SELECT tool, code FROM tool_statistics WHERE calls = 1")
+    }
+    assert {name: counted[name] for name in FATAL} == {
+        name: result["error"]["code"] for name, result in zip(FATAL, failed, strict=True)
+    }
+
+
+NOISE = """
+import sys
+
+
+def make_noise() -> str:
+    \"\"\"Prints.\"\"\"
+    print("noise " * 10_000)
+    print(b"\\xff\\x00", file=sys.stderr)
+    sys.stdout.buffer.write(b"\\xff" * 9999)
+    return "quiet"
+"""
+
+
+def test_what_a_tool_prints_does_not_touch_its_result(harbour: Harbour) -> None:
+    drop(harbour.skills, "noise", NOISE)
+    (result,) = harbour.turn("p0", ("make_noise", {})).results
+    assert (result["ok"], result["data"]) == (True, "quiet")
+
+
+SLEEP = """
+import asyncio
+import time
+
+
+def nap(seconds: float) -> list:
+    \"\"\"Sleeps.\"\"\"
+    began = time.time()
+    time.sleep(seconds)
+    return [began, time.time()]
+
+
+async def doze(seconds: float) -> list:
+    \"\"\"Sleeps.\"\"\"
+    began = time.time()
+    await asyncio.sleep(seconds)
+    return [began, time.time()]
+"""
+
+
+def test_sleepers_of_a_round_sleep_side_by_side_and_one_that_hangs_is_cut(harbour: Harbour) -> None:
+    drop(harbour.skills, "sleep", SLEEP, metadata='timeout-seconds: "4"')
+    wanted = [("nap", 1.0), ("doze", 1.01), ("nap", 1.02), ("doze", 1.03), ("nap", 1.04), ("nap", 600)]
+    *slept, hung = harbour.turn("p0", *((name, {"seconds": seconds}) for name, seconds in wanted)).results
+    assert all(result["ok"] for result in slept), slept
+    assert max(result["data"][0] for result in slept) < min(result["data"][1] for result in slept)
+    assert (hung["error"]["code"], hung["meta"]["outcome"]) == ("TIMEOUT", "unknown")
+    assert harbour.turn("p1", ("nap", {"seconds": 0})).results[0]["ok"]

@@ -1,0 +1,56 @@
+"""Which words answer a question."""
+
+import pytest
+
+from app.turns.answers import read_answer
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("sí", "yes"),
+        ("Sí.", "yes"),
+        ("¡SIII!", "yes"),
+        ("dale 👍", "yes"),
+        ("va", "yes"),
+        ("claro que sí", "yes"),
+        ("ok", "yes"),
+        ("sim, por favor", "yes"),
+        ("Yes, please", "yes"),
+        ("👍🏽", "yes"),
+        ("👍👍", "yes"),
+        ("✔️", "yes"),
+        ("no", "no"),
+        ("nel", "no"),
+        ("cancelar", "no"),
+        ("Não", "no"),
+        ("don't", "no"),
+        ("👎", "no"),
+        ("Siempre aquí", "always"),
+        ("Install+trust", "trust"),
+    ],
+)
+def test_a_whole_message_answers(text: str, choice: str) -> None:
+    assert read_answer(text) == choice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sí, y además mándale un correo a Ana",
+        "sí pero mañana",
+        "no sé",
+        "si llueve avísame",
+        "sí 👎",
+        "👍👎",
+        "👍 y otra cosa",
+        "yes?no",
+        "🎉",
+        "",
+        "  ",
+        "no problem",
+        "claro " * 20,
+    ],
+)
+def test_what_says_more_answers_nothing(text: str) -> None:
+    assert read_answer(text) is None
