@@ -5,7 +5,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from app.tools import Tool
 log = logging.getLogger(__name__)
 
 MAX_TOOL_NAME = 64
+RESERVED = frozenset({"load_skill", "read_skill_file"})
+"""Names of tools that no skill brings."""
 SHORTEST_DESCRIPTION = 40
 
 
@@ -161,7 +163,7 @@ class SkillLoader:
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         for skill in sorted(skills, key=lambda one: (not one.bundled, one.name)):
             for tool in skill.tools if skill.available else ():
-                name = _offered_name(tool.name, skill.name, tools)
+                name = _offered_name(tool.name, skill.name, RESERVED | tools.keys())
                 if name != tool.name:
                     clashes.append(f"{skill.name}: the tool {tool.name} is offered as {name}")
                 tools[name] = tool if name == tool.name else tool.replace(name=name)
@@ -214,7 +216,7 @@ def _is_skill(folder: str) -> bool:
     return True
 
 
-def _offered_name(tool: str, skill: str, taken: dict[str, Tool]) -> str:
+def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:
     """The tool's own name, or `<skill>_<tool>` where another skill has it; always a valid one."""
     for name in (tool, f"{skill}_{tool}"):
         if (valid := _valid_name(name)) not in taken:

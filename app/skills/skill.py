@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.messages import JSON
+from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, Signatures, check_size, read_file
 from app.skills.imports import lack_of
 from app.skills.manifest import Manifest, ManifestError, Requirements, load_yaml, read_manifest
@@ -100,7 +101,13 @@ def load_skill(folder: Path, *, release: Path = RELEASE_SKILLS, workers: Workers
         tools=found.tools,
         phrases=phrases,
         faults=found.faults,
-        warnings=(*manifest.warnings, *found.warnings, *phrase_warnings, *_mcp_warnings(folder)),
+        warnings=(
+            *manifest.warnings,
+            *found.warnings,
+            *phrase_warnings,
+            *_mcp_warnings(folder),
+            *_setting_warnings(manifest),
+        ),
         available=not (lacks or found.broken or aside),
         reason=lacks or (found.faults[0] if found.broken else aside),
         lacks=lacks,
@@ -151,10 +158,15 @@ def missing(
     needs: Requirements,
     *,
     which: Callable[[str], str | None] = shutil.which,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = None,
     system: str = sys.platform,
 ) -> str:
-    """What the machine lacks for these requirements, in words; "" where it has all."""
+    """What the machine lacks for these requirements, in words; "" where it has all.
+
+    `environment` None: the variables that skills may ask for.
+    """
+    if environment is None:
+        environment = skill_environment() if needs.env else {}
     reasons = [f"the program {name} is not installed" for name in needs.bins if not which(name)]
     if needs.any_bins and not any(which(name) for name in needs.any_bins):
         reasons.append(f"none of these programs is installed: {', '.join(needs.any_bins)}")
@@ -200,8 +212,16 @@ def _phrases(folder: Path, tools: set[str]) -> tuple[Phrases, list[str]]:
 def _phrase_list(value: JSON) -> tuple[str, ...]:
     if not isinstance(value, list):
         return ()
-    texts = (" ".join(item.split()) for item in value if isinstance(item, str))
-    return tuple(text for text in texts if 0 < len(text) <= MAX_PHRASE)[:MAX_PHRASES]
+    short = (item for item in value[:MAX_PHRASES] if isinstance(item, str) and len(item) <= MAX_PHRASE)
+    return tuple(phrase for item in short if (phrase := " ".join(item.split())))
+
+
+def _setting_warnings(manifest: Manifest) -> list[str]:
+    return [
+        f"metadata asks for the setting {name}: it is one of Recado's own, which no skill is given"
+        for name in manifest.words("settings")
+        if is_own(name)
+    ]
 
 
 def _mcp_warnings(folder: Path) -> list[str]:

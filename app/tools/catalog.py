@@ -116,7 +116,13 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
     Where anything is decorated with `x.tool`, `x.resource` or `x.prompt` only top-level functions under
     `x.tool` are tools; elsewhere it is every public, documented top-level function.
     """
-    module = _parsed(source)
+    try:
+        return _find_tools(_parsed(source))
+    except RecursionError as error:  # an annotation of absurd length
+        raise SyntaxError("cannot be read: it is nested too deeply") from error
+
+
+def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
     names = Names(module)
     is_adapter = any(_registration(node) for node in ast.walk(module) if isinstance(node, _Function))
     tools: dict[str, FoundTool] = {}

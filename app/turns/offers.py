@@ -9,6 +9,7 @@ import orjson
 
 from app.messages import JSON
 from app.routing.tool_search import SEARCH_TOOLS
+from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
 from app.turns.actions import Round
 
 
@@ -17,9 +18,14 @@ def offers(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) -> list
     offered = [chosen]
     for one in rounds:
         found = list(_found(one))
-        names = (SEARCH_TOOLS, *found, *offered[-1]) if found else offered[-1]
+        names = (SEARCH_TOOLS, *_reading(offered[-1]), *found, *offered[-1]) if found else offered[-1]
         offered.append(tuple(dict.fromkeys(names))[:limit])
     return offered
+
+
+def _reading(offered: Sequence[str]) -> list[str]:
+    """The tools that read skills, where they were offered: what was found may need them."""
+    return [name for name in (LOAD_SKILL, READ_SKILL_FILE) if name in offered]
 
 
 def _found(one: Round) -> Iterator[str]:

@@ -51,8 +51,8 @@ def test_text_is_read_as_its_header_says_and_never_fails(content_type: str, body
 @pytest.mark.parametrize(
     ("encoding", "packed"),
     [
-        ("gzip", gzip.compress(b"hello")),
-        ("GZIP", gzip.compress(b"hello")),
+        ("gzip", gzip.compress(b"hello", mtime=0)),
+        ("GZIP", gzip.compress(b"hello", mtime=0)),
         ("deflate", zlib.compress(b"hello")),
         ("deflate", zlib.compress(b"hello", wbits=-15)),
         ("identity", b"hello"),
