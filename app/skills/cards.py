@@ -157,9 +157,8 @@ def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
     try:
         found, _ = find_tools(source)
     except SyntaxError as error:
-        return (), f"{_TOOLS} line {error.lineno or 1}: {error.msg}"
-    except RecursionError:  # an annotation of a thousand parts
-        return (), f"{_TOOLS} is nested beyond reason"
+        where = f" line {error.lineno}" if error.lineno else ""
+        return (), f"{_TOOLS}{where}: {error.msg}"
     return tuple(map(_tool, found)), ""
 
 

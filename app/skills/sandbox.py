@@ -184,6 +184,7 @@ def _environment() -> Iterator[str]:
 
 def _mounts(folder: Path, grants: Grants) -> Iterator[str]:
     """A later one lies over an earlier one; what can be written is limited in size, or granted."""
+    yield from ("--size", str(_TMP_BYTES), "--tmpfs", _TMP)  # first: the interpreter may lie in it
     for name in _LINKED:
         if os.path.islink(name):
             yield from ("--symlink", os.readlink(name), name)
@@ -194,7 +195,6 @@ def _mounts(folder: Path, grants: Grants) -> Iterator[str]:
         yield from ("--ro-bind-try", path, path)
     # Read-only, because files of /proc/sys belong to user 0, whom a server that runs as root still is inside.
     yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
-    yield from ("--size", str(_TMP_BYTES), "--tmpfs", _TMP)
     for path in grants.folders_read:
         yield from ("--ro-bind", str(path.resolve()), str(path.absolute()))
     for path in grants.folders_write:

@@ -314,7 +314,8 @@ def test_tools_that_cannot_be_read_are_said() -> None:
 @pytest.mark.parametrize("annotation", ["|".join(["int"] * 1000), "a" + ".a" * 1000])
 def test_an_annotation_beyond_reason_is_said(annotation: str) -> None:
     made = card(quarantined(scripts__tools_dot_py=f'def f(x: {annotation}):\n    """D."""\n'))
-    assert (made.tools, made.tools_fault) == ((), "scripts/tools.py is nested beyond reason")
+    assert made.tools == ()
+    assert "nested too deeply" in made.tools_fault
 
 
 def test_an_update_is_told_by_its_difference() -> None:
