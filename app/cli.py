@@ -18,6 +18,8 @@ MISUSED = 2
 
 Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
 
+Question = Annotated[str, typer.Argument(metavar="ID", help="As `recado approvals list` shows it.")]
+
 
 class _Group(TyperGroup):
     """Ends a command that cannot do its work with one clear line instead of a traceback."""
@@ -47,10 +49,12 @@ def _group(**options: Any) -> typer.Typer:
 
 app = _group(cls=_Group, help="Recado: a self-hosted assistant that lives in WhatsApp.")
 people_app = _group(help="Who may talk, and who owns.")
+approvals_app = _group(help="Questions that wait for an answer.")
 skills_app = _group(help="The skills: folders with a SKILL.md.")
 mcp_app = _group(help="(not yet) MCP servers.")
 eval_app = _group(help="(not yet) Quality on files of examples.")
 app.add_typer(people_app, name="people")
+app.add_typer(approvals_app, name="approvals")
 app.add_typer(skills_app, name="skills")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(eval_app, name="eval")
@@ -135,11 +139,11 @@ def doctor(
     except ConfigurationError as error:
         for fault in str(error).splitlines():
             fact, _, cure = fault.partition("; ")
-            typer.echo(line(Finding("FAIL", "configuration", fact, cure)))
+            _show(line(Finding("FAIL", "configuration", fact, cure)))
         raise typer.Exit(FAILED) from error
     worst = OK
     for finding in examine(settings, url):
-        typer.echo(line(finding))
+        _show(line(finding))
         worst = max(worst, finding.level, key=("OK", "WARN", "FAIL").index)
     raise typer.Exit(FAILED if worst == "FAIL" else 0)
 
@@ -150,7 +154,7 @@ def people_list() -> None:
     settings = _settings()
     from app.commands.people import people_table
 
-    typer.echo(people_table(settings))
+    _show(people_table(settings))
 
 
 @people_app.command()
@@ -171,6 +175,27 @@ def owner(who: Phone) -> None:
     _change_person("owner", who)
 
 
+@approvals_app.command("list")
+def approvals_list() -> None:
+    """Show every open question with its whole card."""
+    settings = _settings()
+    from app.commands.approvals import open_approvals
+
+    _show(open_approvals(settings))
+
+
+@approvals_app.command()
+def yes(question: Question) -> None:
+    """Say yes in place of whoever was asked."""
+    _answer(question, "yes")
+
+
+@approvals_app.command()
+def no(question: Question) -> None:
+    """Say no in place of whoever was asked."""
+    _answer(question, "no")
+
+
 @app.command()
 def token(
     renew: Annotated[bool, typer.Option("--renew", help="Put a new token in place of the old one.")] = False,
@@ -179,7 +204,7 @@ def token(
     settings = _settings()
     from app.commands.token import admin_token
 
-    typer.echo(admin_token(settings, renew=renew))
+    _show(admin_token(settings, renew=renew))
 
 
 @app.command()
@@ -193,7 +218,7 @@ def catalog(
     settings = _settings()
     from app.commands.abilities import catalog_text
 
-    typer.echo(catalog_text(settings, as_json=as_json))
+    _show(catalog_text(settings, as_json=as_json))
 
 
 @app.command()
@@ -202,7 +227,7 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
     settings = _settings()
     from app.commands.abilities import route_text
 
-    typer.echo(route_text(settings, message))
+    _show(route_text(settings, message))
 
 
 @app.command()
@@ -216,7 +241,7 @@ def trace(
     settings = _settings()
     from app.commands.trace import turn_text, turns_table
 
-    typer.echo(turn_text(settings, turn) if turn else turns_table(settings))
+    _show(turn_text(settings, turn) if turn else turns_table(settings))
 
 
 @skills_app.command("list")
@@ -225,7 +250,7 @@ def skills_list() -> None:
     settings = _settings("ERROR")
     from app.commands.skills import skills_table
 
-    typer.echo(skills_table(settings))
+    _show(skills_table(settings))
 
 
 @skills_app.command("check")
@@ -240,7 +265,7 @@ def skills_check(
     from app.commands.skills import check_skills
 
     report, sound = check_skills(settings, path)
-    typer.echo(report)
+    _show(report)
     raise typer.Exit(0 if sound else FAILED)
 
 
@@ -253,24 +278,27 @@ def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]
     settings = _settings("ERROR")
     from app.commands.skills import new_skill
 
-    typer.echo(new_skill(settings, name))
+    _show(new_skill(settings, name))
 
 
 @skills_app.command("add")
 def skills_add(
-    source: Annotated[str, typer.Argument(metavar="PATH_OR_URL", help="The folder of a skill.")],
+    source: Annotated[
+        str, typer.Argument(metavar="PATH_OR_URL", help="A skill's folder, or an https address.")
+    ],
     replace: Annotated[
         bool, typer.Option("--replace", help="Put it in place of the one of that name.")
     ] = False,
 ) -> None:
-    """Copy a skill's folder into SKILLS_DIR.
+    """Bring a skill in: a folder, or an address.
 
-    It is checked first. Addresses are not taken in this version yet.
+    A folder is checked and copied into SKILLS_DIR. What is at an https address is shown, and installed
+    after a yes at the terminal; without a terminal nothing is fetched.
     """
     settings = _settings("ERROR")
     from app.commands.skills import add_skill
 
-    typer.echo(add_skill(settings, source, replace=replace))
+    _show(add_skill(settings, source, replace=replace))
 
 
 @skills_app.command("remove")
@@ -282,7 +310,7 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
     settings = _settings("ERROR")
     from app.commands.skills import remove_skill
 
-    typer.echo(remove_skill(settings, name))
+    _show(remove_skill(settings, name))
 
 
 @skills_app.command("stats")
@@ -297,14 +325,21 @@ def skills_stats(
     settings = _settings()
     from app.commands.statistics import tool_figures
 
-    typer.echo(tool_figures(settings, days, as_json=as_json))
+    _show(tool_figures(settings, days, as_json=as_json))
 
 
 def _change_person(action: str, who: str) -> None:
     settings = _settings()
     from app.commands.people import change_person
 
-    typer.echo(change_person(settings, action, who))
+    _show(change_person(settings, action, who))
+
+
+def _answer(question: str, choice: str) -> None:
+    settings = _settings()
+    from app.commands.approvals import answer
+
+    _show(answer(settings, question, choice))
 
 
 def _settings(usual_log_level: str = "WARNING", *, names_faults: bool = True) -> "Settings":
@@ -324,9 +359,16 @@ def _name_unreadable_lines() -> None:
         typer.echo(f"recado: line {number} of .env is no NAME=value and is left out", err=True)
 
 
+def _show(text: str, *, err: bool = False) -> None:
+    """Names and texts in it come from others: a terminal obeys what it does not show."""
+    from app.characters import visible_lines
+
+    typer.echo(visible_lines(text), err=err)
+
+
 def _ended(error: RecadoError, status: int) -> typer.Exit:
     for line in str(error).splitlines():
-        typer.echo(f"recado: {line}", err=True)
+        _show(f"recado: {line}", err=True)
     return typer.Exit(status)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from sqlite3 import Connection
 
 import structlog
@@ -36,7 +37,13 @@ from app.settings import Settings, skill_environment
 from app.simulator import Credentials, Simulator, load_credentials
 from app.simulator.people import PEOPLE
 from app.skills import SkillLoader, Workers
-from app.store import alerts, inbox, turns
+from app.skills.elsewhere import Elsewhere
+from app.skills.install_service import InstallService
+from app.skills.installed import is_from_elsewhere, tidy
+from app.skills.installer import Installer
+from app.skills.quarantine import discard_old
+from app.skills.sandbox import Sandbox
+from app.store import alerts, approvals, inbox, turns
 from app.store.database import Database
 from app.store.inbox import Entrance, Pace, Taken
 from app.store.outbox import Draft
@@ -44,12 +51,14 @@ from app.store.ownership import Doors, offer_ownership
 from app.store.space import MEGABYTE, Disk
 from app.sweep import Sweep
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
+from app.transport.transport import Transport
 from app.turns.arrivals import read_arrival
 from app.turns.calls import ToolCalls
 from app.turns.carrier import LocalCarrier
 from app.turns.consent import Consent
 from app.turns.endings import Endings
 from app.turns.hearing import Hearing
+from app.turns.installs import INSTALL_TOOL, PREVIEW_TOOL, REMOVE_TOOL, InstallQuestions, own_address
 from app.turns.profile import Profiles, local_timezone
 from app.turns.turn import Limits, TurnRunner
 
@@ -58,17 +67,25 @@ log = structlog.get_logger(__name__)
 LANES_SECONDS = 4.0
 SENDER_SECONDS = 1.5
 WARM_SECONDS = 10.0
+QUARANTINE_SECONDS = 7 * 24 * 3600.0
+"""How long a skill that was looked at waits for a yes."""
 
 
 class Assistant:
     """Everything but HTTP: the store, the model, the lanes, the sender.
 
     `wakes=False` leaves every hint out, so that only the sweep finds work: nothing may depend on a hint.
-    `policy` is who may say yes to a sensitive tool; in a server nobody can be asked yet.
+    `policy` is who may say yes to a sensitive tool, None for the person in the chat; `transport` is what
+    reaches addresses from outside.
     """
 
     def __init__(
-        self, settings: Settings, *, wakes: bool = True, policy: ConfirmationPolicy | None = None
+        self,
+        settings: Settings,
+        *,
+        wakes: bool = True,
+        policy: ConfirmationPolicy | None = None,
+        transport: Transport | None = None,
     ) -> None:
         self.settings = settings
         self.store = Database(settings.database_path)
@@ -85,8 +102,15 @@ class Assistant:
             "terminal": self.terminal,
         }
         registry = ToolRegistry()
-        self.workers = Workers(on_aside=self._skill_aside)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers)
+        self.transport = transport or Transport()
+        self.sandbox = Sandbox(settings)
+        self.workers = Workers(
+            launcher=self._launcher, on_aside=self._skill_aside, homes=settings.data_dir / "workers"
+        )
+        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
+        installer = Installer(self.transport, settings.data_dir, settings.skills_dir)
+        self.installs = InstallQuestions(installer, sandboxed=not self.sandbox.off)
         self.abilities = Abilities(loader, registry, skill_environment())
         self.model: Model = _model(settings, self.abilities)
         engine = ExecutionEngine(
@@ -104,16 +128,21 @@ class Assistant:
                 self.store,
                 engine,
                 self.abilities,
-                services={"tools": ToolSearch(self.abilities)},
+                services={
+                    "tools": ToolSearch(self.abilities),
+                    "installer": InstallService(installer, sandboxed=not self.sandbox.off),
+                },
                 data_quota=int(settings.data_quota_mb * MEGABYTE),
+                transport=self.transport,
             ),
             Consent(
                 self.store,
                 self.abilities,
-                engine.policy,
-                {},
+                engine,
+                {INSTALL_TOOL: self.installs.install, REMOVE_TOOL: self.installs.remove},
                 self.sender.wake if wakes else _no_hint,
                 asks=policy is None and not settings.dry_run,
+                guards={INSTALL_TOOL: own_address, PREVIEW_TOOL: own_address},
             ),
             Endings(self.store, self.sender.wake if wakes else _no_hint),
             self.channels,
@@ -143,6 +172,7 @@ class Assistant:
             Disk(settings.data_dir, settings.free_space_mb * MEGABYTE),
             wake_conversation=self.carrier.wake,
             wake_person=self.sender.wake,
+            discard=lambda now: discard_old(settings.data_dir, now - QUARANTINE_SECONDS),
         )
         self.health = Health(
             self.store,
@@ -161,6 +191,7 @@ class Assistant:
         self._hash_key = await self.store.tx(_hash_key)
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         await self.store.tx(lambda conn: alerts.mend(conn, alerts.ABOUT_SKILLS, time.time()))
+        await asyncio.to_thread(self._tidy)
         await self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
         if cut_off:
@@ -185,6 +216,7 @@ class Assistant:
         await self.sender.close(SENDER_SECONDS)
         await self.model.close()
         await self.client.close()
+        await self.transport.close()
         await self.store.close()
 
     def doors(self, realm: str) -> Doors | None:
@@ -219,20 +251,12 @@ class Assistant:
     async def type_in(self, text: str) -> None:
         """Takes in a line from the terminal."""
         arrival = read_arrival(typed(text))
-        if text.strip().casefold() == "a" and await self._asks_at_terminal():
-            arrival = replace(arrival, kind="stop")
+        if text.strip().casefold() == "a" and await approvals.is_asked_on(self.store, "terminal"):
+            arrival = replace(arrival, kind="stop")  # of [y/n/a]: it ends the turn that asks
         entrance, now = self.entrance("terminal"), time.time()
         await self.store.tx(
             lambda conn: inbox.take_in(conn, entrance, [arrival], [], [], [], now), then=self.hint
         )
-
-    async def _asks_at_terminal(self) -> bool:
-        """Whether a question with [y/n/a] is open there; then "a" ends its turn."""
-        row = await self.store.one(
-            "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
-            " WHERE a.state = 'open' AND c.channel = 'terminal'"
-        )
-        return row is not None
 
     def received(self, received: Received) -> None:
         """After a webhook's commit: figures, logs, hints."""
@@ -272,14 +296,25 @@ class Assistant:
                 flush=True,
             )
 
-    async def _skill_aside(self, skill: str, reason: str) -> None:
+    async def _skill_aside(self, folder: Path, reason: str) -> None:
         """A skill's code is not run any more; without a reason: it is tried again."""
+        skill = folder.parent.name if is_from_elsewhere(self.settings.data_dir, folder) else folder.name
         code, now = f"{alerts.ABOUT_SKILLS}{skill}:", time.time()
         if reason:
             text = f"the skill {skill} is {reason}"
             await self.store.tx(lambda conn: alerts.raise_alert(conn, code, text, now))
         else:
             await self.store.tx(lambda conn: alerts.mend(conn, code, now))
+
+    def _tidy(self) -> None:
+        try:
+            tidy(self.settings.data_dir)
+        except OSError as error:
+            log.warning("earlier versions of skills could not be removed", error=str(error))
+
+    def _launcher(self, folder: Path) -> Sequence[str]:
+        """Code that came from elsewhere starts in the sandbox."""
+        return self.sandbox.command(folder) if is_from_elsewhere(self.settings.data_dir, folder) else ()
 
     async def _warm(self) -> None:
         await self.model.warm()
@@ -291,9 +326,9 @@ class Assistant:
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
 
-def create_app(settings: Settings, *, wakes: bool = True) -> Starlette:
+def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> Starlette:
     """The web application; `app.state` holds the `assistant` that it serves and its `admin`."""
-    assistant = Assistant(settings, wakes=wakes)
+    assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
     admin = Admin(
         assistant.store,
@@ -303,6 +338,8 @@ def create_app(settings: Settings, *, wakes: bool = True) -> Starlette:
         replies=assistant.terminal.replies,
         health=assistant.health.state,
         on_change=assistant.sweep.soon,
+        card=assistant.installs.whole,
+        on_answer=assistant.carrier.wake,
     )
 
     @asynccontextmanager

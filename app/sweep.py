@@ -27,6 +27,7 @@ class Sweep:
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
+        discard: Callable[[float], object],
     ) -> None:
         self._store = store
         self._seconds = seconds
@@ -34,6 +35,8 @@ class Sweep:
         self._disk = disk
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
+        self._discard = discard
+        """Told the time, in a thread: removes files that nobody waits for any more."""
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
 
@@ -62,6 +65,10 @@ class Sweep:
 
     async def _look(self) -> None:
         now, free = time.time(), await asyncio.to_thread(self._free)
+        try:
+            await asyncio.to_thread(self._discard, now)
+        except OSError as error:
+            log.warning("old files could not be removed", error=str(error))
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
         def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:

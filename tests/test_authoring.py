@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -171,6 +172,12 @@ def _too_large(folder: Path) -> None:
         file.truncate(9 * 1024 * 1024)
 
 
+def _nested(folder: Path) -> None:
+    for _ in range(400):
+        folder /= "d"
+        folder.mkdir()
+
+
 def _no_description(folder: Path) -> None:
     (folder / "SKILL.md").write_text("---\nname: lamps\n---\n")
 
@@ -195,6 +202,7 @@ def _name_of_the_release(folder: Path) -> None:
         (_socket, "door is neither a file nor a folder"),
         (_too_many, "too big"),
         (_too_large, "too big"),
+        (_nested, "nested more than 32 deep"),
         (_no_description, "has no description"),
         (_no_python, "tools.py"),
         (_name_of_the_release, "'Über' cannot be a skill's name"),
@@ -255,11 +263,69 @@ def test_what_is_removed_is_kept_and_the_oldest_goes(own: OwnSkills, tmp_path: P
     assert list((tmp_path / "mine").iterdir()) == []
 
 
+def test_what_lies_beside_the_removed_ones_stays(own: OwnSkills, tmp_path: Path) -> None:
+    others = [tmp_path / "kept" / f"thesis-{number}" for number in range(KEPT + 3)]
+    for folder in others:
+        folder.mkdir(parents=True)
+    own.new("groceries")
+    kept = own.remove("groceries")
+    assert set((tmp_path / "kept").iterdir()) == {kept, *others}
+
+
+def test_nothing_is_kept_behind_a_link(own: OwnSkills, tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "kept").symlink_to(tmp_path / "archive")
+    folder = own.new("groceries").folder
+    with pytest.raises(AuthoringError, match="kept is a link"):
+        own.remove("groceries")
+    assert (folder / "SKILL.md").exists()
+    assert list((tmp_path / "mine").iterdir()) == [folder]
+
+
+def test_a_folder_with_the_longest_of_names_is_removed(own: OwnSkills, tmp_path: Path) -> None:
+    lamps(tmp_path / "mine", "ñ" * 127)
+    kept = own.remove("ñ" * 127)
+    assert kept is not None
+    assert kept.name.startswith("ñ" * 100)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
 def test_a_removed_skill_comes_back_by_adding_it(own: OwnSkills) -> None:
     own.new("groceries")
     kept = own.remove("groceries")
     assert kept is not None
     assert own.add(kept).skill.folder.name == "groceries"
+
+
+@pytest.fixture
+def other_disk() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        yield Path(name)
+
+
+def test_a_skill_that_cannot_be_kept_on_another_disk_stays_as_it_was(
+    tmp_path: Path, other_disk: Path
+) -> None:
+    if other_disk.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("the temporary folders are on one disk")
+    mine = OwnSkills(tmp_path / "mine", other_disk)
+    folder = mine.new("groceries").folder
+    before = (folder / "scripts" / "tools.py").read_text()
+    os.mkfifo(folder / "pipe")  # which no copy takes
+    for change in (
+        lambda: mine.remove("groceries"),
+        lambda: mine.add(lamps(tmp_path / "elsewhere", "groceries"), replace=True),
+    ):
+        with pytest.raises(OSError, match="pipe"):
+            change()
+        assert [one.name for one in (tmp_path / "mine").iterdir()] == ["groceries"]
+        assert (folder / "scripts" / "tools.py").read_text() == before
+        assert list(other_disk.iterdir()) == []
+    (folder / "pipe").unlink()
+    kept = mine.remove("groceries")
+    assert kept is not None
+    assert (kept / "SKILL.md").exists()
+    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_of_a_link_only_the_link_is_removed(own: OwnSkills, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import sqlite3
@@ -134,7 +135,6 @@ def test_the_version_is_told(house: House) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "skills add https://example.org/skill",
         "mcp list",
         "mcp search words",
         "mcp add files -e K=${V} -- npx server --flag",
@@ -320,6 +320,34 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
     assert not (house.folder / "was-run").exists()
 
 
+@pytest.mark.parametrize("command", ["catalog", "route calculate", "skills list", "skills check"])
+def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path, command: str) -> None:
+    """On a copy of the release, whose calculator would leave a mark."""
+    release = tmp_path / "release"
+    shutil.copytree(ROOT / "app", release / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "skills", release / "skills", ignore=shutil.ignore_patterns("__pycache__"))
+    code = release / "skills" / "calculator" / "scripts" / "tools.py"
+    code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n{code.read_text()}")
+    shown = subprocess.run(
+        [sys.executable, "-B", "-m", "app", *command.split()],
+        cwd=release,
+        env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    assert "calculat" in shown
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_check_names_a_default_that_is_no_literal(house: House) -> None:
+    code = 'import os\n\ndef go(place: str = os.sep) -> str:\n    """Goes."""\n'
+    skill(house.folder / "mine", "walks", code)
+    report = house.run("skills", "check", "mine").stdout
+    assert "warning: go: place: its default is no literal, so the model is not told of it" in report
+
+
 def test_the_check_fails_for_a_faulty_skill_and_goes_on(house: House) -> None:
     skill(house.folder / "mine", "broken", "def oops(:\n")
     skill(house.folder / "mine", "lamps", LAMPS)
@@ -437,6 +465,42 @@ def test_at_a_terminal_y_runs_n_refuses_and_a_ends_the_turn(house: House) -> Non
         assert "437" not in terminal.type("a\n", "> ")
         terminal.type("how much is 20*23?\n", "[y/n/a] ")
         terminal.type("y\n", "460")
+        terminal.type("\x04")
+        assert terminal.status() == 0
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house whose server asks before every tool."""
+    port = free_port()
+    variables = {"PORT": str(port), "BURST_QUIET_SECONDS": "0", "CONFIRMATION_MODE": "confirm-all"}
+    house = House(tmp_path_factory.mktemp("asking"), variables)
+    process = house.start(port)
+    yield house
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(15) == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "runs", "status"), [("y", True, 0), ("n", False, 0), ("a", False, 130)], ids=["y", "n", "a"]
+)
+def test_beside_a_server_the_question_comes_to_the_terminal(
+    asking: House, answer: str, runs: bool, status: int
+) -> None:
+    shown = asking.run("chat", typed=f"how much is 17*23?\n{answer}\n", status=status).stdout
+    question, _, rest = shown.partition("[y/n/a]")
+    assert "calculate" in question
+    assert "391" not in question
+    assert ("391" in rest) == runs
+
+
+def test_at_a_terminal_beside_a_server_a_ends_the_turn_and_the_talk_goes_on(asking: House) -> None:
+    with Terminal(asking, "chat") as terminal:
+        terminal.expect("> ")
+        terminal.type("how much is 18*23?\n", "[y/n/a]")
+        assert "414" not in terminal.type("a\n", "Stopped")
+        terminal.type("how much is 19*23?\n", "[y/n/a]")
+        terminal.type("y\n", "437")
         terminal.type("\x04")
         assert terminal.status() == 0
 

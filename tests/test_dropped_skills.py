@@ -58,6 +58,7 @@ TIDE_TABLE = {
         },
     },
 }
+GLOSSARY = "references/glossary.md"
 LAMPS = 'def switch_lamp(room: str) -> str:\n    """Switches a lamp."""\n    return f"lit: {room}"\n'
 
 
@@ -171,6 +172,26 @@ def test_a_change_is_seen_and_what_was_deleted_is_gone_at_the_next_message(harbo
     assert "The second body." not in gone.instructions
     assert gone.results[0]["error"]["code"] == "UNKNOWN_TOOL"
     assert 'tool="tide_table"' not in harbour.server.http.get("/metrics").text
+
+
+def test_a_changed_package_and_a_new_file_to_read_count_at_the_next_message(harbour: Harbour) -> None:
+    code = 'import sea\n\ndef level() -> int:\n    """The level."""\n    return sea.LEVEL\n'
+    folder = drop(harbour.skills, "tides", code)
+    package = folder / "scripts" / "sea" / "__init__.py"
+    for place in (package.parent, folder / "references"):
+        place.mkdir()
+    package.write_text("LEVEL = 3\n")
+    told = harbour.turn("p0", ("level", {}))
+    assert told.results[0]["data"] == 3
+    assert "read_skill_file" not in told.offered
+    package.write_text("LEVEL = 11\n")
+    (folder / "references" / "glossary.md").write_text("Neap: a small tide.")
+    told = harbour.turn("p0", ("level", {}), ("read_skill_file", {"skill": "tides", "path": GLOSSARY}))
+    assert [result["data"] for result in told.results] == [
+        11,
+        {"skill": "tides", "path": GLOSSARY, "text": "Neap: a small tide."},
+    ]
+    assert GLOSSARY in told.instructions
 
 
 def test_a_broken_folder_is_reported_and_the_others_work(harbour: Harbour, tmp_path: Path) -> None:

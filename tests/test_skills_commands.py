@@ -80,7 +80,7 @@ def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
 @pytest.mark.parametrize(
     ("address", "status", "words"),
     [
-        ("https://example.org/skill", 2, "not available in this version yet"),
+        ("https://example.org/skill", 1, "run this in a terminal"),
         ("http://127.0.0.1:8000/skill.zip", 1, "this machine or its own network"),
         ("http://localhost/skill", 1, "this machine or its own network"),
         ("http://[::1]/skill", 1, "this machine or its own network"),
@@ -97,7 +97,11 @@ def test_an_address_is_refused_in_its_own_words(address: str, status: int, words
 
 def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house: House) -> None:
     code = 'def break_down():\n    """Breaks down."""\n    __import__("os")._exit(3)\n'
-    tools = lamps(house.folder / "mine") / "scripts" / "tools.py"
+    folder = lamps(house.folder / "mine")
+    (folder / "SKILL.md").write_text(
+        "---\nname: lamps\ndescription: Lamps.\nmetadata:\n  idempotent-tools: break_down\n---\n"
+    )  # what may not be repeated is asked about once its outcome is unknown
+    tools = folder / "scripts" / "tools.py"
     tools.write_text(code)
     house.run("chat", typed="break down\n" * 3)
     assert re.search(r"^lamps .*set aside after 3 failures in a row", _listed(house), re.MULTILINE)
@@ -144,6 +148,51 @@ def test_the_check_follows_no_link_out_of_the_folder(house: House) -> None:
     shutil.rmtree(folder / "scripts")
     (folder / "scripts").symlink_to(house.folder)
     assert "elsewhere" not in house.run("skills", "check", str(folder)).stdout.split("\n", 1)[1]
+
+
+ESCAPES = "\x1b]0;own\x07\x9b2J\u202e"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "shown"),
+    [
+        (("catalog",), 0, "\\u001b]0;own\\u0007"),
+        (("catalog", "--json"), 0, "\\u009b2J\\u202e"),
+        (("route", "switch the lamp"), 0, "\\u001b]0;own"),
+        (("skills", "list"), 0, "\\u001b]0;own"),
+        (("skills", "check"), 1, "FAULT"),
+        (("skills", "check", f"no{ESCAPES}"), 1, "no\\u001b]0;own"),
+        (("skills", "add", f"no{ESCAPES}"), 1, "no\\u001b]0;own"),
+        (("skills", "remove", "none"), 1, "there are: bad\\u001b]0;own"),
+        (("skills", "remove", f"bad{ESCAPES}"), 0, "bad\\u001b]0;own"),
+        (("chat",), 0, "bad\\u001b]0;own"),
+        (("doctor",), 1, "bad\\u001b]0;own"),
+    ],
+)
+def test_a_terminal_is_told_nothing_by_a_folder(
+    arguments: tuple[str, ...], status: int, shown: str, house: House
+) -> None:
+    lamp = lamps(house.folder / "mine", "lamps", says=f"Switches a lamp{ESCAPES}.")
+    (lamp / "SKILL.md").write_text(
+        f"---\nname: {json.dumps(f'lamps{ESCAPES}')}\ndescription: {json.dumps(ESCAPES)}\n---\n"
+    )
+    bad = lamps(house.folder / "mine", f"bad{ESCAPES}")
+    (bad / "SKILL.md").write_text("none")
+    done = house.run(*arguments, status=status)
+    written = done.stdout + done.stderr
+    assert shown in written
+    assert not set(ESCAPES) & {"\x1b", "\x07", "\x9b", "\u202e"} & set(written)
+    if "--json" in arguments:
+        assert ESCAPES in json.loads(done.stdout)["functionSchema"][-1]["description"]
+
+
+def test_what_a_tool_says_in_the_terminal_is_only_text(house: House) -> None:
+    tools = lamps(house.folder / "mine") / "scripts" / "tools.py"
+    tools.write_text(
+        'def break_down() -> dict:\n    """Breaks down.\n\n    Example: break down\n    """\n'
+        '    return {"summary": "\\x1b[2JDone"}\n'
+    )
+    assert "\\u001b[2JDone" in house.run("chat", typed="break down\n").stdout
 
 
 def test_the_catalogue_holds_what_the_model_sees(house: House) -> None:

@@ -1,5 +1,6 @@
 """A whole world for a test: our server as a process, Meta's stand-in as another, their logs, their deaths."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -40,6 +41,16 @@ def wait_for(what: Callable[[], Any], reason: str, seconds: float = DEADLINE) ->
         if time.monotonic() > until:
             raise AssertionError(f"waited {seconds:g} s in vain for {reason}")
         time.sleep(0.02)
+
+
+async def until(what: Callable[[], Any], reason: str, seconds: float = DEADLINE) -> Any:
+    """The same for what happens on this loop."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds:g} s in vain for {reason}")
+        await asyncio.sleep(0.01)
+    return found
 
 
 class Server:

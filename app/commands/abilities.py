@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.commands.tables import table
 from app.errors import ConfigurationError
-from app.settings import Settings
+from app.settings import Settings, skill_environment
 from app.skills import SkillLoader
-from app.tools import Tool
+from app.skills.elsewhere import Elsewhere
+from app.tools.catalog import prompt_list
 
 if TYPE_CHECKING:
     from app.routing.abilities import Abilities
@@ -25,12 +25,12 @@ def catalog_text(settings: Settings, *, as_json: bool) -> str:
     definitions = json.loads(catalog.body)
     tools = [tool for one in definitions if (tool := abilities.tool(one["name"])) is not None]
     if not as_json:
-        return _lines(tools) or f"There are no tools in {settings.skills_dir}."
+        return prompt_list(tools) or f"There are no tools in {settings.skills_dir}."
     whole = {
         "version": catalog.version,
         "hash": catalog.hash,
         "count": len(definitions),
-        "promptList": _lines(tools),
+        "promptList": prompt_list(tools),
         "functionSchema": definitions,
     }
     return json.dumps(whole, ensure_ascii=False, indent=2)
@@ -81,18 +81,11 @@ def route_text(settings: Settings, message: str) -> str:
 
 
 def _abilities(settings: Settings) -> "Abilities":
-    """Everything as a server sees it, without one."""
+    """Everything as a server sees it, without one and without running any tool's code."""
     from app.routing.abilities import Abilities
     from app.tools import ToolRegistry
 
-    abilities = Abilities(SkillLoader(settings.skills_dir), ToolRegistry(), os.environ)
+    loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
+    abilities = Abilities(loader, ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities
-
-
-def _lines(tools: Sequence[Tool]) -> str:
-    lines: list[str] = []
-    for tool in tools:
-        lines.append(f"- {tool.name}: {tool.description}")
-        lines += [f"  e.g. {example}" for example in tool.examples]
-    return "\n".join(lines)

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
+from app.characters import visible_lines
 from app.commands.configuration import check_model_address
 from app.commands.lines import Lines
 from app.commands.records import read_records
@@ -69,11 +70,19 @@ class Conversation:
     """One line, its answer, the next line."""
 
     def __init__(
-        self, talk: Talk, lines: Lines, waiting: Callable[[], int], *, patience: float, interactive: bool
+        self,
+        talk: Talk,
+        lines: Lines,
+        waiting: Callable[[], int],
+        asked: Callable[[], bool],
+        *,
+        patience: float,
+        interactive: bool,
     ) -> None:
         self._talk = talk
         self._lines = lines
         self._waiting = waiting
+        self._asked = asked
         self._patience = patience
         self._interactive = interactive
         self._heard = asyncio.Event()
@@ -82,7 +91,7 @@ class Conversation:
         self._listening: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
-        """Until the input ends; 1 where a line stayed without an answer."""
+        """Until the input ends, or an "a" in it ends a turn; 1 where a line stayed without an answer."""
         self._listening = asyncio.create_task(self._listen(), name="listen")
         status = 0
         try:
@@ -90,13 +99,21 @@ class Conversation:
                 await self._answered()
             while (line := await self._next_line()) is not None:
                 self._heard.clear()
+                aborts = await self._aborts(line)
                 await self._talk.say(line)
                 if not await self._answered():
                     status = 1
+                if aborts:
+                    return INTERRUPTED
         finally:
             self._leaving = True
             await asyncio.gather(self._listening, return_exceptions=True)
         return status
+
+    async def _aborts(self, line: str) -> bool:
+        """Whether it is the "a" of [y/n/a], with nobody at the terminal who could go on."""
+        is_a = line.strip().casefold() == "a"
+        return is_a and not self._interactive and await asyncio.to_thread(self._asked)
 
     async def _next_line(self) -> str | None:
         """The next line that says something; None at the end, or when it says to leave."""
@@ -127,7 +144,8 @@ class Conversation:
     async def _listen(self) -> None:
         while not self._leaving:
             for reply in await self._talk.replies(LISTEN_SECONDS):
-                print(f"\n{reply}" if self._at_prompt else reply, flush=True)  # noqa: T201
+                shown = _harmless(reply)
+                print(f"\n{shown}" if self._at_prompt else shown, flush=True)  # noqa: T201
                 self._heard.set()
                 if self._at_prompt:
                     self._prompt()
@@ -159,6 +177,7 @@ async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk],
             other_end,
             lines,
             lambda: read_records(settings.database_path, open_lines),
+            lambda: read_records(settings.database_path, is_asked),
             patience=settings.llm_timeout + EXTRA_SECONDS,
             interactive=interactive,
         )
@@ -248,11 +267,25 @@ def open_lines(conn: Connection) -> int:
     return int(row[0])
 
 
+def is_asked(conn: Connection) -> bool:
+    """Whether a question waits for an answer typed in the terminal."""
+    row = conn.execute(
+        "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
+        " WHERE a.state = 'open' AND c.channel = 'terminal'"
+    ).fetchone()
+    return row is not None
+
+
 def _is_terminal(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # it was closed
         return False
+
+
+def _harmless(reply: str) -> str:
+    """A reply with nothing in it that a terminal obeys; the joiner of emoji stays."""
+    return "\u200d".join(map(visible_lines, reply.expandtabs().split("\u200d")))
 
 
 def _note(text: str) -> None:

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from app.characters import visible
+from app.commands.installing import install_skill
 from app.commands.records import read_records
 from app.commands.tables import table
-from app.errors import ConfigurationError, RecadoError, StoreError
+from app.errors import RecadoError, StoreError
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
-from app.skills.folder import read_file
-from app.skills.manifest import ManifestError
+from app.skills.elsewhere import Elsewhere
+from app.skills.folder import is_skill
+from app.skills.installed import remove
+from app.skills.manifest import is_standard_name
 from app.skills.skill import bundled_names
 from app.skills.starter import starter_sentence
 from app.store.alerts import ABOUT_SKILLS, open_alerts
-from app.tools.confirmation import visible
 from app.transport.address import PORTS, Address, is_public
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
@@ -29,7 +32,7 @@ _T = TypeVar("_T")
 
 def skills_table(settings: Settings) -> str:
     """Every skill, where its tools run, and whether it can be used."""
-    loader = SkillLoader(settings.skills_dir)
+    loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
     loader.refresh()
     if not loader.skills:
         return f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md."
@@ -39,7 +42,7 @@ def skills_table(settings: Settings) -> str:
             visible(skill.name),
             _place(skill),
             visible(", ".join(tool.name for tool in skill.tools)) or "-",
-            _state(skill, "" if skill.bundled else aside.get(skill.folder.name, "")),
+            _state(skill, "" if skill.bundled else aside.get(_known_as(skill), "")),
         )
         for skill in loader.skills
     ]
@@ -53,10 +56,11 @@ def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
     Raises RecadoError where `path` holds no skill.
     """
     if path is not None:
-        skills: Sequence[Skill] = [load_skill(folder) for folder in _on_disk(lambda: _skill_folders(path))]
+        folders = _on_disk(lambda: _skill_folders(path))
+        skills: Sequence[Skill] = [load_skill(folder, runs_code=False) for folder in folders]
         clashes: Sequence[str] = ()
     else:
-        loader = SkillLoader(settings.skills_dir)
+        loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
         loader.refresh()
         skills, clashes = loader.skills, loader.clashes
     faulty = [skill for skill in skills if skill.faults]
@@ -81,14 +85,18 @@ def new_skill(settings: Settings, name: str) -> str:
 
 
 def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
-    """Copies a skill folder in, and says what came. Raises RecadoError where it may not come in."""
+    """Brings a skill in, and says what came: a folder is copied, an address is asked about first.
+
+    Raises RecadoError where it may not come in.
+    """
     if _ADDRESS.match(source) and not os.path.lexists(source):
-        _refuse_address(source)
+        _check_address(source)
+        return install_skill(settings, source)
     added = _on_disk(lambda: _own(settings).add(Path(source), replace=replace))
     folder = settings.skills_dir / added.skill.folder.name
     lines = [f"Added {visible(added.skill.name)} to {folder}. {_SEEN}"]
     if added.replaced is not None:
-        lines.append(f"The one before is kept in {added.replaced}")
+        lines.append(f"The one before is kept in {visible(str(added.replaced))}")
     if added.skill.name in bundled_names(RELEASE_SKILLS):
         lines.append("It stands in the place of the shipped skill of that name.")
     return "\n".join([*lines, *_report(added.skill)])
@@ -96,6 +104,8 @@ def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
 
 def remove_skill(settings: Settings, name: str) -> str:
     """Takes a skill out, and says where it is kept. Raises RecadoError where it has to stay."""
+    if is_standard_name(name) and _on_disk(lambda: remove(settings.data_dir, name)):
+        return f"Removed {name}, which came from an address; it is gone at the next message."
     kept = _on_disk(lambda: _own(settings).remove(name))
     if kept is None:
         return f"Removed the link {name}; the folder that it led to is as it was."
@@ -114,8 +124,8 @@ def _on_disk(change: Callable[[], _T]) -> _T:
         raise AuthoringError(f"{place}{error.strerror or error}") from error
 
 
-def _refuse_address(text: str) -> None:
-    """Raises RecadoError for an address that is never taken, ConfigurationError for all others so far."""
+def _check_address(text: str) -> None:
+    """Raises RecadoError for an address that is never taken."""
     scheme = text.partition(":")[0].lower()
     if scheme == "file":
         raise RecadoError("file: addresses are not taken; give the folder's path instead")
@@ -131,16 +141,13 @@ def _refuse_address(text: str) -> None:
             f"{address.host} is this machine or its own network; "
             "skills are taken from public addresses and from folders only"
         )
-    raise ConfigurationError(
-        "adding a skill from an address is not available in this version yet; "
-        "fetch its folder yourself and give the path: recado skills add PATH"
-    )
 
 
 def _skill_folders(path: Path) -> list[Path]:
-    if os.path.lexists(path / "SKILL.md"):
+    if is_skill(path):
         return [path]
-    found = sorted(folder for folder in path.iterdir() if _is_skill(folder)) if path.is_dir() else []
+    shown = [folder for folder in path.iterdir() if not folder.name.startswith(".")] if path.is_dir() else []
+    found = sorted(filter(is_skill, shown))
     if not found:
         raise RecadoError(
             f"{path}: no SKILL.md here or one folder below; a skill is a folder with a SKILL.md"
@@ -148,14 +155,17 @@ def _skill_folders(path: Path) -> list[Path]:
     return found
 
 
-def _is_skill(folder: Path) -> bool:
-    return not folder.name.startswith(".") and os.path.lexists(folder / "SKILL.md")
-
-
 def _place(skill: Skill) -> str:
     if not skill.tools:
         return "-"
+    if skill.installed:
+        return "sandbox"
     return "in process" if skill.bundled else "own process"
+
+
+def _known_as(skill: Skill) -> str:
+    """What the server calls it in an alert."""
+    return skill.name if skill.installed else skill.folder.name
 
 
 def _set_aside(settings: Settings) -> dict[str, str]:
@@ -175,41 +185,27 @@ def _state(skill: Skill, aside: str) -> str:
         return f"faulty: {visible('; '.join(skill.faults))}"
     if skill.reason or aside:
         return visible(skill.reason or aside)
+    if skill.installed:
+        return visible(f"ready, from {skill.installed.source}")
     return "ready, shipped" if skill.bundled else "ready"
 
 
 def _report(skill: Skill) -> Iterator[str]:
     """A skill's tools, what was left out and why, warnings and faults."""
-    yield f"{visible(skill.name)} ({skill.folder})"
+    yield f"{visible(skill.name)} ({visible(str(skill.folder))})"
     for tool in skill.tools:
         yield f"  tool: {visible(tool.name)}"
-    left_out, warnings = _from_source(skill)
-    for line in left_out:
+    for line in skill.left_out:
         yield f"  left out: {visible(line)}"
     if scripts := _scripts_alone(skill):
         yield f"  not run: {visible(', '.join(scripts))}; there is no scripts/tools.py, so the skill works as"
         yield "    instructions, and its scripts are only read"
-    for line in dict.fromkeys([*skill.warnings, *warnings]):
-        if "it is not a tool" not in line:  # left out, as said above
-            yield f"  warning: {visible(line)}"
+    for line in skill.warnings:
+        yield f"  warning: {visible(line)}"
     if skill.reason and skill.reason not in skill.faults:
         yield f"  not in use: {visible(skill.reason)}"
     for line in skill.faults:
         yield f"  FAULT: {visible(line)}"
-
-
-def _from_source(skill: Skill) -> tuple[list[str], list[str]]:
-    """Public functions that are no tools, and what is wrong with the signatures of those that are."""
-    from app.tools.catalog import find_tools
-
-    try:
-        tools, left_out = find_tools(read_file(skill.folder, "scripts/tools.py"))
-    except (ManifestError, SyntaxError):  # none there, or a fault that the skill names already
-        return [], []
-    return (
-        [f"{one.function} {one.reason}" for one in left_out],
-        [f"{tool.name}: {warning}" for tool in tools for warning in tool.warnings],
-    )
 
 
 def _scripts_alone(skill: Skill) -> list[str]:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from app.characters import visible
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The rows under their heads, each column as wide as its widest cell."""
-    lines = [tuple(head), *(tuple(row) for row in rows)]
+    """The rows under their heads, each column as wide as its widest cell; a row is one line."""
+    lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

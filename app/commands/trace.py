@@ -4,6 +4,7 @@ import asyncio
 import json
 from dataclasses import asdict
 
+from app.characters import visible
 from app.commands.records import Records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
@@ -11,7 +12,6 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings
 from app.store import traces
-from app.tools.confirmation import visible
 
 
 def turns_table(settings: Settings) -> str:

@@ -5,6 +5,7 @@ import hmac
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from datetime import date
 from sqlite3 import Connection
 
 import orjson
@@ -17,11 +18,13 @@ from app.errors import RecadoError, StoreError
 from app.health import State
 from app.messages import JSON
 from app.people import Realm
-from app.store import alerts, people, tool_statistics, traces
+from app.store import alerts, approvals, people, tool_statistics, traces
+from app.store.approvals import Choice, OpenQuestion
 from app.store.database import Database
 
 BODY_LIMIT = 256 * 1024
 LONGEST_WAIT = 25.0
+_CHOICES: dict[str, Choice] = {"yes": "yes", "trust": "trust", "no": "no"}
 
 
 class Admin:
@@ -37,6 +40,8 @@ class Admin:
         replies: Callable[[float], Awaitable[list[str]]],
         health: Callable[[], Awaitable[State]],
         on_change: Callable[[], None],
+        card: Callable[[OpenQuestion], str],
+        on_answer: Callable[[str], None],
     ) -> None:
         self.store = store
         self.realm = realm
@@ -48,6 +53,10 @@ class Admin:
         self.health = health
         self.on_change = on_change
         """Told after a change of people: what they wrote meanwhile may wait no longer."""
+        self.card = card
+        """A question's whole card; blocks."""
+        self.on_answer = on_answer
+        """Told the conversation that goes on."""
 
     def opens(self, request: Request) -> bool:
         given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
@@ -75,6 +84,33 @@ class Admin:
     async def alerts(self) -> list[JSON]:
         return [asdict(alert) for alert in await self.store.tx(alerts.open_alerts)]
 
+    async def approvals(self) -> list[JSON]:
+        """Every open question with its whole card."""
+        questions = await self.store.tx(approvals.open_questions)
+        return [
+            {
+                "id": one.id,
+                "asked": one.asked,
+                "at": one.created_at,
+                "choices": [choice for choice in one.choices if choice in _CHOICES],
+                "card": await asyncio.to_thread(self.card, one),
+            }
+            for one in questions
+        ]
+
+    async def answer(self, approval: str, choice: str) -> JSON:
+        """Answers a question in place of whoever was asked. Raises RecadoError where it is not open."""
+        given, now = _CHOICES.get(choice), time.time()
+        if given is None:
+            raise RecadoError(f"{choice!r} is none of {', '.join(_CHOICES)}")
+        conversation = await self.store.tx(
+            lambda conn: approvals.answer_for(conn, approval, given, "console", now),
+            then=lambda goes_on: self.on_answer(goes_on) if goes_on else None,
+        )
+        if not conversation:
+            raise RecadoError(f"no question {approval!r} that can be answered so is open")
+        return {}
+
     async def turn(self, turn: str) -> JSON:
         """A turn's journal and its model calls with their prompts."""
         return {
@@ -86,9 +122,15 @@ class Admin:
         return [asdict(line) for line in await traces.recent_turns(self.store)]
 
     async def tool_figures(self, since_day: str) -> list[JSON]:
-        """Calls, success, durations and errors of each tool since a day (YYYY-MM-DD, UTC)."""
-        figures = await self.store.tx(lambda conn: tool_statistics.summary(conn, since_day))
-        return [asdict(one) for one in figures]
+        """Calls, success, durations and errors of each tool since a day (YYYY-MM-DD, UTC).
+
+        Raises RecadoError for what is no day.
+        """
+        try:
+            since = date.fromisoformat(since_day)
+        except ValueError as error:
+            raise RecadoError(f"since: expected a day as YYYY-MM-DD, got {since_day[:40]!r}") from error
+        return [asdict(one) for one in await tool_statistics.read_summary(self.store, since.isoformat())]
 
     def renew_token(self) -> str:
         """A new administrator's token. Raises RecadoError where it is configured."""
@@ -108,6 +150,12 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
 
     async def list_alerts(body: JSON) -> JSON:
         return await admin.alerts()
+
+    async def list_approvals(body: JSON) -> JSON:
+        return await admin.approvals()
+
+    async def answer(body: JSON) -> JSON:
+        return await admin.answer(str(body.get("id")), str(body.get("choice")))
 
     async def list_turns(body: JSON) -> JSON:
         return await admin.turns()
@@ -140,6 +188,8 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
         "people": list_people,
         "people/change": change_person,
         "alerts": list_alerts,
+        "approvals": list_approvals,
+        "approvals/answer": answer,
         "turns": list_turns,
         "turns/show": show_turn,
         "tools": tool_figures,

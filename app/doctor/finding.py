@@ -22,7 +22,7 @@ class Finding:
 
 def line(finding: Finding) -> str:
     """The finding as it is printed, marks in plain ASCII, all on one line."""
-    from app.tools.confirmation import visible
+    from app.characters import visible
 
     cure = f" -> {visible(finding.cure)}" if finding.cure else ""
     return f"{finding.level:<5}{finding.part}: {visible(finding.fact)}{cure}"

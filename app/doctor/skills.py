@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader
+from app.skills.elsewhere import Elsewhere
 from app.skills.skill import bundled_names
 
 
@@ -14,13 +15,16 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
         fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
         yield Finding(FAIL, "skills", fact, "make it, or mend SKILLS_DIR")
-    loader = SkillLoader(folder)
+    loader = SkillLoader(folder, elsewhere=Elsewhere.of(settings))
     loader.refresh()
     yield _shipped(loader)
-    own = [skill for skill in loader.skills if not skill.bundled]
+    own = [skill for skill in loader.skills if not (skill.bundled or skill.installed)]
     if own:
         apart = sum(bool(skill.tools) and skill.available for skill in own)
         fact = f"{len(own)} more in {settings.skills_dir}, {apart} with tools, each in a process of its own"
+        yield Finding(OK, "skills", fact)
+    if installed := [skill for skill in loader.skills if skill.installed]:
+        fact = f"{len(installed)} installed from addresses: {', '.join(skill.name for skill in installed)}"
         yield Finding(OK, "skills", fact)
     for skill in loader.skills:
         where = f"{skill.name} ({skill.folder})"

@@ -8,6 +8,8 @@ from typing import Any
 
 import structlog
 
+from app.characters import visible, visible_lines
+
 _NOISY = (
     *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "aiosqlite", "asyncio"),
     *("markdown_it", "tzlocal", "uvicorn.access", "uvicorn.error"),
@@ -25,10 +27,10 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
         structlog.processors.format_exc_info,
         scrub,
     ]
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
+    renderers: list[Any] = (
+        [structlog.processors.JSONRenderer()]
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else [_written_out, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -40,7 +42,7 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, scrub, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, scrub, *renderers],
         )
     )
     root = logging.getLogger()
@@ -57,6 +59,14 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
         "uvicorn.access",
     ):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _written_out(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Nothing that a terminal would obey; each value on one line but a traceback."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = visible_lines(value) if key == "exception" else visible(value)
+    return event
 
 
 class _Scrub:

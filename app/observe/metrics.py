@@ -53,8 +53,8 @@ class Metrics:
         if messages:
             self._outcomes(outcome).inc(messages)
 
-    def tool_called(self, tool: str, code: str, seconds: float) -> None:
-        """A call of a tool came to this: "ok" or a failure's code."""
+    def tool_called(self, tool: str, code: str, seconds: float | None) -> None:
+        """A call of a tool came to this, "ok" or a failure's code; `seconds` None where it never ran."""
         if tool not in self._tools:
             self._tools[tool] = _ToolSeries(self.tool_seconds.labels(tool))
         series = self._tools[tool]
@@ -62,7 +62,8 @@ class Metrics:
         if counted not in series.codes:
             series.codes[counted] = self.tool_calls.labels(tool, counted)
         series.codes[counted].inc()
-        series.seconds.observe(seconds)
+        if seconds is not None:
+            series.seconds.observe(seconds)
 
     def keep_tools(self, names: Collection[str]) -> None:
         """Drops the figures of tools that are there no longer."""

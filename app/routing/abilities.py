@@ -224,6 +224,19 @@ class Abilities:
         skill = self.skill(tool.category)
         return skill is not None and skill.bundled
 
+    def hosts(self, tool: Tool) -> tuple[str, ...] | None:
+        """The only hosts that a tool may ask; None where all public ones are meant."""
+        skill = self.skill(tool.category)
+        installed = skill.installed if skill is not None else None
+        return installed.hosts if installed is not None else None
+
+    def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
+        """Which of these skills, and of those with these tools, came from elsewhere or are gone."""
+        categories = (tool.category for name in tools if (tool := self.tool(name)) is not None)
+        named = dict.fromkeys((*skills, *filter(None, categories)))
+        found = ((name, self.skill(name)) for name in named)
+        return tuple(name for name, skill in found if skill is None or skill.installed is not None)
+
     def tool_categories(self, person: Person) -> dict[str, str]:
         """The tools that a person may be offered, with their categories."""
         return {
@@ -298,9 +311,13 @@ class Abilities:
         names = skill.settings if skill is not None else ()
         return {name: self._environment[name] for name in names if name in self._environment}
 
-    def summary(self, person: Person, language: str) -> list[str]:
-        """What a person can be helped with, a line a skill, by examples in `language`."""
-        return [_examples(skill, language) or skill.description for skill in self._usable(person).values()]
+    def summary(self, person: Person, language: str, *, offline: bool) -> list[str]:
+        """What a person can be helped with, a line a skill, by examples in `language`.
+
+        The built-in model follows no instructions: `offline` leaves out skills that have no tools.
+        """
+        skills = [skill for skill in self._usable(person).values() if skill.tools or not offline]
+        return [_examples(skill, language) or skill.description for skill in skills]
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Example phrases of every tool, all languages together."""
@@ -337,6 +354,8 @@ class Abilities:
         """One of our two tools with the skills that it can be asked for; None where those are gone."""
         names = about if name == LOAD_SKILL else dict.fromkeys((*about, *shown))
         skills = [skill for one in names if (skill := self.skill(one)) is not None]
+        if name == READ_SKILL_FILE:
+            skills = [skill for skill in skills if self._view.files[skill.name]]
         parameter = "name" if name == LOAD_SKILL else "skill"
         return narrowed(self._reading[name], parameter, skills) if skills else None
 

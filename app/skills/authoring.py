@@ -1,22 +1,28 @@
 """The operator's own skill folders: begun, copied in, taken out. Each appears or goes in one step."""
 
+import errno
 import os
+import re
 import secrets
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.skills.folder import MAX_BYTES, MAX_FILES, NOT_COUNTED
+from app.skills.folder import LARGEST, MAX_BYTES, MAX_FILES, is_skill, walk
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
 from app.skills.starter import starter_files
 
 KEPT = 10
 """Removed skills that are kept; the oldest goes when another comes."""
+
+_STAMP = re.compile(r"(?<=-)\d{8}-\d{6}-\d{6}$")
+_LONGEST_NAME = 200
 
 
 class AuthoringError(RecadoError):
@@ -78,11 +84,7 @@ class OwnSkills:
         target = self._folder / name
         with _Arrival(self._folder, name) as arrival:
             _copy(source, arrival.folder)
-            gone = _hide(present) if present is not None else None
-            try:
-                arrival.show(target)
-            finally:
-                replaced = self._keep(gone) if gone is not None else None
+            replaced = self._show(arrival, target, present)
         return Added(self._load(target), replaced)
 
     def remove(self, name: str) -> Path | None:
@@ -92,7 +94,8 @@ class OwnSkills:
         """
         found = self._find(name)
         if found is not None:
-            return self._keep(_hide(found))
+            with _hidden(found) as gone:
+                return self._keep(gone, found.name)
         if name in bundled_names(self._release):
             raise AuthoringError(f"{name} comes with the release and cannot be removed")
         names = ", ".join(folder.name for folder in self._own()) or "none"
@@ -102,7 +105,7 @@ class OwnSkills:
         if not self._folder.is_dir():
             return
         for folder in sorted(self._folder.iterdir()):
-            if folder.name.startswith(".") or not os.path.lexists(folder / "SKILL.md"):
+            if folder.name.startswith(".") or not is_skill(folder):
                 continue
             if not is_bundled(folder, self._release):
                 yield folder
@@ -122,7 +125,7 @@ class OwnSkills:
         return found
 
     def _check_source(self, source: Path) -> None:
-        if not os.path.lexists(source / "SKILL.md"):
+        if not is_skill(source):
             below = sorted(manifest.parent.name for manifest in source.glob("*/SKILL.md"))
             hint = f"; one folder below there are: {', '.join(below)}" if below else ""
             raise AuthoringError(f"{source} is no skill: it has no SKILL.md{hint}")
@@ -137,20 +140,39 @@ class OwnSkills:
     def _load(self, folder: Path) -> Skill:
         return load_skill(folder, release=self._release)
 
-    def _keep(self, gone: Path) -> Path | None:
+    def _show(self, arrival: "_Arrival", target: Path, present: Path | None) -> Path | None:
+        """What arrived, in place of the one that is there; where that cannot be kept all is as it was."""
+        if present is None:
+            arrival.show(target)
+            return None
+        with _hidden(present) as gone:
+            arrival.show(target)
+            try:
+                return self._keep(gone, present.name)
+            except BaseException:
+                arrival.take_back(target)
+                raise
+
+    def _keep(self, gone: Path, name: str) -> Path | None:
         """Moves a hidden folder to where removed ones are kept; a link is not kept, what it led to stays."""
         if gone.is_symlink():
             gone.unlink()
             return None
+        if self._removed.is_symlink():
+            raise AuthoringError(f"{self._removed} is a link; put a folder of its own in its place")
         self._removed.mkdir(parents=True, exist_ok=True)
-        name = gone.name[1:].rpartition("-")[0]
-        kept = self._removed / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}"
-        shutil.move(gone, kept)
-        os.utime(kept)
-        folders = [one for one in self._removed.iterdir() if one.is_dir() and not one.is_symlink()]
-        for old in sorted(folders, key=lambda one: one.stat().st_mtime)[:-KEPT]:
-            shutil.rmtree(old)
+        kept = self._removed / f"{_shortened(name)}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        _move(gone, kept)
+        self._prune()
         return kept
+
+    def _prune(self) -> None:
+        """The oldest go, of those that were put here: what else lies beside them is not ours."""
+        stamped = [(stamp[0], one) for one in self._removed.iterdir() if (stamp := _STAMP.search(one.name))]
+        for _, old in sorted(stamped)[:-KEPT]:
+            if not old.is_symlink():
+                with suppress(RecursionError):  # one that is nested beyond reason stays
+                    shutil.rmtree(old, ignore_errors=True)
 
 
 class _Arrival:
@@ -166,14 +188,42 @@ class _Arrival:
     def show(self, target: Path) -> None:
         self.folder.rename(target)
 
+    def take_back(self, target: Path) -> None:
+        target.rename(self.folder)
+
     def __exit__(self, *error: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _hide(folder: Path) -> Path:
-    """Takes a skill out of sight in one step, however long the way to another disk takes."""
-    hidden = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    return folder.rename(hidden)
+@contextmanager
+def _hidden(folder: Path) -> Iterator[Path]:
+    """A skill out of sight in one step, however long the way to another disk takes; seen again on failure."""
+    hidden = folder.rename(folder.with_name(f".{secrets.token_hex(8)}"))
+    try:
+        yield hidden
+    except BaseException:
+        hidden.rename(folder)
+        raise
+
+
+def _move(folder: Path, target: Path) -> None:
+    """Raises OSError where it cannot be copied to another disk; then nothing of it is there."""
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        try:
+            shutil.copytree(folder, target, symlinks=True)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)  # the copy is whole: what stays here is not seen
+
+
+def _shortened(name: str) -> str:
+    """One that leaves room for a stamp in the 255 bytes of a file's name."""
+    return os.fsencode(name)[:_LONGEST_NAME].decode("utf-8", "ignore")
 
 
 def _check_name(name: str) -> None:
@@ -189,19 +239,18 @@ def _copy(source: Path, target: Path) -> None:
 
     Raises AuthoringError for other links, for what is no file, and for too much of it.
     """
-    files = size = 0
-    for entry in _entries(source):
+    size = 0
+    for files, entry in enumerate(walk(str(source)), start=1):
         relative = Path(entry.path).relative_to(source)
         there = target / relative
         status = entry.stat(follow_symlinks=False)
+        if not entry.is_dir(follow_symlinks=False):
+            size += status.st_size
+        if files > MAX_FILES or size > MAX_BYTES:
+            raise AuthoringError(f"{source} is too big: at most {LARGEST}")
         if entry.is_dir(follow_symlinks=False):
             there.mkdir()
             continue
-        files, size = files + 1, size + status.st_size
-        if files > MAX_FILES or size > MAX_BYTES:
-            raise AuthoringError(
-                f"{source} is too big: at most {MAX_FILES} files and {MAX_BYTES // 1024**2} MiB in all"
-            )
         if entry.is_symlink():
             there.symlink_to(_inner_link(source, Path(entry.path), relative))
         elif stat.S_ISREG(status.st_mode):
@@ -209,16 +258,6 @@ def _copy(source: Path, target: Path) -> None:
             there.chmod(stat.S_IMODE(status.st_mode) & 0o700 | 0o600)
         else:
             raise AuthoringError(f"{relative} is neither a file nor a folder; remove it")
-
-
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda one: one.name):
-            if entry.name.startswith(".") or entry.name in NOT_COUNTED:
-                continue
-            yield entry
-            if entry.is_dir(follow_symlinks=False):
-                yield from _entries(Path(entry.path))
 
 
 def _inner_link(source: Path, link: Path, relative: Path) -> str:

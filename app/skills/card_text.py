@@ -1,4 +1,4 @@
-"""A card in words, in a person's language and in parts that fit a chat."""
+"""A card in words, in a person's language."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,37 +8,21 @@ from app.skills.cards import Card, CardTool, Difference, quoted
 from app.skills.findings import Finding, Kind
 from app.skills.servers import Server
 
-LONGEST_QUESTION = 1024
-"""Characters beside buttons: https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages"""
-LONGEST_MESSAGE = 4096
-LONGEST_CARD = 8 * 1024
-"""Bytes; what is longer is approved in the console."""
-
 
 @dataclass(frozen=True, slots=True)
 class CardText:
-    """`before` are messages to send first, `question` the text beside the buttons.
-
-    Where `in_console` is set there are no buttons: the question says that it waits in the console, and
-    `whole` is what the console shows.
-    """
+    """`whole` is everything that an answer is given for, `question` the last line, which names it."""
 
     whole: str
-    before: tuple[str, ...]
     question: str
-    in_console: bool
 
 
-def card_text(language: str, card: Card, change: Difference | None = None) -> CardText:
-    """The card, and for an update what changes by it, as messages."""
-    whole = "\n".join(_lines(language, card, change))
-    question = _question(language, card, change)
-    if len(whole.encode()) > LONGEST_CARD:
-        told = say(language, "This card is too long for the chat; look at it and answer in the console.")
-        return CardText(whole, (), f"{question}\n{told}", in_console=True)
-    if len(whole) + len(question) < LONGEST_QUESTION:
-        return CardText(whole, (), f"{whole}\n{question}", in_console=False)
-    return CardText(whole, tuple(_messages(whole)), question, in_console=False)
+def card_text(
+    language: str, card: Card, change: Difference | None = None, *, sandboxed: bool = True
+) -> CardText:
+    """The card, and for an update what changes by it. Without `sandboxed` its code would run unconfined."""
+    lines = _lines(language, card, change, sandboxed)
+    return CardText("\n".join(lines), _question(language, card, change))
 
 
 def _question(language: str, card: Card, change: Difference | None) -> str:
@@ -48,7 +32,7 @@ def _question(language: str, card: Card, change: Difference | None) -> str:
     return say(language, "Update the skill {name}? ({hash})", **values)
 
 
-def _lines(language: str, card: Card, change: Difference | None) -> Iterator[str]:
+def _lines(language: str, card: Card, change: Difference | None, sandboxed: bool) -> Iterator[str]:
     yield say(
         language, "Skill {name}: {description}", name=quoted(card.title), description=quoted(card.description)
     )
@@ -61,6 +45,8 @@ def _lines(language: str, card: Card, change: Difference | None) -> Iterator[str
     yield from _tools(language, card)
     yield from _servers(language, card)
     yield from _reach(language, card)
+    if card.tools:
+        yield _confinement(language, card, sandboxed)
     yield from _findings(language, card.findings)
     yield say_plural(
         language, "{n} file, {size}:", "{n} files, {size}:", len(card.files), size=_size(card.size)
@@ -144,6 +130,14 @@ def _reach(language: str, card: Card) -> Iterator[str]:
         yield say(language, "Who may use it: everyone here, and all share its data.")
 
 
+def _confinement(language: str, card: Card, sandboxed: bool) -> str:
+    if not sandboxed:
+        return say(language, "The sandbox is turned off: its code gets all the rights that I have.")
+    if card.hosts:
+        return say(language, "Its code runs shut off from this machine and reaches only the hosts above.")
+    return say(language, "Its code runs shut off from this machine and from the internet.")
+
+
 def _findings(language: str, findings: tuple[Finding, ...]) -> Iterator[str]:
     if not findings:
         yield say(language, "Nothing conspicuous was found in it.")
@@ -171,20 +165,6 @@ def _kinds(language: str) -> dict[Kind, str]:
         "runs-code": say(language, "starts programs or runs text as code"),
         "path": say(language, "paths outside its own folder"),
     }
-
-
-def _messages(text: str) -> Iterator[str]:
-    """Whole lines together as far as they fit; only a line longer than a message is cut."""
-    message = ""
-    for line in text.split("\n"):
-        for start in range(0, len(line) or 1, LONGEST_MESSAGE):
-            piece = line[start : start + LONGEST_MESSAGE]
-            if message and len(message) + 1 + len(piece) > LONGEST_MESSAGE:
-                yield message
-                message = piece
-            else:
-                message = f"{message}\n{piece}" if message else piece
-    yield message
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -4,16 +4,14 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
+from app.characters import visible
 from app.messages import JSON
 from app.skills.findings import Finding, find, hosts, text_of, variables
 from app.skills.quarantine import Quarantined
 from app.skills.servers import RefusedServer, Server, read_servers
 from app.tools.catalog import FoundTool, find_tools
-from app.tools.confirmation import visible
-
-Audience = Literal["everyone", "owners"]
+from app.tools.tool import Audience
 
 _TOOLS = "scripts/tools.py"
 _LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")

@@ -1,14 +1,14 @@
 """How much of a skill a model is shown: which texts stand in a prompt, and the tools that read the rest."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Any
 
 import orjson
 
 from app.messages import JSON
-from app.skills.folder import KNOWN_FILES, NOT_COUNTED, read_regular
+from app.skills.folder import KNOWN_FILES, read_regular, walk
 from app.skills.manifest import shortened
 from app.skills.skill import Skill
 from app.tools import PathTraversalError, Tool, ToolContext, ToolResult, validate_path
@@ -22,6 +22,10 @@ NEW_CHARACTERS = 16_000
 ALL_CHARACTERS = 40_000
 """Of skill texts in one prompt."""
 MOST_FILES = 60
+LISTED_BYTES = 8 * 1024
+"""Of file names in one list."""
+LONGEST_PATH = 1024
+"""Characters of a path that a model names."""
 LARGEST_FILE = 1024 * 1024
 _LONGEST_DESCRIPTION = 160
 _ROOM_FOR_FORM = 512
@@ -61,15 +65,22 @@ def place(active: Sequence[str], chosen: Sequence[str], sizes: Mapping[str, int]
 def readable_files(skill: Skill) -> tuple[str, ...]:
     """The files that a model may want to read, by their paths in the folder, sorted.
 
-    What the folder's code needs for itself is left out, unless the instructions name it.
+    What the folder's code needs for itself is left out, unless the instructions name it. None where the
+    folder cannot be read.
     """
+    try:
+        found = [one.path for one in walk(str(skill.folder)) if not os.path.isdir(one.path)]
+    except OSError:
+        return ()
     has_code = (skill.folder / "scripts" / "tools.py").exists()
     body = skill.manifest.body
-    return tuple(
+    return _fitting(
         path
-        for path in sorted(_paths(skill.folder))
-        if path not in KNOWN_FILES and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
-    )[:MOST_FILES]
+        for path in sorted(os.path.relpath(path, skill.folder) for path in found)
+        if path.isprintable()
+        and path not in KNOWN_FILES
+        and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
+    )
 
 
 def reading_tools(find: Find) -> tuple[Tool, Tool]:
@@ -123,7 +134,7 @@ class _Reader:
         text = _text(found, path)
         if isinstance(text, ToolResult):
             return text
-        return _page({"skill": skill, "path": path}, "text", text, offset)
+        return _page({"skill": skill, "path": os.path.normpath(path)}, "text", text, offset)
 
 
 def _chosen(parameter: str) -> Callable[[dict[str, JSON], ToolContext], None]:
@@ -141,8 +152,17 @@ def _gone(name: str) -> ToolResult:
     return ToolResult.failure("UNAVAILABLE", f"the skill {name} is gone", "go on without it")
 
 
+def _fitting(paths: Iterable[str]) -> tuple[str, ...]:
+    """As many of them as a list holds."""
+    listed = list(islice(paths, MOST_FILES))
+    sizes = accumulate(len(orjson.dumps(path)) for path in listed)
+    return tuple(path for path, size in zip(listed, sizes, strict=True) if size <= LISTED_BYTES)
+
+
 def _text(skill: Skill, path: str) -> str | ToolResult:
     """A file's text, or why it cannot be read."""
+    if len(path) > LONGEST_PATH:
+        return _refused(path, f"has more than {LONGEST_PATH} characters")
     try:
         real = validate_path(path, skill.folder)
     except PathTraversalError:
@@ -178,21 +198,12 @@ def _page(form: dict[str, JSON], name: str, text: str, offset: int) -> ToolResul
     if not 0 <= offset <= len(text):
         return ToolResult.failure("BAD_REQUEST", f"offset is {offset}, and there are {len(text)} characters")
     room = MODEL_LIMIT - _ROOM_FOR_FORM - len(orjson.dumps(form))
+    if room <= 0:
+        return ToolResult.failure("BAD_REQUEST", "the skill's name and files leave no room for text")
     page = text[offset : offset + room]
-    while (size := len(orjson.dumps(page))) > room:
+    while page and (size := len(orjson.dumps(page))) > room:
         page = page[: min(len(page) - 1, len(page) * room // size)]
     if offset + len(page) == len(text):
         return ToolResult.success({**form, name: page})
     page = page[: max(page.rfind("\n"), page.rfind(". ")) + 1] or page
     return ToolResult.success({**form, name: page, "next_offset": offset + len(page)})
-
-
-def _paths(folder: Path) -> Iterator[str]:
-    """Files of the folder that are not hidden and have a name that can be shown; links to folders are not
-    followed."""
-    for at, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if not one.startswith(".") and one not in NOT_COUNTED]
-        for name in names:
-            path = os.path.relpath(os.path.join(at, name), folder)
-            if not name.startswith(".") and path.isprintable():
-                yield path

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from app.characters import visible
 from app.skills.code_findings import is_python, python_findings
 from app.skills.trees import Files
-from app.tools.confirmation import visible
 
 Kind = Literal[
     "hidden-text",

@@ -1,5 +1,6 @@
 """The files of a skill's folder: found without following links out of it, read without ever waiting."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -9,56 +10,91 @@ from app.skills.manifest import ManifestError
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
+MAX_DEPTH = 32
+LARGEST = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
 KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json")
 NOT_COUNTED = {"__pycache__", "node_modules"}
 
-Stamp = tuple[int, int] | None
+Stamp = tuple[int, int, int, int] | None
 Signature = tuple[Stamp, ...]
-"""When the files were changed that make a skill, and how long they are: other files, other signature."""
+"""The stamps of the files that make a skill: other files, other signature."""
 
 
 class Signatures:
     """Signatures of folders, at the price of a few file times for those it saw before."""
 
     def __init__(self) -> None:
-        self._modules: dict[str, tuple[Stamp, tuple[str, ...]]] = {}
+        self._listed: dict[str, tuple[Stamp, list[str], list[str]]] = {}
 
     def of(self, folder: str) -> Signature:
-        known = tuple(stamp(f"{folder}/{name}") for name in KNOWN_FILES)
-        if known[1] is None:
-            return known
-        return known + tuple(map(stamp, self._beside_tools(f"{folder}/scripts")))
+        """SKILL.md's stamp is the first."""
+        signature = [stamp(f"{folder}/SKILL.md"), stamp(f"{folder}/mcp.json")]
+        for name, wanted in (("scripts", ".py"), ("assets", "/phrases.yaml"), ("references", None)):
+            self._add(signature, f"{folder}/{name}", wanted)
+        return tuple(signature)
 
-    def _beside_tools(self, scripts: str) -> tuple[str, ...]:
-        """The modules that tools.py may import; listed anew when the folder's own time changed."""
-        changed = stamp(scripts)
-        listed = self._modules.get(scripts)
+    def _add(self, signature: list[Stamp], path: str, wanted: str | None) -> None:
+        """A folder and those below it, which change with what comes and goes, and the files that end so."""
+        changed = stamp(path)
+        signature.append(changed)
+        if changed is None or len(signature) > MAX_FILES:  # a skill of more is refused
+            return
+        listed = self._listed.get(path)
         if listed is None or listed[0] != changed:
-            listed = self._modules[scripts] = changed, tuple(_modules(scripts))
-        return listed[1]
+            listed = self._listed[path] = (changed, *_listing(path, wanted))
+        signature += map(stamp, listed[2])
+        for below in listed[1]:
+            self._add(signature, below, wanted)
+
+
+def walk(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Files and folders below it by name, each folder before what it holds; hidden ones and caches are left
+    out, links are not followed. Raises OSError for what cannot be read or is nested beyond reason."""
+    waiting = [(folder, MAX_DEPTH)]
+    while waiting:
+        path, depth = waiting.pop()
+        if not depth:
+            raise OSError(errno.ELOOP, f"folders are nested more than {MAX_DEPTH} deep", folder)
+        for entry in _entries(path):
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, depth - 1))
+
+
+def is_skill(folder: str | Path) -> bool:
+    """Whether there is a SKILL.md; one that is not to be seen counts, so that its folder is named."""
+    try:
+        os.lstat(f"{folder}/SKILL.md")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def stamp(path: str) -> Stamp:
-    """When a file was changed, in nanoseconds, and its length; None where there is none."""
+    """When a file and its inode were changed, in nanoseconds, its length and inode; None where there is none.
+
+    `cp -p` and rsync keep the first of the times; nobody sets the second.
+    """
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def read_file(folder: Path, name: str) -> bytes:
     """A file of the folder. Raises ManifestError for a link that leads out of it, and for what is no file."""
-    path = folder / name
-    if not os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep):
+    if _leads_out(str(folder), name):
         raise ManifestError(f"{name} is a link that leads out of the skill's folder; copy the file into it")
     try:
-        return read_regular(path)
+        return read_regular(f"{folder}/{name}")
     except OSError as error:
         raise ManifestError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: str | Path) -> bytes:
     """A plain file's bytes. Raises OSError for a pipe, device or socket, which might never answer."""
     _require_regular(os.stat(path).st_mode)  # opening a device may do something already
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -72,33 +108,37 @@ def read_regular(path: Path) -> bytes:
 def check_size(folder: Path) -> None:
     """Raises ManifestError for a folder with too much in it."""
     size = 0
-    for files, entry in enumerate(_files(str(folder)), start=1):
-        size += entry.stat(follow_symlinks=False).st_size
+    for files, entry in enumerate(walk(str(folder)), start=1):
+        if not entry.is_dir(follow_symlinks=False):
+            size += entry.stat(follow_symlinks=False).st_size
         if files > MAX_FILES or size > MAX_BYTES:
-            raise ManifestError(
-                f"the folder is too big: at most {MAX_FILES} files and {MAX_BYTES // 1024**2} MiB in all"
-            )
+            raise ManifestError(f"the folder is too big: at most {LARGEST}")
 
 
-def _modules(scripts: str) -> list[str]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        shown = (one for one in entries if not one.name.startswith(".") and one.name not in NOT_COUNTED)
+        return sorted(shown, key=lambda one: one.name)
+
+
+def _listing(folder: str, wanted: str | None) -> tuple[list[str], list[str]]:
+    """The folders in it, and the files that end so; none where it cannot be read, which is a fault."""
     try:
-        names = sorted(os.listdir(scripts))
-    except OSError:  # its skill's fault says so
-        return []
-    return [f"{scripts}/{name}" for name in names if name.endswith(".py") and name != "tools.py"]
+        entries = _entries(folder)[:MAX_FILES]
+    except OSError:
+        return [], []
+    files = [one.path for one in entries if wanted is not None and one.path.endswith(wanted)]
+    return [one.path for one in entries if one.is_dir(follow_symlinks=False)], files
+
+
+def _leads_out(folder: str, name: str) -> bool:
+    """Whether a file of the folder is elsewhere once the links on its way are followed."""
+    steps = name.split("/")
+    if not any(os.path.islink(f"{folder}/{'/'.join(steps[: n + 1])}") for n in range(len(steps))):
+        return False
+    return not os.path.realpath(f"{folder}/{name}").startswith(os.path.realpath(folder) + os.sep)
 
 
 def _require_regular(mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise OSError("it is no plain file")
-
-
-def _files(folder: str) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(".") or entry.name in NOT_COUNTED:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
-            else:
-                yield entry

@@ -7,19 +7,24 @@ the standard library's, which keeps integers of any size.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from app.errors import RecadoError
 from app.messages import JSON
+from app.tools.result import OUTPUT_LIMIT
 
 TO_WORKER = 8 * 1024 * 1024
 """Bytes of a frame: arguments, or a page of what a skill keeps."""
-RESULT_BYTES = 1024 * 1024
-FROM_WORKER = RESULT_BYTES + 256 * 1024
+FROM_WORKER = OUTPUT_LIMIT + 256 * 1024
 """Bytes of a frame: a result and what is about it."""
 ASKS = 10_000
 ASKED_BYTES = 16 * 1024 * 1024
 """What one call may ask, in number and in bytes of frames."""
+ANSWERED_BYTES = 64 * 1024 * 1024
+"""What one call may be answered, in bytes of frames."""
+UNASKED = 1000
+UNASKED_BYTES = 16 * 1024 * 1024
+"""What a worker may say that belongs to no call, such as a thread that a call left behind."""
 HEADER = 4
 
 
@@ -76,7 +81,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Worker to server: what call `id` came to, in the form of a ToolResult (the worker has it written)."""
+    """Worker to server: what call `id` came to, as ToolResult.to_json writes it."""
 
     id: int
     result: JSON
@@ -84,6 +89,15 @@ class Result:
 
 Message = Call | Answer | Ready | Fault | Ask | Result
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Call, Answer, Ready, Fault, Ask, Result)}
+_TYPES: dict[type[Any], dict[str, type]] = {
+    Call: {"id": int, "function": str, "args": dict, "context": dict},
+    Answer: {"id": int, "error": str},
+    Ready: {},
+    Fault: {"text": str},
+    Ask: {"id": int, "call": int, "method": str, "args": list},
+    Result: {"id": int, "result": dict},
+}
+"""What the fields are once read; any JSON where nothing stands."""
 
 
 def encode(message: Message, limit: int) -> bytes:
@@ -106,10 +120,18 @@ def length(header: bytes, limit: int) -> int:
 def decode(body: bytes) -> Any:
     """The message of a frame. Raises FrameError for anything else."""
     try:
-        name, fields = json.loads(body)
-        return _KINDS[name](**fields)
+        name, fields = json.loads(body, parse_constant=_refuse)
+        message = _KINDS[name](**fields)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FrameError(f"what came is no message: {type(error).__name__}") from error
+    for field, kind in _TYPES[type(message)].items():
+        if type(getattr(message, field)) is not kind:  # a bool is an int too
+            raise FrameError(f"what came is no message: {field} of {name} is no {kind.__name__}")
+    return message
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _json(message: Message, name: str) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,13 +10,17 @@ from pathlib import Path
 from app.skills.folder import read_file
 from app.skills.manifest import ManifestError
 
+READ_BYTES = 512 * 1024
+"""Of a skill's modules, all together: parsing takes hundreds of times the size in memory."""
+
 
 def missing_packages(folder: Path, source: bytes) -> tuple[str, ...]:
     """Names of packages that `source` and the modules beside it import unguarded and that are not there.
 
-    Imports inside functions, `if` and `try` count as guarded. Of `a.b` it is `a` that counts.
+    Imports inside functions, `if` and `try` count as guarded. Of `a.b` it is `a` that counts. Beyond
+    `READ_BYTES` of modules nothing more is looked for: what is not there shows at the first call.
     """
-    names = _imported(folder, source, set())
+    names = _imported(folder, source)
     return tuple(sorted(name for name in set(names) if not is_installed(name)))
 
 
@@ -34,27 +39,33 @@ def lack_of(packages: Iterable[str]) -> str:
     return "; ".join(f"it needs the package {name}, which is not installed" for name in packages)
 
 
-def _imported(folder: Path, source: bytes, seen: set[str]) -> Iterator[str]:
-    for name in _top_level(source):
-        if name in seen:
-            continue
-        seen.add(name)
-        beside = _beside(folder, name)
-        if beside is None:
-            yield name
-        elif beside:
-            yield from _imported(folder, beside, seen)
+def _imported(folder: Path, source: bytes) -> Iterator[str]:
+    waiting, seen, left = [source], set[str](), READ_BYTES
+    while waiting:
+        text = waiting.pop()
+        left -= len(text)
+        if left < 0:
+            return
+        for name in _top_level(text):
+            if name in seen:
+                continue
+            seen.add(name)
+            beside = _beside(folder, name)
+            if beside is None:
+                yield name
+            else:
+                waiting.append(beside)
 
 
 def _beside(folder: Path, name: str) -> bytes | None:
     """The text of a module in scripts/, b"" for one that cannot be read; None where there is none."""
     for path in (f"scripts/{name}.py", f"scripts/{name}/__init__.py"):
-        if (folder / path).exists():
+        if os.path.exists(f"{folder}/{path}"):
             try:
                 return read_file(folder, path)
             except ManifestError:
                 return b""
-    return b"" if (folder / "scripts" / name).is_dir() else None
+    return b"" if os.path.isdir(f"{folder}/scripts/{name}") else None
 
 
 def _top_level(source: bytes) -> Iterator[str]:

@@ -8,7 +8,6 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from app.errors import RecadoError
 from app.messages import JSON
@@ -16,8 +15,7 @@ from app.skills.cards import Card
 from app.skills.manifest import is_standard_name
 from app.skills.quarantine import Quarantined
 from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_tree
-
-Audience = Literal["everyone", "owners"]
+from app.tools.tool import Audience
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ class Installed:
     """The current version of one: `folder` holds it, read-only.
 
     `approved_by` is a person's id, `installed_at` Unix seconds. Without `trusted` its tools count as
-    sensitive.
+    sensitive. `hosts` are those that its card named.
     """
 
     name: str
@@ -45,6 +43,7 @@ class Installed:
     approved_by: str
     trusted: bool
     audience: Audience
+    hosts: tuple[str, ...] = ()
 
     @property
     def is_sensitive(self) -> bool:
@@ -89,6 +88,7 @@ def install(
         approved_by=approved_by,
         trusted=trusted,
         audience=card.audience,
+        hosts=card.hosts,
     )
     try:
         write_tree(tree.files, installed.folder)
@@ -118,10 +118,18 @@ def remove(data_dir: Path, name: str) -> bool:
 def tidy(data_dir: Path) -> None:
     """Removes versions that nothing names any more: at the start, when no call can be running in one."""
     for home in (data_dir / "skills").glob("*"):
+        if not home.is_dir() or (home / "SKILL.md").exists():  # the operator's, where SKILLS_DIR is this one
+            continue
         if not (home / _RECORD).exists():
             remove_tree(home)
         elif installed := _read_record(home / _RECORD):
             _keep_only(home, {_RECORD, installed.sha256})
+
+
+def is_from_elsewhere(data_dir: Path, folder: Path) -> bool:
+    """Whether the folder of a skill is one that `install` made."""
+    place = Path(os.path.abspath(data_dir / "skills"))
+    return Path(os.path.abspath(folder)).parents[1] == place
 
 
 def _home(data_dir: Path, name: str) -> Path:
@@ -156,7 +164,8 @@ def _read_record(path: Path) -> Installed | None:
     """None, and a line in the log, for a record that is not one of ours."""
     try:
         record: JSON = json.loads(path.read_bytes())
-        installed = Installed(**{**record, "folder": path.parent / record["sha256"]})
+        hosts = tuple(record["hosts"])
+        installed = Installed(**{**record, "folder": path.parent / record["sha256"], "hosts": hosts})
     except (OSError, ValueError, TypeError, KeyError):
         installed = None
     if installed and installed.name == path.parent.name and re.fullmatch("[0-9a-f]{64}", installed.sha256):

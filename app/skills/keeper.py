@@ -6,16 +6,16 @@ keeper runs nothing but the lines below, adopts what detaches, and waits for one
 
 import os
 import select
-import shutil
 import signal
 import tempfile
 from contextlib import suppress
 
+from app.skills.homes import remove
 from app.skills.processes import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, kill_below, prctl
 
 
-def keep(connection: int) -> None:
-    """Returns in a new process, the worker, whose home is an empty folder; the one that called keeps it.
+def keep(connection: int, home: str) -> None:
+    """Returns in a new process, the worker, with this home; the one that called keeps it.
 
     Once the other end of the socket `connection` is closed, or the worker has ended, everything below the
     keeper is killed, the home removed, and the keeper exits with the worker's status: 128 + the signal that
@@ -23,7 +23,6 @@ def keep(connection: int) -> None:
     """
     if os.getpid() == 1:  # of a sandbox, which ends with it and with the server
         return
-    home = tempfile.mkdtemp(prefix="recado-worker-")
     keeper = os.getpid()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     ended: dict[int, int] = {}
@@ -51,7 +50,7 @@ def keep(connection: int) -> None:
         os.killpg(worker, signal.SIGKILL)  # at once, before it can fork once more
     kill_below(keeper)
     _reap(ended)
-    shutil.rmtree(home, ignore_errors=True)
+    remove(home)
     status = os.waitstatus_to_exitcode(ended.get(worker, signal.SIGKILL))
     os._exit(status if status >= 0 else 128 - status)
 

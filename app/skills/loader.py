@@ -5,13 +5,14 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.skills.folder import Signature, Signatures, Stamp, stamp
+from app.skills.elsewhere import Elsewhere
+from app.skills.folder import Signature, Signatures, Stamp, is_skill, stamp
 from app.skills.imports import is_installed
-from app.skills.manifest import shortened
+from app.skills.installed import Installed
 from app.skills.runner import Workers
 from app.skills.skill import (
     RELEASE_SKILLS,
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 MAX_TOOL_NAME = 64
 RESERVED = frozenset({"load_skill", "read_skill_file"})
 """Names of tools that no skill brings."""
-SHORTEST_DESCRIPTION = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,29 @@ class Changes:
 
 
 class SkillLoader:
-    """The skills of `skills_dir`, and those that bundled.txt names in the release's own folder.
+    """The skills of `skills_dir`, those that bundled.txt names in the release's own folder, and those that
+    came from `elsewhere`.
 
-    Without `workers` the tools of folders that are not bundled are known and do not run.
+    Without `workers` the tools of folders that are not bundled are known and do not run; without `runs_code`
+    all are read as texts, and no tool's code runs.
     """
 
     def __init__(
-        self, skills_dir: Path, bundled: Path = RELEASE_SKILLS, workers: Workers | None = None
+        self,
+        skills_dir: Path,
+        bundled: Path = RELEASE_SKILLS,
+        workers: Workers | None = None,
+        elsewhere: Elsewhere | None = None,
+        *,
+        runs_code: bool = True,
     ) -> None:
         self._skills_dir = skills_dir
         self._release = bundled
         self._workers = workers
-        self._named: Stamp = (0, 0)
+        self._elsewhere = elsewhere
+        self._runs_code = runs_code
+        self._installed: Mapping[str, Installed] = {}
+        self._named: Stamp = None
         self._names: frozenset[str] = frozenset()
         self._signatures = Signatures()
         self._loaded: dict[str, Skill] = {}
@@ -93,7 +104,7 @@ class SkillLoader:
         after: dict[str, Skill] = {}
         for path in self._folders():
             signature = self._signatures.of(path)
-            if signature[0] is not None or _is_skill(path):
+            if signature[0] is not None or is_skill(path):
                 after[path] = self._current(path, signature)
         self._loaded = after
         changes = Changes(
@@ -117,7 +128,9 @@ class SkillLoader:
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
         paths += [os.path.join(own, name) for name in _directories(own)]
-        yield from dict.fromkeys(paths)
+        if self._elsewhere is not None:
+            self._installed = self._elsewhere.look()
+        yield from dict.fromkeys((*paths, *self._installed))
 
     def _current(self, path: str, signature: Signature) -> Skill:
         """The skill as loaded before where nothing of it changed, else read anew."""
@@ -130,15 +143,26 @@ class SkillLoader:
         return skill
 
     def _load(self, folder: Path, signature: Signature) -> Skill:
+        installed = self._installed.get(str(folder))
         try:
-            return load_skill(folder, release=self._release, workers=self._workers)
+            if self._elsewhere is not None and installed is not None:
+                return self._elsewhere.load(installed, release=self._release, workers=self._workers)
+            return load_skill(
+                folder,
+                release=self._release,
+                workers=self._workers,
+                version=signature,
+                runs_code=self._runs_code,
+            )
         except Exception as error:  # one folder never stops the others
             log.exception("skill folder %s could not be loaded", folder)
             fault = f"it could not be loaded: {type(error).__name__}: {error}"
             return broken_skill(folder, fault, version=signature)
 
     def _outdated(self, skill: Skill) -> bool:
-        """Whether what it needs came or went, its code was set aside, or bundled.txt no longer names it."""
+        """Whether what it needs came or went, its code was set aside, or a list or record says other."""
+        if skill.installed and self._elsewhere is not None and self._elsewhere.is_outdated(skill):
+            return True
         needs = skill.manifest.requirements
         if needs and machine_lacks(needs, skill.packages) != skill.lacks:
             return True
@@ -146,7 +170,7 @@ class SkillLoader:
             return True
         if self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside:
             return True
-        return skill.bundled and skill.folder.name not in self._names
+        return skill.bundled and os.path.basename(os.path.realpath(skill.folder)) not in self._names
 
     def _arrange(self) -> None:
         clashes: list[str] = []
@@ -157,11 +181,11 @@ class SkillLoader:
             if first is not skill:
                 reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
                 clashes.append(f"{skill.folder} is left out: {reason}")
-                skill = dataclasses.replace(skill, tools=(), available=False, reason=reason)
+                skill = dataclasses.replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(skill)
         tools: dict[str, Tool] = {}
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
-        for skill in sorted(skills, key=lambda one: (not one.bundled, one.name)):
+        for skill in sorted(skills, key=lambda one: (not one.bundled, bool(one.installed), one.name)):
             for tool in skill.tools if skill.available else ():
                 name = _offered_name(tool.name, skill.name, RESERVED | tools.keys())
                 if name != tool.name:
@@ -174,24 +198,15 @@ class SkillLoader:
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
 
-    def _precedence(self, skill: Skill) -> tuple[bool, bool, bool, str]:
-        """Of one name: a folder that works, one of that very name, the operator's before the release's."""
+    def _precedence(self, skill: Skill) -> tuple[bool, bool, bool, bool, bool, str]:
+        """Of one name: one that did not come from elsewhere, one that can be offered, a folder without
+        faults, one of that very name, the operator's before the release's."""
         shipped = skill.folder.parent != Path(os.path.abspath(self._skills_dir))
-        return (bool(skill.faults), skill.folder.name != skill.name, shipped, str(skill.folder))
-
-
-def skills_summary(skills: Iterable[Skill], limit: int = 8000) -> str:
-    """A line "- name: description" for each skill that may be offered.
-
-    Beyond `limit` characters descriptions are shortened evenly; no name is ever left out.
-    """
-    offered = [skill for skill in skills if skill.available]
-    lines = [f"- {skill.name}: {skill.description}" for skill in offered]
-    if not offered or sum(map(len, lines)) + len(lines) <= limit:
-        return "\n".join(lines)
-    names = sum(len(skill.name) + 5 for skill in offered)
-    each = max(SHORTEST_DESCRIPTION, (limit - names) // len(offered))
-    return "\n".join(f"- {skill.name}: {shortened(skill.description, each)}" for skill in offered)
+        misnamed = skill.folder.name != skill.name
+        return (
+            *(bool(skill.installed), not skill.available, bool(skill.faults)),
+            *(misnamed, shipped, str(skill.folder)),
+        )
 
 
 def _directories(path: str) -> list[str]:
@@ -203,17 +218,6 @@ def _directories(path: str) -> list[str]:
             )
     except OSError:
         return []
-
-
-def _is_skill(folder: str) -> bool:
-    """Whether there is a SKILL.md; one that is not to be seen counts, so that its folder is named."""
-    try:
-        os.lstat(os.path.join(folder, "SKILL.md"))
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:

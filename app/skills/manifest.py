@@ -13,6 +13,9 @@ MAX_NAME = 64
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_FRONTMATTER = 64 * 1024
+MAX_BODY = 256 * 1024
+MAX_LIST = 4096
+"""Characters of a string in `metadata`, which may be a list."""
 MAX_ALIASES = 16
 """References (`*name`) to other values; nested, a few dozen of them grow into gigabytes once written out."""
 MAX_NESTING = 100
@@ -25,6 +28,7 @@ GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 _FENCE = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _TOP_LEVEL = re.compile(r"^([A-Za-z_][\w.-]*):[ \t]+(\S.*?)[ \t]*$")
 _NOT_PLAIN = tuple("\"'[{|>&*!#%@`")
+_WORD = re.compile(r"[^\s,(]+(?:\([^)]{0,200}\))?")
 _STANDARD_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -47,18 +51,21 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included."""
+    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included.
+
+    `lists` are the values of `metadata` read as lists of words.
+    """
 
     name: str
     description: str = ""
     license: str = ""
     compatibility: str = ""
     metadata: JSON = None
-    allowed_tools: tuple[str, ...] = ()
     body: str = ""
     warnings: tuple[str, ...] = ()
     fields: Mapping[str, JSON] = field(default_factory=dict)
     requirements: Requirements = field(default_factory=Requirements)
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -67,8 +74,7 @@ class Manifest:
 
     def words(self, key: str) -> tuple[str, ...]:
         """A list that stands in `metadata` as a string ("write_file delete_file") or as a YAML list."""
-        value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
-        return _words(value)
+        return self.lists.get(key, ())
 
     def text(self, key: str) -> str:
         """One string of `metadata`, "" where it is absent."""
@@ -93,19 +99,23 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
     if not name:
         name = folder
         warnings.append(f"no name; the folder's name {folder!r} is used")
+    if len(body) > MAX_BODY:
+        raise ManifestError(
+            f"SKILL.md has {len(body)} characters of instructions; {MAX_BODY} at most: "
+            "move the rest to references/"
+        )
     compatibility = _one_line(fields.get("compatibility"))
-    allowed = fields.get("allowed-tools", fields.get("allowed_tools"))
     return Manifest(
         name=name,
         description=description,
         license=_one_line(fields.get("license")),
         compatibility=compatibility,
         metadata=fields.get("metadata"),
-        allowed_tools=_words(allowed),
         body=body.strip(),
         warnings=(*warnings, *_deviations(name, folder, description, compatibility)),
         fields=fields,
         requirements=_requirements(fields.get("metadata")),
+        lists=_lists(fields.get("metadata")),
     )
 
 
@@ -218,13 +228,23 @@ def _one_line(value: JSON) -> str:
     return " ".join(str(value).split())
 
 
+def _lists(metadata: JSON) -> dict[str, tuple[str, ...]]:
+    if not isinstance(metadata, dict):
+        return {}
+    return {str(key): _words(value) for key, value in metadata.items()}
+
+
 def _words(value: JSON) -> tuple[str, ...]:
     if isinstance(value, list):
-        return tuple(text for item in value if (text := str(item).strip()))
+        return tuple(
+            text for item in value if not isinstance(item, dict | list) and (text := str(item).strip())
+        )
     if value is None or isinstance(value, dict):
         return ()
+    if len(text := str(value)) > MAX_LIST:
+        raise ManifestError(f"a text in metadata has {len(text)} characters; {MAX_LIST} at most")
     # `Bash(git add *) Read`: a space inside parentheses belongs to the word
-    return tuple(re.findall(r"[^\s,(]+(?:\([^)]*\))?", str(value)))
+    return tuple(_WORD.findall(text))
 
 
 def _deviations(name: str, folder: str, description: str, compatibility: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""The `scripts/tools.py` of a shipped skill as a module of this process."""
+"""A folder's `scripts/tools.py` as a module of this process.
+
+The server does this with shipped skills alone; all other code runs in a worker.
+"""
 
 import hashlib
 import inspect
@@ -10,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from app.errors import RecadoError
+from app.tools.signature import GENERATOR, NO_DOCSTRING
 
 ToolFunction = Callable[..., Any]
 
@@ -30,11 +34,11 @@ def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], lis
         if name.startswith("_") or not inspect.isfunction(value) or value.__module__ != module.__name__:
             continue
         if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
-            left_out.append(f"{name} is a generator, so it is not a tool; return a list")
+            left_out.append(f"{name} {GENERATOR}")
         elif (value.__doc__ or "").strip():
             functions[name] = value
         elif value.__name__ != "<lambda>":
-            left_out.append(f"{name} has no docstring, so it is not a tool; say in one what it does")
+            left_out.append(f"{name} {NO_DOCSTRING}")
     return functions, left_out
 
 
@@ -48,7 +52,7 @@ def _run(path: Path, skill: str) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses and forward references look their module up here
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - shipped code
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the caller says whose code it is
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         raise ToolsModuleError(_fault(path, error)) from error

@@ -1,19 +1,28 @@
-"""A call's context in a worker: some of it travels as data, the person's rows are asked for."""
+"""A call's context in a worker: some of it travels as data, the rest is asked for."""
 
 import asyncio
 import inspect
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any, NoReturn, Protocol
+from json import dumps
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from app.messages import JSON
 from app.people import Person
-from app.skills.frames import Answer, Ask
+from app.skills.frames import TO_WORKER, Answer, Ask, Written
 from app.tools.context import PersonStore, Services, ToolContext
+from app.transport.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient, Parameters
+from app.transport.errors import FetchError
+from app.transport.transport import Fetched
 
 ANSWER_SECONDS = 30.0
+LIST_BYTES = TO_WORKER - 1024 * 1024
+"""Of keys and values in one list."""
+HTTP_SECONDS = SECONDS_MOST + MARGIN_SECONDS
 _STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
+_HTTP = frozenset({"http.get", "http.post"})
 _ABSENT = object()
 
 
@@ -21,6 +30,15 @@ class Asker(Protocol):
     """Asks the server for one call."""
 
     def __call__(self, method: str, *args: JSON) -> "Future[Any]": ...
+
+
+@runtime_checkable
+class StoredTexts(Protocol):
+    """A store whose values are JSON texts already: they go to a worker as they are."""
+
+    async def text(self, key: str) -> str | None: ...
+
+    async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]: ...
 
 
 def travelling(context: ToolContext) -> dict[str, JSON]:
@@ -34,9 +52,11 @@ def travelling(context: ToolContext) -> dict[str, JSON]:
     }
 
 
-async def answer(ask: Ask, store: PersonStore | None) -> Answer:
-    """What an ask comes to in the server, by the store of the call it belongs to."""
+async def answer(ask: Ask, store: PersonStore | None, http: object | None) -> Answer:
+    """What an ask comes to in the server, by store and client of the call it belongs to."""
     try:
+        if ask.method in _HTTP and isinstance(http, HttpClient):
+            return Answer(ask.id, await _fetch(ask, http))
         return Answer(ask.id, await _value(ask, store))
     except Exception as error:  # raised again in the worker, where the tool's function called
         return Answer(ask.id, error=f"{ask.method}: {str(error)[:1000] or type(error).__name__}")
@@ -45,6 +65,8 @@ async def answer(ask: Ask, store: PersonStore | None) -> Answer:
 async def _value(ask: Ask, store: PersonStore | None) -> JSON:
     if store is None or ask.method not in _STORE:
         raise ValueError("it is not there for this call")
+    if isinstance(store, StoredTexts) and ask.method in ("store.get", "store.list"):
+        return await _written(ask, store)
     if ask.method == "store.get":  # a list, since what is kept may be null
         (key,) = ask.args
         found = await _awaited(store.get(key, _ABSENT))
@@ -52,8 +74,37 @@ async def _value(ask: Ask, store: PersonStore | None) -> JSON:
     return await _awaited(getattr(store, ask.method.removeprefix("store."))(*ask.args))
 
 
+async def _written(ask: Ask, store: StoredTexts) -> JSON:
+    if ask.method == "store.get":
+        (key,) = ask.args
+        text = await store.text(key)
+        return Written("[]" if text is None else f"[{text}]")
+    prefix, limit = ask.args
+    texts = await store.texts(prefix, limit, LIST_BYTES)
+    return Written("{" + ", ".join(f"{dumps(key)}: {text}" for key, text in texts.items()) + "}")
+
+
 async def _awaited(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
+
+
+async def _fetch(ask: Ask, http: HttpClient) -> JSON:
+    """A request that a worker asks for, whose every word may be hostile."""
+    url, options = ask.args
+    if not 0 < options["seconds"] <= SECONDS_MOST or not 0 < options["limit_bytes"] <= BYTES:
+        raise ValueError(f"at most {SECONDS_MOST:g} s and {BYTES // 1024**2} MiB for one request")
+    if "body" in options:
+        options["body"] = b64decode(options["body"])
+    try:
+        fetched = await (http.get if ask.method == "http.get" else http.post)(url, **options)
+    except FetchError as error:
+        return {"code": error.code, "text": str(error)}
+    return {
+        "url": fetched.url,
+        "status": fetched.status,
+        "headers": dict(fetched.headers),
+        "body": b64encode(fetched.body).decode(),
+    }
 
 
 def context_of(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
@@ -63,7 +114,7 @@ def context_of(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> Tool
         person=Person(**person) if person is not None else None,
         conversation=given["conversation"],
         store=AsyncRows(ask) if is_async else Rows(ask),
-        http=Absent("context.http is not there for this skill; use an HTTP client of its own"),
+        http=AsyncHttp(ask) if is_async else Http(ask),
         settings=given["settings"],
         idempotency_key=given["idempotency_key"],
         channel=given["channel"],
@@ -118,14 +169,83 @@ class AsyncRows:
             return await asyncio.wrap_future(self._ask(f"store.{method}", *args))
 
 
-class Absent:
-    """Stands where the context has nothing; says so to whoever uses it."""
+class Http:
+    """`context.http` of `def` tools: what HttpClient says, asked by the server."""
 
-    def __init__(self, sentence: str) -> None:
-        self._sentence = sentence
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(self._sentence)
+    def get(
+        self,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        options = {"params": params, "headers": headers, "seconds": seconds, "limit_bytes": limit_bytes}
+        return _fetched(self._ask("http.get", url, options).result(HTTP_SECONDS))
+
+    def post(
+        self,
+        url: str,
+        *,
+        json: JSON = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        options = {"headers": headers, "seconds": seconds, "limit_bytes": limit_bytes, **_sent(json, body)}
+        return _fetched(self._ask("http.post", url, options).result(HTTP_SECONDS))
+
+
+class AsyncHttp:
+    """The same for `async def` tools."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+
+    async def get(
+        self,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        options = {"params": params, "headers": headers, "seconds": seconds, "limit_bytes": limit_bytes}
+        return await self._asked("http.get", url, options)
+
+    async def post(
+        self,
+        url: str,
+        *,
+        json: JSON = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+    ) -> Fetched:
+        options = {"headers": headers, "seconds": seconds, "limit_bytes": limit_bytes, **_sent(json, body)}
+        return await self._asked("http.post", url, options)
+
+    async def _asked(self, method: str, url: str, options: JSON) -> Fetched:
+        async with asyncio.timeout(HTTP_SECONDS):
+            return _fetched(await asyncio.wrap_future(self._ask(method, url, options)))
+
+
+def _sent(json: JSON, body: bytes | None) -> dict[str, JSON]:
+    return {"json": json} if body is None else {"body": b64encode(body).decode()}
+
+
+def _fetched(answer: dict[str, Any]) -> Fetched:
+    """Raises FetchError where the server's request did."""
+    if "code" in answer:
+        raise FetchError(answer["code"], answer["text"])
+    return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))
 
 
 class NoServices(Services):

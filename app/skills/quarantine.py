@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from app.characters import visible
 from app.errors import RecadoError
 from app.skills.archives import ArchiveError, Entry, is_archive, read_archive
 from app.skills.manifest import Manifest, ManifestError, read_manifest
 from app.skills.trees import MAX_BYTES, MAX_FILES, TreeError, digest, read_tree, remove_tree, write_tree
-from app.tools.confirmation import visible
 
 MAX_PACKED = 4 * 1024 * 1024
 MAX_DEPTH = 10

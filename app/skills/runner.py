@@ -1,7 +1,7 @@
 """The worker processes of skills: started at the first call, kept warm, replaced when they end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,9 @@ from typing import Any
 import structlog
 
 from app.messages import JSON
-from app.skills.worker_process import Worker, WorkerFault, cancel
+from app.skills.folder import Signature, Signatures
+from app.skills.homes import clear
+from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel, unsent
 from app.tools.context import ToolContext
 from app.tools.result import ToolResult
 
@@ -20,13 +22,15 @@ IDLE_WORKERS = 8
 """That are kept though nobody uses them."""
 CALLS_AT_ONCE = 32
 """In the workers of one folder; the others wait."""
+GIVEN_UP = 3
+"""Workers of one version that go on for their other calls; with one more the oldest ends."""
 FAILURES = 3
 """In a row, after which a skill is set aside."""
 
 Launcher = Callable[[Path], Sequence[str]]
 """What stands before the command line of a folder's worker, such as a sandbox."""
-OnAside = Callable[[str, str], Awaitable[None]]
-"""Told the name of a skill's folder, and why it is set aside; "" once it may be tried again."""
+OnAside = Callable[[Path, str], Awaitable[None]]
+"""Told a skill's folder, and why it is set aside; "" once it may be tried again."""
 
 
 class Workers:
@@ -34,7 +38,8 @@ class Workers:
 
     A folder is used in the version its tools were made from. A worker whose call was given up takes no
     more, and is killed with everything it started as soon as its other calls have ended or reached their
-    own limits. Of three failures in a row the version is set aside.
+    own limits, or three more were given up. Of three failures in a row the version is set aside. `homes` is
+    the folder for the workers' homes; None: where temporary files go.
     """
 
     def __init__(
@@ -43,10 +48,15 @@ class Workers:
         launcher: Launcher = lambda folder: (),
         on_aside: OnAside | None = None,
         idle_seconds: float = IDLE_SECONDS,
+        start_seconds: float = START_SECONDS,
+        homes: Path | None = None,
     ) -> None:
         self._launcher = launcher
         self._on_aside = on_aside
         self._idle_seconds = idle_seconds
+        self._start_seconds = start_seconds
+        self._homes = homes
+        self._cleared = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._versions: dict[Path, _Version] = {}
         """The one used last stands last."""
@@ -54,12 +64,20 @@ class Workers:
         self._closed = False
 
     async def call(
-        self, folder: Path, version: Hashable, function: str, args: dict[str, JSON], context: ToolContext
+        self, folder: Path, version: Signature, function: str, args: dict[str, JSON], context: ToolContext
     ) -> ToolResult:
-        """Calls a function of the folder's tools. Raises WorkerFault where its worker ended meanwhile."""
+        """Calls a function of the folder's tools.
+
+        Raises WorkerFault where its worker ended meanwhile, for a call given up before it was sent, and where
+        the folder is not in that version any more: its tools are other ones by now.
+        """
         self._loop = asyncio.get_running_loop()
         used = self._used(folder, version)
-        async with used.places:
+        with unsent(f"{CALLS_AT_ONCE} other calls of its skill are running"):
+            await used.places.acquire()
+        try:
+            if used.worker is None:
+                await _require_unchanged(folder, version)
             if used.aside or self._closed:
                 raise WorkerFault(used.aside or "the server is stopping", started=False)
             worker = self._worker(folder, used)
@@ -67,15 +85,17 @@ class Workers:
                 result = await worker.call(function, args, context)
             finally:
                 self._after(folder, used, worker)
+        finally:
+            used.places.release()
         used.failures = 0
         return result
 
-    def aside(self, folder: Path, version: Hashable) -> str:
+    def aside(self, folder: Path, version: Signature) -> str:
         """Why this version of a folder is set aside; "" where it is not. May be asked from any thread."""
         used = self._versions.get(folder)
         return used.aside if used is not None and used.version == version else ""
 
-    def keep(self, versions: Mapping[Path, Hashable]) -> None:
+    def keep(self, versions: Mapping[Path, Signature]) -> None:
         """Lets go of the workers of other folders and versions. May be said from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._keep, versions)
@@ -87,7 +107,7 @@ class Workers:
             cancel(task)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _used(self, folder: Path, version: Hashable) -> "_Version":
+    def _used(self, folder: Path, version: Signature) -> "_Version":
         known = self._versions.pop(folder, None)
         if known is None or known.version != version:
             if known is not None:
@@ -98,15 +118,24 @@ class Workers:
 
     def _worker(self, folder: Path, used: "_Version") -> "Worker":
         if used.worker is None:
-            used.worker = Worker(folder, self._launcher(folder))
-            used.worker.life = self._task(self._follow(folder, used, used.worker))
+            self._clear()
+            used.worker = Worker(folder, self._launcher(folder), self._start_seconds, self._homes)
+            used.worker.life = self._task(self._lead(folder, used, used.worker))
         used.worker.stay()
         return used.worker
+
+    async def _lead(self, folder: Path, used: "_Version", worker: "Worker") -> None:
+        try:
+            await self._follow(folder, used, worker)
+        finally:
+            await worker.leave()
 
     async def _follow(self, folder: Path, used: "_Version", worker: "Worker") -> None:
         """The worker's life, and what follows from its end where nobody wanted it."""
         try:
             how = await worker.run()
+        except Exception as error:  # a fault of ours must not let its skill go on for ever
+            how = f"{type(error).__name__}: {error}"
         finally:
             if used.worker is worker:
                 used.worker = None
@@ -123,8 +152,13 @@ class Workers:
         """After a call: a worker that is to take no more ends with its last one, others rest."""
         if worker.given_up and used.worker is worker:
             used.worker = None
+            used.given_up.append(worker)
+            if len(used.given_up) > GIVEN_UP:
+                used.given_up.pop(0).end()
         if worker.busy:
             return
+        if worker in used.given_up:
+            used.given_up.remove(worker)
         if used.worker is not worker:
             worker.end()
         elif self._versions.get(folder) is not used:
@@ -133,6 +167,16 @@ class Workers:
             worker.rest(self._idle_seconds, lambda: self._retire(used))
             for one in self._idle()[:-IDLE_WORKERS]:
                 self._retire(one)
+
+    def _clear(self) -> None:
+        """Before the first worker: only then is it sure that no other server uses the folder."""
+        if self._cleared or self._homes is None:
+            return
+        try:
+            clear(self._homes)
+        except OSError as error:
+            raise WorkerFault(f"workers have no place for their homes: {error}", started=False) from error
+        self._cleared = True
 
     def _idle(self) -> list["_Version"]:
         return [one for one in self._versions.values() if one.worker is not None and not one.worker.busy]
@@ -147,7 +191,7 @@ class Workers:
         if used.aside:
             self._task(self._tell(folder, ""))
 
-    def _keep(self, versions: Mapping[Path, Hashable]) -> None:
+    def _keep(self, versions: Mapping[Path, Signature]) -> None:
         for folder, used in list(self._versions.items()):
             if versions.get(folder) != used.version:
                 self._let_go(folder, self._versions.pop(folder))
@@ -156,7 +200,7 @@ class Workers:
         if self._on_aside is None:
             return
         try:
-            await self._on_aside(folder.name, reason)
+            await self._on_aside(folder, reason)
         except Exception as error:  # the log has it; the workers go on
             log.error("could not tell of a skill set aside", skill=folder.name, error=str(error))
 
@@ -167,12 +211,20 @@ class Workers:
         return task
 
 
+async def _require_unchanged(folder: Path, version: Signature) -> None:
+    with unsent("its folder is still being looked at"):
+        now = await asyncio.to_thread(Signatures().of, str(folder))
+    if now != version:
+        raise WorkerFault("its folder changed just now; it can be called at the next message", started=False)
+
+
 @dataclass(slots=True)
 class _Version:
     """A state of a folder, and what runs it."""
 
-    version: Hashable
+    version: Signature
     worker: "Worker | None" = None
+    given_up: list["Worker"] = field(default_factory=list)
     failures: int = 0
     aside: str = ""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))

@@ -12,10 +12,12 @@ from app.messages import JSON
 from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, Signatures, check_size, read_file
 from app.skills.imports import lack_of
+from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, load_yaml, read_manifest
 from app.skills.runner import Workers
-from app.skills.tools import Audience, SkillTools, audience_of, bundled_tools, isolated_tools
+from app.skills.tools import SkillTools, audience_of, bundled_tools, described_tools
 from app.tools import Tool
+from app.tools.tool import Audience
 
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 """The skills shipped with this release; `bundled.txt` in it names those that run in process."""
@@ -34,9 +36,12 @@ Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 class Skill:
     """A folder with a SKILL.md.
 
-    `faults` are what does not work, `warnings` what a careful author would mend. `available` is False
-    where nothing of it may be offered; `reason` says why. `lacks` is what the machine would need, `packages`
-    those of Python among it; `aside` why its code is not run any more in this version of the folder.
+    `faults` are what does not work, `warnings` what a careful author would mend, `left_out` the public
+    functions that are no tools, and why. `available` is False where nothing of it may be offered; `reason`
+    says why. `lacks` is what the machine would need, `packages` those of Python among it; `aside` why its
+    code is not run any more in this version of the folder.
+    `instructions` is the body for the model, with the folder in place of `{baseDir}`.
+    `installed` is the record of one that came from elsewhere, and `unrun` why its code does not run here.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Skill:
     phrases: Phrases = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     available: bool = True
     reason: str = ""
     lacks: str = ""
@@ -55,11 +61,9 @@ class Skill:
     bundled: bool = False
     audience: Audience = "everyone"
     version: Signature = ()
-
-    @property
-    def instructions(self) -> str:
-        """The body for the model, with the folder in place of `{baseDir}`."""
-        return self.manifest.body.replace("{baseDir}", str(self.folder))
+    installed: Installed | None = None
+    unrun: str = ""
+    instructions: str = ""
 
     @property
     def include_tools(self) -> tuple[str, ...]:
@@ -72,20 +76,32 @@ class Skill:
         return self.manifest.words("settings")
 
 
-def load_skill(folder: Path, *, release: Path = RELEASE_SKILLS, workers: Workers | None = None) -> Skill:
+def load_skill(
+    folder: Path,
+    *,
+    release: Path = RELEASE_SKILLS,
+    workers: Workers | None = None,
+    version: Signature | None = None,
+    from_elsewhere: bool = False,
+    runs_code: bool = True,
+) -> Skill:
     """Reads one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
     The tools of the others run in `workers`; without them they are there, with their schemas, and do not run.
+    So are those of all folders without `runs_code`: then no tool's code runs at all.
+    `version` is the folder's signature, where it is known. Of one `from_elsewhere` not all is believed.
     """
     folder = Path(os.path.abspath(folder))
-    version = Signatures().of(str(folder))
+    version = Signatures().of(str(folder)) if version is None else version
     bundled = is_bundled(folder, release)
     try:
         manifest = _manifest(folder)
     except ManifestError as error:
         return broken_skill(folder, str(error), bundled=bundled, version=version)
-    if not bundled:
-        found = isolated_tools(folder, manifest, workers, version)
+    if not (bundled and runs_code):
+        found = described_tools(
+            folder, manifest, workers, version, shipped=bundled, from_elsewhere=from_elsewhere
+        )
     elif missing(manifest.requirements):
         found = SkillTools()
     else:
@@ -108,6 +124,7 @@ def load_skill(folder: Path, *, release: Path = RELEASE_SKILLS, workers: Workers
             *_mcp_warnings(folder),
             *_setting_warnings(manifest),
         ),
+        left_out=found.left_out,
         available=not (lacks or found.broken or aside),
         reason=lacks or (found.faults[0] if found.broken else aside),
         lacks=lacks,
@@ -116,6 +133,7 @@ def load_skill(folder: Path, *, release: Path = RELEASE_SKILLS, workers: Workers
         bundled=bundled,
         audience=audience_of(manifest),
         version=version,
+        instructions=manifest.body.replace("{baseDir}", str(folder)),
     )
 
 
@@ -145,8 +163,12 @@ def bundled_names(release: Path) -> frozenset[str]:
 
 def is_bundled(folder: Path, release: Path) -> bool:
     """Whether it is, links followed, a folder directly in `release` that bundled.txt names."""
-    real = Path(os.path.realpath(folder))
-    return real.parent == Path(os.path.realpath(release)) and real.name in bundled_names(release)
+    try:
+        if not os.path.samefile(f"{folder}/..", release):
+            return False
+    except OSError:
+        return False
+    return os.path.basename(os.path.realpath(folder)) in bundled_names(release)
 
 
 def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
@@ -188,7 +210,7 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def _phrases(folder: Path, tools: set[str]) -> tuple[Phrases, list[str]]:
-    if not (folder / "assets" / "phrases.yaml").exists():
+    if not os.path.exists(f"{folder}/assets/phrases.yaml"):
         return {}, []
     try:
         content = read_file(folder, "assets/phrases.yaml")
@@ -225,7 +247,7 @@ def _setting_warnings(manifest: Manifest) -> list[str]:
 
 
 def _mcp_warnings(folder: Path) -> list[str]:
-    if not (folder / "mcp.json").exists():
+    if not os.path.exists(f"{folder}/mcp.json"):
         return []
     try:
         content = json.loads(read_file(folder, "mcp.json"))

@@ -144,14 +144,14 @@ def test_what_was_added_is_shown_urgent_things_first():
     tools.add_to_$stem("milk", tags=["drinks"], context=context(store))
     tools.add_to_$stem("bread", priority="urgent", context=context(store))
     shown = asyncio.run(tools.show_$stem(context=context(store)))
-    assert shown["summary"] == "On the list: bread, milk."
+    assert shown["summary"] == tools.SAID["en"]["list"].format(things="bread, milk")
     tagged = asyncio.run(tools.show_$stem(tag="drinks", context=context(store)))
     assert [entry["thing"] for entry in tagged["things"]] == ["milk"]
 
 
 def test_it_speaks_the_language_of_the_person():
     added = tools.add_to_$stem("leche", context=context(Store(), "es"))
-    assert added["summary"] == "✓ En la lista: leche"
+    assert added["summary"] == tools.SAID["es"]["added"].format(thing="leche")
 
 
 def test_nothing_is_not_added():

@@ -1,12 +1,13 @@
-"""The tools of a skill's folder: functions of this process for shipped skills, else calls to a worker."""
+"""The tools of a skill's folder: functions of this process for shipped skills, else as its text says."""
 
-from collections.abc import Awaitable, Callable, Collection, Hashable
+import os
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from app.messages import JSON
-from app.skills.folder import read_file
+from app.skills.folder import Signature, read_file
 from app.skills.imports import missing_packages
 from app.skills.manifest import Manifest, ManifestError
 from app.skills.modules import ToolsModuleError, tool_functions
@@ -14,19 +15,22 @@ from app.skills.runner import Workers
 from app.skills.worker_process import WorkerFault
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.rates import MOST_PER_MINUTE
+from app.tools.tool import Audience
 
 DEFAULT_TIMEOUT = 30.0
-
-Audience = Literal["everyone", "owners"]
 
 
 @dataclass(frozen=True, slots=True)
 class SkillTools:
-    """What scripts/tools.py holds; `broken` where nothing of the skill may be offered because of it."""
+    """What scripts/tools.py holds; `broken` where nothing of the skill may be offered because of it.
+
+    `left_out` are the public functions that are no tools, each a sentence that says why.
+    """
 
     tools: tuple[Tool, ...] = ()
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     """That its code needs and that are not installed."""
     broken: bool = False
@@ -41,7 +45,7 @@ def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
         functions, left_out = tool_functions(folder / "scripts" / "tools.py", manifest.name)
     except (ToolsModuleError, ManifestError) as error:
         return SkillTools(faults=(str(error),), broken=True)
-    options = _Options(manifest, functions)
+    options = _Options(manifest, functions, bundled=True)
     tools: list[Tool] = []
     faults: list[str] = []
     for name, function in functions.items():
@@ -53,13 +57,23 @@ def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
             faults.append(f"the function {name} cannot become a tool: {error}")
         else:
             tools.append(tool)
-    return SkillTools(tuple(tools), tuple(faults), (*left_out, *options.warnings, *_warnings(tools)))
+    return SkillTools(tuple(tools), tuple(faults), (*options.warnings, *_warnings(tools)), tuple(left_out))
 
 
-def isolated_tools(
-    folder: Path, manifest: Manifest, workers: Workers | None, version: Hashable
+def described_tools(
+    folder: Path,
+    manifest: Manifest,
+    workers: Workers | None,
+    version: Signature,
+    *,
+    shipped: bool = False,
+    from_elsewhere: bool = False,
 ) -> SkillTools:
-    """The tools of any other folder, as its text describes them; without workers they do not run."""
+    """The tools of a folder as its text describes them, calls to `workers`; without those they do not run.
+
+    Only a `shipped` skill is believed that its tools are harmless. `from_elsewhere`: its results count as
+    text of others, whatever its metadata says of them.
+    """
     if not has_tools(folder):
         return SkillTools()
     from app.tools.catalog import find_tools
@@ -72,7 +86,7 @@ def isolated_tools(
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
-    options = _Options(manifest, [one.name for one in found])
+    options = _Options(manifest, [one.name for one in found], bundled=shipped, from_elsewhere=from_elsewhere)
     tools = [
         Tool(
             one.name,
@@ -81,21 +95,22 @@ def isolated_tools(
             _call(workers, folder, version, one.function, one.name in options.idempotent),
             wants_context=True,
             examples=one.examples,
+            harmless=shipped and one.name in options.harmless,
             warnings=one.warnings,
             **options.of(one.name),
         )
         for one in found
     ]
-    reasons = [f"{one.function} {one.reason}" for one in left_out]
     return SkillTools(
         tuple(tools),
-        warnings=(*reasons, *options.warnings, *_warnings(tools)),
+        warnings=(*options.warnings, *_warnings(tools)),
+        left_out=tuple(f"{one.function} {one.reason}" for one in left_out),
         packages=missing_packages(folder, source),
     )
 
 
 def has_tools(folder: Path) -> bool:
-    return (folder / "scripts" / "tools.py").exists()
+    return os.path.exists(f"{folder}/scripts/tools.py")
 
 
 def audience_of(manifest: Manifest) -> Audience:
@@ -103,7 +118,7 @@ def audience_of(manifest: Manifest) -> Audience:
 
 
 def _call(
-    workers: Workers | None, folder: Path, version: Hashable, function: str, idempotent: bool
+    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool
 ) -> Callable[[dict[str, JSON], ToolContext], Awaitable[ToolResult]]:
     async def call(args: dict[str, JSON], context: ToolContext) -> ToolResult:
         if workers is None:
@@ -137,7 +152,9 @@ def _warnings(tools: Collection[Tool]) -> list[str]:
 class _Options:
     """What `metadata` says about tools, and what of it cannot be followed."""
 
-    def __init__(self, manifest: Manifest, tools: Collection[str]) -> None:
+    def __init__(
+        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, from_elsewhere: bool = False
+    ) -> None:
         self._manifest = manifest
         self._sensitive = manifest.words("sensitive-tools")
         self.idempotent = manifest.words("idempotent-tools")
@@ -153,6 +170,11 @@ class _Options:
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
             for name in sorted(named.difference(tools))
         ]
+        if self.harmless and not bundled:
+            self.warnings.append("harmless-tools is for skills of the release")
+        if self._own and from_elsewhere:
+            self._own = ()
+            self.warnings.append("own-results is not believed of a skill from elsewhere")
 
     def of(self, name: str) -> dict[str, Any]:
         """For the tool of that name."""

@@ -23,7 +23,6 @@ from app.skills.frames import (
     ASKS,
     FROM_WORKER,
     HEADER,
-    RESULT_BYTES,
     TO_WORKER,
     Answer,
     Ask,
@@ -40,11 +39,10 @@ from app.skills.frames import (
 )
 from app.skills.modules import ToolsModuleError, tool_functions
 from app.skills.proxies import context_of
-from app.tools.arguments import InvalidArguments
 from app.tools.context import ToolContext
-from app.tools.masking import mask_text, without_paths
+from app.tools.failures import raised, too_large
 from app.tools.plain import TooLarge
-from app.tools.result import ToolResult, bounded
+from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded
 from app.tools.tool import Tool
 
 MEMORY_BYTES = 4 * 1024**3
@@ -193,10 +191,10 @@ class _Worker:
 
     def _finish(self, call: Call, value: object) -> None:
         try:
-            result = bounded(value, RESULT_BYTES)
+            result = bounded(value, OUTPUT_LIMIT)
             frame = _frame(call, result)
         except (TooLarge, FrameError):
-            frame = _frame(call, _too_large(call))
+            frame = _frame(call, too_large(call.function, OUTPUT_LIMIT))
         except BaseException as error:  # the code of the value's classes raises what it likes
             frame = _frame(call, _failure(call, error))
         try:
@@ -216,27 +214,8 @@ def _frame(call: Call, result: ToolResult) -> bytes:
     return encode(Result(call.id, Written(result.to_json(limit=None))), FROM_WORKER)
 
 
-def _too_large(call: Call) -> ToolResult:
-    return ToolResult.failure(
-        "OUTPUT_TOO_LARGE",
-        f"{call.function} returned more than {RESULT_BYTES} bytes",
-        "ask for less: a narrower search, fewer items or a part of the file",
-    )
-
-
 def _failure(call: Call, error: BaseException) -> ToolResult:
-    if isinstance(error, InvalidArguments):
-        return ToolResult.failure("BAD_REQUEST", str(error), "mend the arguments and call it again")
-    traceback.print_exception(error)
-    return ToolResult.failure(
-        "INTERNAL", f"{call.function} failed with {type(error).__name__}: {_words(error)}"
-    )
-
-
-def _words(error: BaseException) -> str:
-    """An exception's own words, without paths, secrets and later lines."""
-    try:
-        words = " ".join(str(error)[:1000].split())
-    except Exception:
-        return "(its message cannot be read)"
-    return mask_text(without_paths(words))[:500] or "no message"
+    result = raised(call.function, error)
+    if result.code == "INTERNAL":
+        traceback.print_exception(error)
+    return result

@@ -1,13 +1,15 @@
 """One worker process as the server sees it: started, talked to, ended whole."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
 import sys
+import time
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -16,27 +18,32 @@ import structlog
 from app.errors import RecadoError
 from app.messages import JSON
 from app.skills.frames import (
+    ANSWERED_BYTES,
     ASKED_BYTES,
     ASKS,
     FROM_WORKER,
     HEADER,
     TO_WORKER,
+    UNASKED,
+    UNASKED_BYTES,
     Answer,
     Ask,
     Call,
     Fault,
     FrameError,
     Message,
+    Ready,
     Result,
     decode,
     encode,
     length,
 )
+from app.skills.homes import make_home, remove
 from app.skills.processes import kill_below
 from app.skills.proxies import answer, travelling
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
-from app.tools.result import ToolResult
+from app.tools.result import ToolError, ToolResult
 
 log = structlog.get_logger(__name__)
 
@@ -53,13 +60,14 @@ sys.path.insert(0, sys.argv[3])
 from app.skills.keeper import keep
 connection = socket.socket(fileno=int(sys.argv[1]))
 connection.set_inheritable(False)
-keep(connection.fileno())
+keep(connection.fileno(), sys.argv[4])
 from app.skills.worker import work
 sys.path.remove(sys.argv[3])
 work(connection, Path(sys.argv[2]))
 """
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 _SAID = 8 * 1024
+_LONGEST_FAULT = 2000
 
 
 class WorkerFault(RecadoError):
@@ -70,15 +78,27 @@ class WorkerFault(RecadoError):
         self.started = started
 
 
+@contextmanager
+def unsent(why: str) -> Iterator[None]:
+    """Raises WorkerFault for a call that is given up in here: nothing of it ran, and its result says so."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise WorkerFault(why, started=False) from None
+
+
 class Worker:
     """One process that runs a folder's tools. `run` is its life; whoever cancels that ends it."""
 
-    def __init__(self, folder: Path, prefix: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float, homes: Path | None) -> None:
         self.life: asyncio.Task[None] | None = None
         self.given_up = False
         """A call was given up, so it may be stuck."""
         self._folder = folder
         self._prefix = prefix
+        self._start_seconds = start_seconds
+        self._homes = homes
+        self._home = ""
         self._started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Why its code does not run, "" where it does."""
         self._calls: dict[int, _InFlight] = {}
@@ -87,6 +107,9 @@ class Worker:
         self._how = "it was ended"
         """How it ended; "" until its exit status tells."""
         self._over = False
+        self._sending = asyncio.Lock()
+        self._unasked = 0
+        self._unasked_bytes = 0
         self._said = bytearray()
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
@@ -117,7 +140,8 @@ class Worker:
         """What a function came to. Raises WorkerFault where the worker ended before it did."""
         self._waiting += 1
         try:
-            fault = await asyncio.shield(self._started)
+            with unsent("it is still starting"):
+                fault = await asyncio.shield(self._started)
             if fault:
                 raise WorkerFault(fault, started=False)
             return await self._run(function, args, context)
@@ -132,7 +156,7 @@ class Worker:
         try:
             await self._send(encode(Call(number, function, args, travelling(context)), TO_WORKER))
             while isinstance(message := await call.inbox.get(), Ask):
-                await self._send(_written(await answer(message, context.store)))
+                await self._send(await call.answer(message, context))
         except asyncio.CancelledError:
             self.given_up = True
             raise
@@ -147,6 +171,7 @@ class Worker:
         process: Process | None = None
         printing: asyncio.Task[None] | None = None
         try:
+            self._home = make_home(self._homes)
             ours, theirs = socket.socketpair()
             with theirs:
                 reader, self._writer = await asyncio.open_connection(sock=ours)
@@ -166,13 +191,18 @@ class Worker:
             self._fail()
         return self._how
 
+    async def leave(self) -> None:
+        """After `run`: removes its home, in case its keeper did not come to it."""
+        if self._home:
+            await asyncio.to_thread(remove, self._home)
+
     async def _launch(self, connection: int) -> Process:
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         command = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
         return await asyncio.create_subprocess_exec(
             *self._prefix,
             *command,
-            *(str(connection), str(self._folder), str(_ROOT)),
+            *(str(connection), str(self._folder), str(_ROOT), self._home),
             cwd=self._folder,
             env=environment,
             stdin=DEVNULL,
@@ -185,15 +215,17 @@ class Worker:
     async def _converse(self, reader: asyncio.StreamReader) -> str:
         """Hands its messages to the calls they belong to, until it ends; why, "" where its status says it."""
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(self._start_seconds):
                 first, _ = await _read(reader)
             if isinstance(first, Fault):
-                return mask_text(first.text)
+                return mask_text(first.text[:_LONGEST_FAULT])
+            if not isinstance(first, Ready):
+                raise FrameError(f"a {type(first).__name__} before it was ready")
             self._started.set_result("")
             while True:
                 self._take(*await _read(reader))
         except TimeoutError:
-            return f"scripts/tools.py did not come to its end within {START_SECONDS:g} s"
+            return f"scripts/tools.py did not come to its end within {self._start_seconds:g} s"
         except FrameError as error:
             return f"its code wrote to the server's connection: {error}"
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -202,32 +234,45 @@ class Worker:
     def _take(self, message: Message, size: int) -> None:
         """Raises FrameError for what no worker of ours says."""
         match message:
-            case Ask(call=int(number)):
-                if number in self._calls:
-                    self._calls[number].ask(message, size)
-            case Result(id=int(number), result={"ok": bool()} as result):
-                if number in self._calls:
-                    self._calls[number].inbox.put_nowait(ToolResult.of(result))
+            case Ask(call=number) if number in self._calls:
+                self._calls[number].ask(message, size)
+            case Result(id=number) if number in self._calls:
+                self._calls[number].end(_result(message.result))
+            case Ask() | Result():
+                self._ignore(size)
             case _:
                 raise FrameError(f"a {type(message).__name__} that nobody waits for")
 
+    def _ignore(self, size: int) -> None:
+        """Of a call that is over. Raises FrameError for more than calls leave behind."""
+        self._unasked += 1
+        self._unasked_bytes += size
+        if self._unasked > UNASKED or self._unasked_bytes > UNASKED_BYTES:
+            raise FrameError(f"more than {UNASKED} frames or {UNASKED_BYTES // 1024**2} MiB of no call")
+
     async def _send(self, frame: bytes) -> None:
+        """Once there is room: of a worker that does not read, one frame waits in memory."""
         assert self._writer is not None
         try:
-            self._writer.write(frame)
-            await self._writer.drain()
+            async with self._sending:
+                await self._writer.drain()
+                self._writer.write(frame)
         except ConnectionError:  # it ended: the call hears of it from the one who reads
             return
 
     async def _listen(self, process: Process) -> None:
-        """Keeps the end of what its code prints."""
+        """Keeps the end of what its code prints, and logs so much of it a second."""
         assert process.stdout is not None
+        second, left = 0, 0
         while text := await process.stdout.read(_SAID):
             self._said += text
             del self._said[:-_SAID]
-            log.debug(
-                "a skill printed", skill=self._folder.name, text=mask_text(text.decode("utf-8", "replace"))
-            )
+            if (now := int(time.monotonic())) != second:
+                second, left = now, _SAID
+            shown, left = text[:left], max(0, left - len(text))
+            if shown and log.is_enabled_for(logging.DEBUG):
+                printed = mask_text(shown.decode("utf-8", "replace"))
+                log.debug("a skill printed", skill=self._folder.name, text=printed)
 
     def _fail(self) -> None:
         self._over = True
@@ -244,6 +289,8 @@ class _InFlight:
         self.inbox: asyncio.Queue[ToolResult | Ask | None] = asyncio.Queue()
         self._asks = 0
         self._bytes = 0
+        self._answered = 0
+        self._ended = False
 
     def ask(self, ask: Ask, size: int) -> None:
         """Raises FrameError for more than a worker of ours lets through: what it asks waits in memory."""
@@ -253,11 +300,41 @@ class _InFlight:
             raise FrameError(f"one call asked more than {ASKS} times or {ASKED_BYTES // 1024**2} MiB")
         self.inbox.put_nowait(ask)
 
+    async def answer(self, ask: Ask, context: ToolContext) -> bytes:
+        """The frame of an answer."""
+        if self._answered > ANSWERED_BYTES:
+            why = f"one call is answered at most {ANSWERED_BYTES // 1024**2} MiB"
+            return encode(Answer(ask.id, error=why), TO_WORKER)
+        frame = _written(await answer(ask, context.store, context.http))
+        self._answered += len(frame)
+        return frame
+
+    def end(self, result: ToolResult) -> None:
+        """Raises FrameError for a second one."""
+        if self._ended:
+            raise FrameError("a second result of one call")
+        self._ended = True
+        self.inbox.put_nowait(result)
+
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:
     """The next message, and its bytes."""
     size = length(await reader.readexactly(HEADER), FROM_WORKER)
     return decode(await reader.readexactly(size)), size
+
+
+def _result(form: dict[str, JSON]) -> ToolResult:
+    """Raises FrameError for another form than a worker of ours writes."""
+    match form:
+        case {"ok": True, "meta": dict(meta)}:
+            return ToolResult(True, form.get("data"), meta=meta)
+        case {
+            "ok": False,
+            "error": {"code": str(code), "message": str(message), "hint": str(hint)},
+            "meta": dict(meta),
+        }:
+            return ToolResult(False, form.get("data"), ToolError(code, message, hint), meta)
+    raise FrameError("a result that is none")
 
 
 def _written(answer: Answer) -> bytes:

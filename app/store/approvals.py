@@ -10,6 +10,7 @@ import orjson
 
 from app.people import Conversation
 from app.store import outbox
+from app.store.database import Database
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -37,6 +38,8 @@ class Approval:
     choice: str
     title: str
     """What is asked, on one line."""
+    sources: tuple[str, ...] = ()
+    """Where text of others in its turn came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,20 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question that waits, as the console shows it."""
+
+    id: str
+    tool: str
+    arguments: str
+    subject: str
+    asked: str
+    """Who was asked: a name, or an id."""
+    created_at: float
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Heard:
     """What the oldest waiting message came to: it was taken, and no turn will have it.
 
@@ -73,11 +90,17 @@ class Heard:
 
 
 def park(
-    conn: Connection, turn: str, conversation: Conversation, questions: Sequence[Question], now: float
+    conn: Connection,
+    turn: str,
+    conversation: Conversation,
+    questions: Sequence[Question],
+    now: float,
+    sources: Sequence[str] = (),
 ) -> None:
     """Puts the questions and lays the turn aside, all or nothing. Raises TurnGone where it has ended.
 
-    With no new question it waits for those that are open.
+    With no new question it waits for those that are open. `sources` say where text of others in the turn
+    came from.
     """
     for question in questions:
         source = f"approval:{question.id}"
@@ -108,9 +131,9 @@ def park(
     waits = conn.execute("SELECT 1 FROM approvals WHERE turn_id = ? AND state = 'open'", (turn,)).fetchone()
     state = "queued" if waits is None else "parked"  # answered since the turn looked: it goes on at once
     parked = conn.execute(
-        "UPDATE turns SET state = ?, due_at = NULL, attempts = 0, crowded = 0"
+        "UPDATE turns SET state = ?, due_at = NULL, attempts = 0, crowded = 0, taint = ?"
         " WHERE id = ? AND state = 'running'",
-        (state, turn),
+        (state, "\n".join(sources), turn),
     ).rowcount
     if not parked:
         raise TurnGone(f"turn {turn} has ended")
@@ -125,10 +148,21 @@ def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:
 def waiting(conn: Connection, conversation: str) -> tuple[Approval, ...]:
     """The open questions of a conversation, the oldest first."""
     rows = conn.execute(
-        "SELECT * FROM approvals WHERE conversation_id = ? AND state = 'open' ORDER BY created_at, rowid",
+        "SELECT a.*, t.taint FROM approvals a JOIN turns t ON t.id = a.turn_id"
+        " WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY a.created_at, a.rowid",
         (conversation,),
     )
-    return tuple(_approval(row) for row in rows)
+    return tuple(_approval(row, tuple(row["taint"].splitlines())) for row in rows)
+
+
+async def is_asked_on(store: Database, channel: str) -> bool:
+    """Whether a question is open on a channel."""
+    row = await store.one(
+        "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
+        " WHERE a.state = 'open' AND c.channel = ?",
+        channel,
+    )
+    return row is not None
 
 
 def has_standing_consent(conn: Connection, conversation: Conversation, tool: str, tool_hash: str) -> bool:
@@ -195,10 +229,35 @@ def asks(conn: Connection, conversation: str, wamid: str) -> bool:
 def answer_for(conn: Connection, approval: str, choice: Choice, by: str, now: float) -> str:
     """An owner's answer at the console; gives the conversation that goes on, "" where nothing was open."""
     row = conn.execute("SELECT * FROM approvals WHERE id = ? AND state = 'open'", (approval,)).fetchone()
-    if row is None or choice not in orjson.loads(row["choices"]).values():
+    if row is None or choice not in _console_choices(row):
         return ""
     _close(conn, row, choice, by, now)
     return str(row["conversation_id"])
+
+
+def open_questions(conn: Connection) -> list[OpenQuestion]:
+    """Everybody's open questions, the oldest first."""
+    rows = conn.execute(
+        "SELECT a.*, p.name FROM approvals a JOIN people p ON p.id = a.person_id"
+        " WHERE a.state = 'open' ORDER BY a.created_at, a.rowid"
+    )
+    return [
+        OpenQuestion(
+            row["id"],
+            row["tool"],
+            row["arguments"],
+            row["subject"],
+            row["name"] or row["person_id"],
+            row["created_at"],
+            _console_choices(row),
+        )
+        for row in rows
+    ]
+
+
+def _console_choices(approval: Row) -> tuple[Choice, ...]:
+    """What can be answered at the console: a card too long for the chat has its yes here alone."""
+    return tuple(dict.fromkeys(("yes", *orjson.loads(approval["choices"]).values())))
 
 
 def expire(conn: Connection, now: float) -> None:
@@ -279,7 +338,7 @@ def _go_on(conn: Connection, turn: str, now: float) -> None:
     )
 
 
-def _approval(row: Row) -> Approval:
+def _approval(row: Row, sources: tuple[str, ...] = ()) -> Approval:
     return Approval(
         id=row["id"],
         turn_id=row["turn_id"],
@@ -291,6 +350,7 @@ def _approval(row: Row) -> Approval:
         state=row["state"],
         choice=row["choice"],
         title=row["title"],
+        sources=sources,
     )
 
 

@@ -1,6 +1,6 @@
 """Opening a turn: the attempt counted, and everything it starts from read in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
@@ -8,8 +8,9 @@ import orjson
 
 from app.messages import JSON
 from app.people import Conversation
-from app.store import approvals
+from app.store import approvals, uncertain
 from app.store.journal import TurnGone, tokens_used
+from app.store.uncertain import UncertainCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Exchange:
     at: float
     sources: tuple[str, ...] = ()
     """Where text of others in it came from."""
+    own: str = ""
+    """What the person said in their own words (see `in_own_words`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ class Opened:
     first_contact: bool
     open_questions: tuple[str, ...] = ()
     """What the person was asked in this conversation and has not answered, a line each."""
+    asked_after: tuple[str, ...] = ()
+    """Where text of others in the turns of those questions came from: it may stand in these lines."""
+    uncertain: frozenset[UncertainCall] = frozenset()
+    """The person's calls that may have happened or not."""
 
 
 def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
@@ -86,6 +93,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
     ).fetchone()
     members = _members(conn, turn)
     exchanges = _exchanges(conn, conversation, turn, history)
+    waiting = approvals.waiting(conn, conversation["id"])
     return Opened(
         id=turn,
         attempts=row["attempts"],
@@ -112,7 +120,9 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
         quoted=_quoted(conn, conversation["id"], members),
         tokens_today=tokens_used(conn, person["id"], day),
         first_contact=not exchanges and _is_first(conn, person["id"], turn),
-        open_questions=tuple(one.title for one in approvals.waiting(conn, conversation["id"])),
+        open_questions=tuple(one.title for one in waiting),
+        asked_after=tuple(source for one in waiting for source in one.sources),
+        uncertain=uncertain.of_person(conn, person["id"]),
     )
 
 
@@ -155,23 +165,36 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
         )
     said = _said(conn, [row["id"] for row in rows])
     return tuple(
-        Exchange(said[row["id"]], row["reply"], row["created_at"], tuple(row["taint"].splitlines()))
+        Exchange(
+            "\n".join(text for text, _ in said[row["id"]]),
+            row["reply"],
+            row["created_at"],
+            tuple(row["taint"].splitlines()),
+            "\n".join(text for text, is_own in said[row["id"]] if is_own),
+        )
         for row in reversed(rows)
     )
 
 
-def _said(conn: Connection, turns: Sequence[str]) -> dict[str, str]:
-    """What the person wrote, by turn."""
+def _said(conn: Connection, turns: Sequence[str]) -> dict[str, list[tuple[str, bool]]]:
+    """What the person sent, by turn, and whether it is in their own words."""
     marks = ",".join("?" * len(turns))
     rows = conn.execute(
-        f"SELECT turn_id, kind, text FROM messages WHERE turn_id IN ({marks}) AND direction = 'in'"
+        f"SELECT turn_id, kind, text, payload FROM messages WHERE turn_id IN ({marks}) AND direction = 'in'"
         " ORDER BY id",
         turns,
     )
-    lines: dict[str, list[str]] = {turn: [] for turn in turns}
+    said: dict[str, list[tuple[str, bool]]] = {turn: [] for turn in turns}
     for row in rows:
-        lines[row["turn_id"]].append(row["text"] or f"[{row['kind']}]")
-    return {turn: "\n".join(texts) for turn, texts in lines.items()}
+        is_own = in_own_words(row["kind"], orjson.loads(row["payload"]))
+        said[row["turn_id"]].append((row["text"] or f"[{row['kind']}]", is_own))
+    return said
+
+
+def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
+    """Whether a message's text is surely the person's: not forwarded, no button's title, and no caption,
+    which often came with the file."""
+    return kind in ("text", "edit") and not (payload.get("forwarded") or payload.get("button"))
 
 
 def _quoted(

@@ -30,7 +30,11 @@ def sweep(conn: Connection, now: float) -> int:
         ).rowcount
         for table, key, column, days in old
     )
-    for table, key in (("statuses", "wamid, status"), ("prompt_parts", "person_id, hash")):
+    for table, key in (
+        ("statuses", "wamid, status"),
+        ("prompt_parts", "person_id, hash"),
+        ("uncertain_calls", "person_id, tool, arguments_hash"),
+    ):
         column = "received_at" if table == "statuses" else "at"
         gone += conn.execute(
             f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < ? LIMIT ?)",

@@ -24,6 +24,12 @@ ROW_BYTES = 256
 """What a row costs beside its words."""
 LIST_LIMIT = 5000
 
+_LISTED = (
+    "SELECT key, value, outside FROM skill_data"
+    " WHERE person_id = ? AND skill = ? AND substr(key, 1, ?) = ? ORDER BY key LIMIT ?"
+)
+_SIZE = "length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))"
+
 
 class NoRoom(RecadoError):
     """A call's writes were not kept: the person's quota is used up, or the disk is nearly full."""
@@ -37,30 +43,41 @@ class SkillStore:
     """One call's view of one person's rows for one skill: its own writes over what is stored.
 
     This is the awaitable face (`async def` tools); `sync()` gives the one for `def` tools.
-    `quota`: bytes that all skills together may keep for the person, 0 for no limit.
+    `quota`: bytes that all skills together may keep for the person, 0 for no limit. `outside`: what the call
+    writes may be made of text of others; `read_outside` says whether it read any that was.
     """
 
-    def __init__(self, database: Database, person: str, skill: str, quota: int = 0) -> None:
+    def __init__(
+        self, database: Database, person: str, skill: str, quota: int = 0, *, outside: bool = False
+    ) -> None:
         self._database = database
         self._person = person
         self._skill = skill
         self._quota = quota
+        self._outside = outside
+        self.read_outside = False
         self._written = 0
         self._writes: dict[str, str | None] = {}
 
     async def get(self, key: str, default: JSON = None) -> JSON:
         """The value of a key, `default` where there is none."""
-        if key in self._writes:
-            text = self._writes[key]
-        else:
-            row = await self._database.one(
-                "SELECT value FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
-                self._person,
-                self._skill,
-                key,
-            )
-            text = row["value"] if row is not None else None
+        text = await self.text(key)
         return default if text is None else orjson.loads(text)
+
+    async def text(self, key: str) -> str | None:
+        """The value of a key as JSON text, None where there is none."""
+        if key in self._writes:
+            return self._writes[key]
+        row = await self._database.one(
+            "SELECT value, outside FROM skill_data WHERE person_id = ? AND skill = ? AND key = ?",
+            self._person,
+            self._skill,
+            key,
+        )
+        if row is None:
+            return None
+        self.read_outside |= bool(row["outside"])
+        return str(row["value"])
 
     async def put(self, key: str, value: JSON) -> None:
         """Keeps a JSON value. Raises ValueError where it, its key or the call's writes are too large."""
@@ -68,19 +85,23 @@ class SkillStore:
 
     async def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
         """Values by key, in the order of the keys that start with `prefix`."""
-        rows = await self._database.all(
-            "SELECT key, value FROM skill_data WHERE person_id = ? AND skill = ? AND substr(key, 1, ?) = ?"
-            " ORDER BY key LIMIT ?",
-            self._person,
-            self._skill,
-            len(prefix),
-            prefix,
-            min(limit, LIST_LIMIT) + len(self._writes),
-        )
+        return _read(await self.texts(prefix, limit))
+
+    async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]:
+        """The same as JSON texts. Raises ValueError for more than `most` bytes, before they are read."""
+        limit = max(0, min(limit, LIST_LIMIT))
+        asked = (self._person, self._skill, len(prefix), prefix, limit + len(self._writes))
+        if most is not None:
+            sizes = await self._database.one(f"SELECT sum({_SIZE}) AS bytes FROM ({_LISTED})", *asked)
+            _check_size(sizes["bytes"] if sizes is not None else 0, most)
+        rows = await self._database.all(_LISTED, *asked)
+        self.read_outside |= any(row["outside"] for row in rows)
         found: dict[str, str | None] = {row["key"]: row["value"] for row in rows}
         found.update({key: text for key, text in self._writes.items() if key.startswith(prefix)})
         kept = [(key, text) for key, text in sorted(found.items()) if text is not None]
-        return {key: orjson.loads(text) for key, text in kept[:limit]}
+        if most is not None:
+            _check_size(sum(len(key) + len(text) for key, text in kept[:limit]), most)
+        return dict(kept[:limit])
 
     async def delete(self, key: str) -> bool:
         """Whether there was such a key."""
@@ -141,7 +162,7 @@ class SkillStore:
         return int(row["data_bytes"])
 
     def _write(self, conn: Connection) -> None:
-        now = time.time()
+        now, outside = time.time(), self._outside or self.read_outside  # a number is nobody's text
         for key, text in self._writes.items():
             if text is None:
                 conn.execute(
@@ -150,10 +171,26 @@ class SkillStore:
                 )
             else:
                 conn.execute(
-                    "INSERT INTO skill_data VALUES (?, ?, ?, ?, ?) ON CONFLICT (person_id, skill, key)"
-                    " DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
-                    (self._person, self._skill, key, text, now),
+                    "INSERT INTO skill_data (person_id, skill, key, value, updated_at, outside)"
+                    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (person_id, skill, key) DO UPDATE SET"
+                    " value = excluded.value, updated_at = excluded.updated_at, outside = excluded.outside",
+                    (self._person, self._skill, key, text, now, outside and _holds_text(orjson.loads(text))),
                 )
+
+
+def _read(texts: dict[str, str]) -> dict[str, JSON]:
+    return {key: orjson.loads(text) for key, text in texts.items()}
+
+
+def _check_size(size: int | None, most: int) -> None:
+    if size is not None and size > most:
+        raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
+
+
+def _holds_text(value: JSON) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_text, value.values()))
+    return any(map(_holds_text, value)) if isinstance(value, list) else isinstance(value, str)
 
 
 class SyncSkillStore:
@@ -172,9 +209,8 @@ class SyncSkillStore:
         self._store._put(key, value)
 
     def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        return asyncio.run_coroutine_threadsafe(self._store.list(prefix, limit), self._loop).result(
-            READ_SECONDS
-        )
+        texts = asyncio.run_coroutine_threadsafe(self._store.texts(prefix, limit), self._loop)
+        return _read(texts.result(READ_SECONDS))
 
     def delete(self, key: str) -> bool:
         return asyncio.run_coroutine_threadsafe(self._store.delete(key), self._loop).result(READ_SECONDS)

@@ -2,16 +2,22 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from sqlite3 import Connection
+from sqlite3 import Connection, Row
 
 from app.observe.codes import MOST_CODES, OK, OTHER, counted_code
+from app.store.database import Database
 
 _BASE = 1.25
 _LAST_STEP = 80
 """Some 16 hours."""
 _NEVER_RAN = -1
+_SINCE = (
+    "SELECT tool, code, step, sum(calls) AS calls FROM tool_statistics WHERE day >= ?"
+    " GROUP BY tool, code, step ORDER BY tool"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +62,24 @@ def count(conn: Connection, tool: str, code: str, seconds: float | None, day: st
 
 def summary(conn: Connection, since_day: str) -> list[ToolFigures]:
     """The figures of every tool that was called on that day or later, by name."""
-    rows = conn.execute(
-        "SELECT tool, code, step, sum(calls) AS calls FROM tool_statistics WHERE day >= ?"
-        " GROUP BY tool, code, step ORDER BY tool",
-        (since_day,),
-    )
-    by_tool: dict[str, list[tuple[str, int, int]]] = {}
-    for row in rows:
-        by_tool.setdefault(row["tool"], []).append((row["code"], row["step"], row["calls"]))
-    return [_figures(tool, counted) for tool, counted in by_tool.items()]
+    return _summed(conn.execute(_SINCE, (since_day,)))
+
+
+async def read_summary(store: Database, since_day: str) -> list[ToolFigures]:
+    """The same of an open database, beside its writer."""
+    return _summed(await store.all(_SINCE, since_day))
 
 
 def day_of(at: float) -> str:
     """The day that a call counts by: UTC, YYYY-MM-DD."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def _summed(rows: Iterable[Row]) -> list[ToolFigures]:
+    by_tool: dict[str, list[tuple[str, int, int]]] = {}
+    for row in rows:
+        by_tool.setdefault(row["tool"], []).append((row["code"], row["step"], row["calls"]))
+    return [_figures(tool, counted) for tool, counted in by_tool.items()]
 
 
 def _figures(tool: str, counted: list[tuple[str, int, int]]) -> ToolFigures:

@@ -9,12 +9,16 @@ import enum
 import pathlib
 import typing
 import uuid
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import typing_extensions
 
-from app.tools.schema import Missing
+from app.tools.classes import Unresolvable, dataclass_default, enumeration, is_model, model_default
+from app.tools.patterns import weight
+from app.tools.schema import Missing, TypesTooLarge
 
 _BUILTINS: dict[str, object] = {
     kind.__name__: kind
@@ -44,14 +48,36 @@ _PYDANTIC = frozenset(
     }
 )
 _DEEPEST = 40
+_MOST_NODES, _MOST_IN_FILE = 2000, 20_000
+"""Of annotations, with what they refer to: in one of them and in all of a file."""
+_TEXT_OF_NODE, _PATTERN_OF_NODE = 100, 10
+"""Characters of an annotation written as text, and weight of a pattern, that cost as much as one node."""
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-class Unresolvable(Exception):
-    """An annotation that the source alone does not explain."""
+def statements(module: ast.Module) -> Iterator[ast.AST]:
+    """Every statement of a module, those inside others after them; expressions hold none."""
+    waiting: deque[ast.AST] = deque(module.body)
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for name in _BLOCKS:
+            waiting += getattr(node, name, ())
+
+
+@dataclasses.dataclass(slots=True)
+class _Cost:
+    """Of reading something: nodes of its own, and the classes that it holds, which may hold one another."""
+
+    nodes: int = 0
+    classes: set[str] = dataclasses.field(default_factory=set)
 
 
 class Names:
-    """What the names of one module stand for, as far as its text says."""
+    """What the names of one module stand for, as far as its text says.
+
+    What is named in many places costs in each: types are trees to whoever reads them, only classes are not.
+    """
 
     def __init__(self, module: ast.Module) -> None:
         self._imported: dict[str, str] = {}
@@ -60,30 +86,46 @@ class Names:
         self.made: dict[str, object] = {}
         """The classes of the module that annotations needed so far, by name."""
         self._making: set[str] = set()
+        self._failed: dict[str, str] = {}
         self._depth = 0
-        for node in ast.walk(module):
+        self._spent = self._most = 0
+        self._cost = _Cost()
+        self._class_costs: dict[str, _Cost] = {}
+        for node in statements(module):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._note_import(node)
         for statement in module.body:
             self._note(statement)
 
     def annotation(self, node: ast.expr | None) -> object:
-        """The type an annotation means; Missing.ANNOTATION for none. Raises Unresolvable."""
+        """The type an annotation means; Missing.ANNOTATION for none. Raises Unresolvable, TypesTooLarge."""
         if node is None:
             return Missing.ANNOTATION
+        self._begin()
         try:
-            return self._type(node)
-        except Unresolvable:
+            kind = self._type(node)
+            self._pay(self._nodes_of(self._cost.classes))
+            return kind
+        except (Unresolvable, TypesTooLarge):
             raise
         except Exception as error:  # what the text describes may be refused by Python or pydantic in any way
             raise Unresolvable(f"{type(error).__name__}: {error}") from error
 
     def default(self, node: ast.expr | None) -> object:
-        """A default: its value, or that there is none, or that it is not written as a literal."""
+        """A default: its value, or that there is none, or that it is not written as a literal.
+
+        Raises TypesTooLarge for constants that are used again and again.
+        """
         if node is None:
             return Missing.REQUIRED
+        self._begin()
+        return self._default(node)
+
+    def _default(self, node: ast.expr) -> object:
         try:
             return self._value(node)
+        except TypesTooLarge:
+            raise
         except Exception:  # what is no literal is told, not read
             return Missing.UNWRITTEN
 
@@ -115,7 +157,31 @@ class Names:
             alias: Any = statement
             self._assigned[alias.name.id] = alias.value
 
+    def _begin(self) -> None:
+        self._cost = _Cost()
+        self._most = min(self._spent + _MOST_NODES, _MOST_IN_FILE)
+        self._pay(1)
+
+    def _pay(self, nodes: int) -> None:
+        if nodes > self._most - self._spent:
+            self._spent = self._most
+            raise TypesTooLarge
+        self._spent += nodes
+        self._cost.nodes += nodes
+
+    def _nodes_of(self, classes: set[str]) -> int:
+        """Of these classes and all that they hold, each counted once."""
+        waiting, seen, nodes = [*classes], set[str](), 0
+        while waiting:
+            name = waiting.pop()
+            if name not in seen and name in self._class_costs:
+                seen.add(name)
+                nodes += self._class_costs[name].nodes
+                waiting += self._class_costs[name].classes
+        return nodes
+
     def _type(self, node: ast.expr) -> Any:
+        self._pay(1)
         self._depth += 1
         try:
             if self._depth > _DEEPEST:
@@ -129,6 +195,7 @@ class Names:
             case ast.Constant(value=None):
                 return None
             case ast.Constant(value=str() as text):
+                self._pay(len(text) // _TEXT_OF_NODE)
                 return self._type(ast.parse(text, mode="eval").body)
             case ast.Name(id=name):
                 return self._named(name)
@@ -173,14 +240,24 @@ class Names:
         }
         if any(word.arg == "default_factory" for word in call.keywords):
             named["default_factory"] = object
+        if isinstance(pattern := named.get("pattern"), str):
+            self._pay(int(min(weight(pattern) / _PATTERN_OF_NODE, _MOST_IN_FILE)))
         make: Callable[..., Any] = Field
         return make(*values, **named)
 
     def _named(self, name: str) -> Any:
-        if name in self._classes:
-            return self._class(name)
-        if name in self._assigned:
-            return self._type(self._assigned[name])
+        if name in self._failed:
+            raise Unresolvable(self._failed[name])
+        try:
+            if name in self._classes:
+                return self._class(name)
+            if name in self._assigned:
+                return self._type(self._assigned[name])
+        except TypesTooLarge:
+            raise
+        except Exception as error:  # whatever Python or pydantic makes of it, it is tried once
+            self._failed[name] = f"{type(error).__name__}: {error}"
+            raise
         if name in self._imported:
             return self._known(self._imported[name])
         if name in _BUILTINS:
@@ -215,48 +292,56 @@ class Names:
 
     def _value(self, node: ast.expr) -> Any:
         """A literal, a constant of the module, a member of an enum, or a `Field(…)`."""
+        self._pay(1)
         if isinstance(node, ast.Name) and node.id in self._assigned:
-            return ast.literal_eval(self._assigned[node.id])
+            constant = self._assigned[node.id]
+            self._pay(sum(1 for _ in islice(ast.walk(constant), _MOST_NODES)))
+            return ast.literal_eval(constant)
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id in self._classes
         ):
-            return getattr(self._class(node.value.id), node.attr)
+            return getattr(self._named(node.value.id), node.attr)
         if isinstance(node, ast.Call) and self._is(node.func, "pydantic.Field"):
             return self._field(node)
         return ast.literal_eval(node)
 
     def _class(self, name: str) -> Any:
+        self._cost.classes.add(name)
         if name in self._making:
             return typing.ForwardRef(name)  # a class that holds itself
         if name not in self.made:
             self._making.add(name)
+            around, self._cost = self._cost, _Cost()
             try:
                 self.made[name] = self._make(self._classes[name])
+                self._class_costs[name] = self._cost
             finally:
                 self._making.discard(name)
+                self._cost = around
         return self.made[name]
 
     def _make(self, node: ast.ClassDef) -> Any:
         """A class with the same fields: its methods, decorators and other statements are left out."""
+        self._pay(len(node.body))
         bases = [self._type(base) for base in node.bases]
         docstring = ast.get_docstring(node)
         if any(isinstance(base, type) and issubclass(base, enum.Enum) for base in bases):
-            made: Any = _enumeration(node, bases, self._is_auto)
+            made: Any = enumeration(node, bases, self._is_auto)
         elif any(typing_extensions.is_typeddict(base) or base in _TYPED_DICTS for base in bases):
             made = self._typed_dict(node, bases)
-        elif any(_is_model(base) for base in bases):
+        elif any(is_model(base) for base in bases):
             from pydantic import create_model
 
-            fields = {n: (kind, _model_default(default)) for n, kind, default in self._fields(node)}
+            fields = {n: (kind, model_default(default)) for n, kind, default in self._fields(node)}
             make_model: Callable[..., Any] = create_model
             return make_model(node.name, __base__=tuple(bases), __doc__=docstring, **fields)
         elif any(self._is(_called(d), "dataclasses.dataclass") for d in node.decorator_list):
             made = dataclasses.make_dataclass(
                 node.name,
                 [
-                    (n, kind) if default is Missing.REQUIRED else (n, kind, _dataclass_default(default))
+                    (n, kind) if default is Missing.REQUIRED else (n, kind, dataclass_default(default))
                     for n, kind, default in self._fields(node)
                 ],
                 bases=tuple(bases),
@@ -279,9 +364,9 @@ class Names:
         if isinstance(node, ast.Call) and self._is(node.func, "dataclasses.field"):
             words = {word.arg: word.value for word in node.keywords}
             if "default" in words:
-                return self.default(words["default"])
+                return self._default(words["default"])
             return Missing.UNWRITTEN if "default_factory" in words else Missing.REQUIRED
-        return self.default(node)
+        return Missing.REQUIRED if node is None else self._default(node)
 
     def _typed_dict(self, node: ast.ClassDef, bases: list[Any]) -> Any:
         total = not any(w.arg == "total" and ast.literal_eval(w.value) is False for w in node.keywords)
@@ -301,39 +386,6 @@ class Names:
 
 
 _TYPED_DICTS = (typing.TypedDict, typing_extensions.TypedDict)
-
-
-def _enumeration(node: ast.ClassDef, bases: list[Any], is_auto: Callable[[ast.expr], bool]) -> Any:
-    if any(isinstance(part, ast.FunctionDef) and part.name == "_generate_next_value_" for part in node.body):
-        raise Unresolvable(f"{node.name} computes its values")
-    members = {
-        statement.targets[0].id: enum.auto()
-        if is_auto(statement.value)
-        else ast.literal_eval(statement.value)
-        for statement in node.body
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    }
-    mixed = [base for base in bases if not issubclass(base, enum.Enum)]
-    kind: Any = next(base for base in bases if issubclass(base, enum.Enum))
-    return kind(node.name, members, type=mixed[0]) if mixed else kind(node.name, members)
-
-
-def _model_default(default: object) -> Any:
-    from pydantic import Field
-
-    if default is Missing.REQUIRED:
-        return ...
-    return Field(default_factory=object) if default is Missing.UNWRITTEN else default
-
-
-def _dataclass_default(default: object) -> Any:
-    if default is Missing.UNWRITTEN or isinstance(default, list | dict | set):
-        return dataclasses.field(default_factory=object)
-    return default
-
-
-def _is_model(base: object) -> bool:
-    return isinstance(base, type) and any(part.__module__ == "pydantic.main" for part in base.__mro__)
 
 
 def _called(node: ast.expr) -> ast.expr:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from app.messages import JSON
-from app.tools.checks import Compiler, Mismatch
+from app.tools.checks import Compiler, Mismatch, TooManySteps
 from app.tools.kinds import LONGEST_SHOWN, came, expected
 
 
@@ -23,7 +23,7 @@ class ArgumentsCheck:
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         self._schema = schema
-        compiler = Compiler(schema)
+        compiler = self._compiler = Compiler(schema)
         properties = schema.get("properties")
         self._properties = properties if isinstance(properties, dict) else {}
         self._checks = {name: compiler.compile(part, lenient=True) for name, part in self._properties.items()}
@@ -40,8 +40,11 @@ class ArgumentsCheck:
     def __call__(self, args: JSON) -> dict[str, JSON]:
         """The checked arguments. Raises InvalidArguments."""
         given = parse_arguments(args)
+        self._compiler.begin()
         try:
             return self._checked(given)
+        except TooManySteps:
+            raise InvalidArguments(["the arguments leave too many alternatives to be checked"]) from None
         except RecursionError:
             raise InvalidArguments(["the arguments are nested too deeply"]) from None
 

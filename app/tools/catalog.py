@@ -12,15 +12,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 import structlog
 
 from app.messages import JSON
-from app.tools.annotations import Names, Unresolvable
+from app.tools.annotations import Names, statements
+from app.tools.classes import Unresolvable
 from app.tools.docstrings import Docstring, parse_docstring
 from app.tools.plain import sendable
-from app.tools.schema import Missing, Parameter, Schema, described, from_field, read_parameters
+from app.tools.schema import (
+    Missing,
+    Parameter,
+    Schema,
+    TypesTooLarge,
+    described,
+    from_field,
+    read_parameters,
+    shortened,
+)
 from app.tools.signature import GENERATOR, NO_DOCSTRING
 
 log = structlog.get_logger(__name__)
@@ -29,8 +40,11 @@ CACHE_FILE = "tool_catalog.json"
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
 _CONTEXTS = frozenset({"Context", "ToolContext"})
-_LARGEST_SOURCE = 1024 * 1024
+_LARGEST_SOURCE = 256 * 1024
 _CACHED_PATHS = 64
+_MOST_TOOLS = 200
+_LONGEST_DESCRIPTION, _LONGEST_EXAMPLE = 2000, 500
+_READ_OF_DOCSTRING = 20_000
 _READERS = ("griffelib", "pydantic", "pydantic-core", "typing-extensions")
 """Packages whose release may change what a catalogue says."""
 
@@ -48,8 +62,6 @@ class FoundTool:
     description: str
     examples: tuple[str, ...]
     schema: Schema
-    is_async: bool
-    wants_context: bool
     warnings: tuple[str, ...] = ()
 
     def definition(self) -> dict[str, JSON]:
@@ -82,7 +94,8 @@ def build_catalog(path: str | Path) -> dict[str, JSON]:
 def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
     """The same, kept in `cache_dir` until the sources or the code that reads them change.
 
-    Without a `cache_dir` it is `.cache` in the settings' data folder.
+    For whoever asks again and again about files that are not served; a server has a catalogue of its own.
+    Without a `cache_dir` the settings are read anew, and it is `.cache` in their data folder.
     """
     path, cache = Path(path), Path(cache_dir or _usual_cache_dir()) / CACHE_FILE
     sources = _sources(path)
@@ -110,6 +123,28 @@ def stamp(definitions: Iterable[Mapping[str, JSON]]) -> tuple[str, str]:
     return digest[:12], digest
 
 
+class Described(Protocol):
+    """What a line about a tool is made of, whether the tool was read or runs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def examples(self) -> tuple[str, ...]: ...
+
+
+def prompt_list(tools: Iterable[Described]) -> str:
+    """The tools as lines "- name: description", each with its examples below it."""
+    lines = []
+    for tool in tools:
+        lines.append(f"- {tool.name}: {tool.description}")
+        lines += [f"  e.g. {example}" for example in tool.examples]
+    return "\n".join(lines)
+
+
 def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
     """The tools of a module's text, and its public functions that are none. Raises SyntaxError.
 
@@ -124,18 +159,24 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
 
 def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
     names = Names(module)
-    is_adapter = any(_registration(node) for node in ast.walk(module) if isinstance(node, _Function))
+    is_adapter = any(_registration(node) for node in statements(module) if isinstance(node, _Function))
     tools: dict[str, FoundTool] = {}
     left_out: list[LeftOut] = []
     for node in module.body:
         if not isinstance(node, _Function) or (node.name.startswith("_") and not is_adapter):
             continue
         reason = _why_not(node, is_adapter)
+        if not reason and len(tools) == _MOST_TOOLS:
+            reason = f"comes after {_MOST_TOOLS} others, so it is not a tool; a file may have no more"
         if not reason:
-            tool = _found(node, names)
-            tools.pop(tool.name, None)
-            tools[tool.name] = tool
-        elif not node.name.startswith("_"):
+            try:
+                tool = _found(node, names)
+            except TypesTooLarge as error:
+                reason = f"is not a tool: {error}"
+            else:
+                tools.pop(tool.name, None)
+                tools[tool.name] = tool
+        if reason and not node.name.startswith("_"):
             left_out.append(LeftOut(node.name, reason))
     return list(tools.values()), left_out
 
@@ -190,20 +231,21 @@ def _decorator(node: _Function) -> ast.expr | None:
 
 
 def _found(node: _Function, names: Names) -> FoundTool:
-    docstring = parse_docstring(ast.get_docstring(node))
+    docstring = parse_docstring((ast.get_docstring(node) or "")[:_READ_OF_DOCSTRING])
     given = _decorator_texts(node)
-    parameters, wants_context = _parameters(node, names, docstring)
-    arguments = read_parameters(parameters, names.made)
+    arguments = read_parameters(_parameters(node, names, docstring), names.made)
     name: str = sendable(given.get("name") or node.name)
+    description: str = sendable(given.get("description") or docstring.description or name)
+    warnings = arguments.warnings
+    if len(description) > _LONGEST_DESCRIPTION:
+        warnings = (f"its description is cut to {_LONGEST_DESCRIPTION} characters", *warnings)
     return FoundTool(
         name=name,
         function=node.name,
-        description=sendable(given.get("description") or docstring.description or name),
-        examples=tuple(sendable(list(docstring.examples))),
+        description=shortened(description, _LONGEST_DESCRIPTION),
+        examples=tuple(shortened(one, _LONGEST_EXAMPLE) for one in sendable(list(docstring.examples))),
         schema=sendable(arguments.schema),
-        is_async=isinstance(node, ast.AsyncFunctionDef),
-        wants_context=wants_context,
-        warnings=arguments.warnings,
+        warnings=warnings,
     )
 
 
@@ -222,7 +264,7 @@ def _decorator_texts(node: _Function) -> dict[str, str]:
     }
 
 
-def _parameters(node: _Function, names: Names, docstring: Docstring) -> tuple[list[Parameter], bool]:
+def _parameters(node: _Function, names: Names, docstring: Docstring) -> list[Parameter]:
     spec = node.args
     positional = [*spec.posonlyargs, *spec.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
@@ -231,10 +273,8 @@ def _parameters(node: _Function, names: Names, docstring: Docstring) -> tuple[li
         *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
     ]
     found: list[Parameter] = []
-    wants_context = False
     for at, (argument, default) in enumerate(pairs):
         if argument.arg == "context" or _is_context(argument.annotation):
-            wants_context = True
             continue
         if at == 0 and argument.arg in {"self", "cls"}:
             continue
@@ -243,7 +283,7 @@ def _parameters(node: _Function, names: Names, docstring: Docstring) -> tuple[li
         except Unresolvable:
             annotation = Missing.UNKNOWN
         found.append(_parameter(argument.arg, annotation, names.default(default), docstring))
-    return found, wants_context
+    return found
 
 
 def _parameter(name: str, annotation: object, default: object, docstring: Docstring) -> Parameter:
@@ -264,15 +304,11 @@ def _is_context(annotation: ast.expr | None) -> bool:
 
 def _written(tools: Iterable[FoundTool], digest: str) -> dict[str, JSON]:
     listed = list(tools)
-    lines = []
-    for tool in listed:
-        lines.append(f"- {tool.name}: {tool.description}")
-        lines += [f"  e.g. {example}" for example in tool.examples]
     return {
         "version": digest[:12],
         "hash": digest,
         "count": len(listed),
-        "promptList": "\n".join(lines),
+        "promptList": prompt_list(listed),
         "functionSchema": [tool.definition() for tool in listed],
     }
 
@@ -321,7 +357,7 @@ def _has_adapters(content: bytes) -> bool:
         module = _parsed(content)
     except SyntaxError:
         return True
-    return any(_registration(node) for node in ast.walk(module) if isinstance(node, _Function))
+    return any(_registration(node) for node in statements(module) if isinstance(node, _Function))
 
 
 def _content(file: Path) -> bytes:

@@ -11,32 +11,47 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
+import structlog
 
 from app.messages import JSON
 from app.tools.kinds import KINDS, came, expected, is_integer
+from app.tools.patterns import matcher, weight
+
+log = structlog.get_logger(__name__)
 
 Check = Callable[[JSON], JSON]
 """Returns the value, mended where the check is lenient; raises Mismatch."""
 
 _DEEPEST_SCHEMA = 64
+_MOST_STEPS = 20_000
+"""Parts and alternatives that one check looks at: milliseconds."""
 _LONGEST_PATTERN, _LONGEST_MATCHED = 200, 256
+_HEAVIEST_PATTERNS, _MOST_MATCHED = 20_000, 4096
+"""The weight of a schema's patterns, and the characters that one check matches: a moment each."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}")
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
-_OPEN_ENDED = re.compile(r"(?<!\\)(?:[*+]|\{\d*,\})")
-_REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{\d*,\d*\})|\\[1-9]")
 
 
 class Mismatch(Exception):
-    """One value that does not fit; `path` grows while it rises through the objects around it."""
+    """One value that does not fit; `path` grows while it rises through the objects around it.
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    The value `got` is put into words only where they are read: most mismatches are alternatives not taken.
+    """
+
+    def __init__(self, problem: str, *got: JSON) -> None:
+        super().__init__()
+        self._problem = problem
+        self._got = got
         self.path: list[str | int] = []
 
     def __str__(self) -> str:
         where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reversed(self.path))
-        return f"{where.removeprefix('.')}: {self.problem}" if where else self.problem
+        problem = ", got ".join((self._problem, *map(came, self._got)))
+        return f"{where.removeprefix('.')}: {problem}" if where else problem
+
+
+class TooManySteps(Exception):
+    """A check that was given up: the schema leaves too many ways to read the value."""
 
 
 class Compiler:
@@ -45,6 +60,17 @@ class Compiler:
     def __init__(self, root: Mapping[str, JSON]) -> None:
         self._root = root
         self._references: dict[tuple[str, bool], Check] = {}
+        self._steps_left, self._characters_left = _MOST_STEPS, _MOST_MATCHED
+        self._weight_left: float = _HEAVIEST_PATTERNS
+
+    def begin(self) -> None:
+        """Before each use of what was compiled: its checks may take so many steps until the next."""
+        self._steps_left, self._characters_left = _MOST_STEPS, _MOST_MATCHED
+
+    def _step(self, steps: int = 1) -> None:
+        self._steps_left -= steps
+        if self._steps_left < 0:
+            raise TooManySteps
 
     def compile(self, schema: JSON, *, lenient: bool, depth: int = 0) -> Check:
         if schema is False:
@@ -71,7 +97,7 @@ class Compiler:
             yield _typed(tuple(names), schema, lenient)
         yield _listed(schema)
         yield _bounded(schema)
-        yield _patterned(schema.get("pattern"))
+        yield self._patterned(schema.get("pattern"))
         if any(key in schema for key in ("properties", "additionalProperties", "required")):
             yield self._object(schema, lenient, depth)
         if "items" in schema or "prefixItems" in schema:
@@ -89,6 +115,8 @@ class Compiler:
         parts = given if isinstance(given, Mapping) else {}
         checks = {n: self.compile(part, lenient=lenient, depth=depth) for n, part in parts.items()}
         required = tuple(map(str, schema["required"])) if isinstance(schema.get("required"), list) else ()
+        wanted = {name: expected(parts.get(name)) for name in required}
+        known_fields = ", ".join(checks) or "none"
         extra = schema.get("additionalProperties", True)
         closed = extra is False and not schema.get("patternProperties")
         other = self.compile(extra, lenient=lenient, depth=depth) if isinstance(extra, Mapping) else None
@@ -96,12 +124,13 @@ class Compiler:
         def check(value: JSON) -> JSON:
             if not isinstance(value, Mapping):
                 return value
+            self._step(len(value))
             checked: dict[str, JSON] = {}
             for name, inner in value.items():
                 known = checks.get(name, other)
                 if known is None:
                     if closed:
-                        raise Mismatch(f"unknown field {name!r}, known: {', '.join(checks) or 'none'}")
+                        raise Mismatch(f"unknown field {name!r}, known: {known_fields}")
                     checked[name] = inner
                     continue
                 try:
@@ -113,9 +142,7 @@ class Compiler:
                     raise
             for name in required:
                 if name not in value:
-                    raise Mismatch(
-                        f"field {name!r} is required and missing, expected {expected(parts.get(name))}"
-                    )
+                    raise Mismatch(f"field {name!r} is required and missing, expected {wanted[name]}")
             return checked
 
         return check
@@ -132,6 +159,7 @@ class Compiler:
         def check(value: JSON) -> JSON:
             if not isinstance(value, list | tuple):
                 return value
+            self._step(len(value))
             checked = []
             for at, inner in enumerate(value):
                 try:
@@ -152,6 +180,7 @@ class Compiler:
         def check(value: JSON) -> JSON:
             deepest: Mismatch | None = None
             for branch in (*strict, *mending):
+                self._step()
                 try:
                     return branch(value)
                 except Mismatch as mismatch:
@@ -159,15 +188,43 @@ class Compiler:
                         deepest = mismatch
             if deepest is not None and deepest.path:
                 raise deepest
-            raise Mismatch(f"expected {wanted}, got {came(value)}")
+            raise Mismatch(f"expected {wanted}", value)
 
         return check
+
+    def _patterned(self, pattern: JSON) -> Check | None:
+        """What cannot be matched in little time is left to the tool, for a schema may be a stranger's."""
+        if not isinstance(pattern, str):
+            return None
+        try:
+            matches = self._matcher(pattern)
+        except ValueError as error:
+            log.warning("a pattern is not checked", pattern=pattern[:_LONGEST_PATTERN], error=str(error))
+            return None
+
+        def check(value: JSON) -> JSON:
+            if not isinstance(value, str) or len(value) > min(_LONGEST_MATCHED, self._characters_left):
+                return value
+            self._characters_left -= len(value)
+            if not matches(value):
+                raise Mismatch(f"expected text that matches {pattern}", value)
+            return value
+
+        return check
+
+    def _matcher(self, pattern: str) -> Callable[[str], bool]:
+        heavy = weight(pattern) if len(pattern) <= _LONGEST_PATTERN else math.inf
+        if heavy > self._weight_left:
+            raise ValueError("it is too long, or it and those before it repeat too much")
+        self._weight_left -= heavy
+        return matcher(pattern)
 
     def _reference(self, reference: str, lenient: bool) -> Check:
         """A local reference, looked up when it is first used: schemas may hold themselves."""
         key = (reference, lenient)
 
         def check(value: JSON) -> JSON:
+            self._step()
             known = self._references.get(key)
             if known is None:
                 known = self._references[key] = self.compile(self._find(reference), lenient=lenient)
@@ -194,7 +251,7 @@ def _anything(value: JSON) -> JSON:
 
 
 def _never(value: JSON) -> JSON:
-    raise Mismatch(f"no value is allowed here, got {came(value)}")
+    raise Mismatch("no value is allowed here", value)
 
 
 def _typed(kinds: tuple[str, ...], schema: Mapping[str, JSON], lenient: bool) -> Check:
@@ -205,7 +262,7 @@ def _typed(kinds: tuple[str, ...], schema: Mapping[str, JSON], lenient: bool) ->
         def check_string(value: JSON) -> JSON:
             if isinstance(value, str):
                 return value
-            raise Mismatch(f"expected {wanted}, got {came(value)}")
+            raise Mismatch(f"expected {wanted}", value)
 
         return check_string
     tests = tuple(KINDS[kind] for kind in kinds)
@@ -219,7 +276,7 @@ def _typed(kinds: tuple[str, ...], schema: Mapping[str, JSON], lenient: bool) ->
             mended = mend(value.strip())
             if mended is not None:
                 return mended
-        raise Mismatch(f"expected {wanted}, got {came(value)}")
+        raise Mismatch(f"expected {wanted}", value)
 
     return check
 
@@ -229,16 +286,13 @@ def _listed(schema: Mapping[str, JSON]) -> Check | None:
     if not isinstance(values, list):
         return None
     wanted = expected(schema)
-    texts = frozenset(value for value in values if isinstance(value, str))
-    others = [value for value in values if not isinstance(value, str)]
+    scalars = frozenset((type(one) is bool, one) for one in values if not isinstance(one, list | dict))
+    others = [one for one in values if isinstance(one, list | dict)]
 
     def check(value: JSON) -> JSON:
-        if isinstance(value, str):
-            if value in texts:
-                return value
-        elif any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in others):
+        if value in others if isinstance(value, list | dict) else (type(value) is bool, value) in scalars:
             return value
-        raise Mismatch(f"expected {wanted}, got {came(value)}")
+        raise Mismatch(f"expected {wanted}", value)
 
     return check
 
@@ -284,25 +338,6 @@ _SIZE_BOUNDS: tuple[tuple[str, Any, str, bool], ...] = (
     ("minProperties", Mapping, "fields", True),
     ("maxProperties", Mapping, "fields", False),
 )
-
-
-def _patterned(pattern: JSON) -> Check | None:
-    """A pattern that cannot take long; others are left to the tool, for a schema may be a stranger's."""
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN or _REPEATED_GROUP.search(pattern):
-        return None
-    if len(_OPEN_ENDED.findall(pattern)) > 2:
-        return None
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
-        return None
-
-    def check(value: JSON) -> JSON:
-        if isinstance(value, str) and len(value) <= _LONGEST_MATCHED and not compiled.search(value):
-            raise Mismatch(f"expected text that matches {pattern}, got {came(value)}")
-        return value
-
-    return check
 
 
 def _integer(text: str) -> int | None:

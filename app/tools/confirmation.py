@@ -3,12 +3,11 @@
 import asyncio
 import inspect
 import os
-import re
 import sys
 import threading
-import unicodedata
 from collections.abc import Awaitable, Callable
 
+from app.characters import visible
 from app.errors import RecadoError
 from app.messages import JSON
 from app.tools.tool import Tool
@@ -77,20 +76,6 @@ def call_in_words(name: str, args: dict[str, JSON]) -> str:
         shown = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"
         lines.append(f"  {visible(str(key))}: {shown}")
     return "\n".join(lines)
-
-
-def visible(text: str) -> str:
-    """A text on one line, with control, bidirectional and other invisible characters written out."""
-    return "".join(c if _is_seen(c) else c.encode("unicode_escape").decode() for c in text)
-
-
-def _is_seen(character: str) -> bool:
-    return unicodedata.category(character) not in _INVISIBLE and not _BLANK.match(character)
-
-
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]")
-"""Letters and marks without a shape: fillers, a braille blank, all variation selectors but that of emoji."""
 
 
 def _has_terminal() -> bool:

@@ -30,9 +30,11 @@ class Recorder(Protocol):
     async def intent(self, tool: "Tool", args: dict[str, JSON]) -> None:
         """The call is about to run: committed before it does."""
 
-    async def result(self, result: "ToolResult") -> "ToolResult":
+    async def result(self, result: "ToolResult", tool: str, seconds: float | None) -> "ToolResult":
         """What the call came to: every call gets one, also those that were refused before an intent.
 
+        `tool`: its name, "unknown" where there is none for the caller; `seconds`: from the intent on, None
+        without one.
         Gives what was written: another result where what the tool stored could not be kept.
         """
 
@@ -55,9 +57,9 @@ class ToolContext:
     """Handed to a tool function's parameter named `context`.
 
     `subject` and `choice` are of a call that was asked about with a card of its own: the hash of what the
-    card showed, and what the person chose. The last four fields are the engine's: the names offered in this
+    card showed, and what the person chose. The last five fields are the engine's: the names offered in this
     turn (`None`: no limit), the skills in use in it, whether the person already said yes to this very call,
-    and where intent and result are kept.
+    whether it may have happened already, and where intent and result are kept.
     """
 
     person: Person | None = None
@@ -73,4 +75,5 @@ class ToolContext:
     offered: Collection[str] | None = None
     chosen: Collection[str] = ()
     approved: bool = False
+    uncertain: bool = False
     recorder: Recorder | None = None

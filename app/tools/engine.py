@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 import math
-import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -11,35 +10,30 @@ from typing import Any
 import structlog
 
 from app.messages import JSON, seconds_in
-from app.tools.arguments import InvalidArguments
+from app.observe.codes import UNKNOWN
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import Recorder, ToolContext
-from app.tools.masking import mask_arguments, mask_text, without_paths
+from app.tools.failures import own_words, raised, too_large
+from app.tools.masking import mask_arguments
 from app.tools.plain import TooLarge, dumps
 from app.tools.rates import Rates
 from app.tools.registry import ToolRegistry, close_names
-from app.tools.result import ToolResult, bounded, settled
+from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, settled
 from app.tools.threads import DaemonThreads
 from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
 
-OUTPUT_LIMIT = 1024 * 1024
-"""Bytes of JSON that one call may return."""
-
-OnCall = Callable[[str, str, float], None]
-"""Told after each call: the tool's name ("unknown" for one that is not there), "ok" or a code, seconds.
-
-A code that is none of the contract's form, as tools may choose their own, is told as OTHER."""
+OnCall = Callable[[str, str, float | None], None]
+"""Told after each call: the tool's name ("unknown" for one that is not there), "ok" or a code, as the tool
+chose it, and the seconds from the intent to the result: None where it was refused before it ran."""
 
 _RETRIED = frozenset({"UPSTREAM_RATE_LIMIT", "UPSTREAM_ERROR"})
 _ATTEMPTS = 4
 _FIRST_PAUSE = 0.5
 _GRACE = 0.2
-_LONGEST_MESSAGE = 500
 _SMALL = 20_000
 """Characters and parts of a result that the loop looks at itself; larger ones are read in a thread."""
-_CODE = re.compile(r"[A-Z][A-Z0-9_]{2,40}")
 
 _Outcome = ToolResult | BaseException
 """How a run ended: with a result, or with what was raised."""
@@ -80,17 +74,29 @@ class ExecutionEngine:
         self, name: str, args: dict[str, JSON] | str | None, context: ToolContext | None = None
     ) -> ToolResult:
         """What became of the call; never raises, but for the cancellation of whoever waits for it."""
-        started = time.perf_counter()
-        context = context or ToolContext()
+        context, duration = context or ToolContext(), _Duration()
         tool = self._find(name, context)
-        result = await self._attempt(name, tool, args, context)
-        result = await self._record_result(tool, result, context)
-        seconds = time.perf_counter() - started
-        self._count(tool, result, seconds)
-        return result
+        result = await self._attempt(name, tool, args, context, duration)
+        return await self._settle(tool, result, context, duration.seconds)
+
+    async def refuse(self, name: str, result: ToolResult, context: ToolContext) -> ToolResult:
+        """Records and counts a call that somebody else decided does not run; gives what was recorded."""
+        return await self._settle(self._find(name, context), result, context, None)
+
+    def too_often(self, tool: Tool, context: ToolContext) -> ToolResult | None:
+        """Why a call would have to wait longer than it can; None where it may be asked about and run."""
+        if not tool.calls_per_minute:
+            return None
+        wait = self._rates.wait(tool.name, _caller(context), tool.calls_per_minute)
+        return _too_often(tool, wait) if wait > 0 and wait >= _patience(tool) else None
 
     async def _attempt(
-        self, name: str, tool: Tool | None, args: dict[str, JSON] | str | None, context: ToolContext
+        self,
+        name: str,
+        tool: Tool | None,
+        args: dict[str, JSON] | str | None,
+        context: ToolContext,
+        duration: "_Duration",
     ) -> ToolResult:
         if tool is None:
             return self._unknown(name, context)
@@ -104,17 +110,18 @@ class ExecutionEngine:
             checked = tool.validate_args(args)
             tool.check(checked, context)
         except ValueError as error:
-            return ToolResult.failure("BAD_REQUEST", _sentence(error), "mend the arguments and call it again")
+            return ToolResult.failure("BAD_REQUEST", own_words(error), "mend the arguments and call it again")
         except BaseException as error:  # a check that calls exit() ends its call, not the server
             return _raised(tool, error, args)
         if self.dry_run and not tool.harmless:
             return ToolResult.success(f"[DRY-RUN] {call_text(tool.name, checked)}", dry_run=True)
-        patience = tool.timeout if tool.idempotent or tool.harmless else 0.0
-        wait = self._wait_for_turn(tool, context, patience)
-        if wait > 0 and wait >= patience:
+        refusal = self.too_often(tool, context) or await self._refusal(tool, checked, context)
+        if refusal is not None:
+            return refusal
+        wait = self._wait_for_turn(tool, context)
+        if wait > 0 and wait >= _patience(tool):  # others were quicker while somebody was asked
             return _too_often(tool, wait)
-        refusal = await self._refusal(tool, checked, context)
-        return refusal or await self._run_recorded(tool, checked, context, wait)
+        return await self._run_recorded(tool, checked, context, wait, duration)
 
     def _find(self, name: str, context: ToolContext) -> Tool | None:
         if not isinstance(name, str) or not self.registry.has_tool(name):
@@ -130,18 +137,17 @@ class ExecutionEngine:
         hint = f"did you mean {' or '.join(close)}?" if close else "use only the tools that were offered"
         return ToolResult.failure("UNKNOWN_TOOL", f"no tool is named {str(name)[:100]!r}", hint)
 
-    def _wait_for_turn(self, tool: Tool, context: ToolContext, patience: float) -> float:
+    def _wait_for_turn(self, tool: Tool, context: ToolContext) -> float:
         if not tool.calls_per_minute:
             return 0.0
-        person = context.person.id if context.person is not None else ""
-        return self._rates.reserve(tool.name, person, tool.calls_per_minute, patience)
+        return self._rates.reserve(tool.name, _caller(context), tool.calls_per_minute, _patience(tool))
 
     async def _refusal(self, tool: Tool, args: dict[str, JSON], context: ToolContext) -> ToolResult | None:
         """Why it may not run; `None` when it may."""
         if context.approved or tool.harmless:
             return None
         try:
-            if not self.policy.should_confirm(tool):
+            if not (context.uncertain or self.policy.should_confirm(tool)):
                 return None
             agreed = await self.policy.request_confirmation(tool.name, args)
         except NoTTYError as error:
@@ -152,7 +158,7 @@ class ExecutionEngine:
         except BaseException as error:
             if _ends_the_caller(error):
                 raise
-            log.warning("could not ask for confirmation", tool=tool.name, error=_sentence(error))
+            log.warning("could not ask for confirmation", tool=tool.name, error=own_words(error))
             return ToolResult.failure("DENIED", f"nobody could be asked about {tool.name}, so it did not run")
         if agreed:
             return None
@@ -160,7 +166,7 @@ class ExecutionEngine:
         return ToolResult.failure("DENIED", f"the person refused {tool.name}", hint)
 
     async def _run_recorded(
-        self, tool: Tool, args: dict[str, JSON], context: ToolContext, wait: float
+        self, tool: Tool, args: dict[str, JSON], context: ToolContext, wait: float, duration: "_Duration"
     ) -> ToolResult:
         if wait:
             await self._pause(wait)
@@ -169,12 +175,13 @@ class ExecutionEngine:
             try:
                 await recorder.intent(tool, args)
             except Exception as error:
-                log.error("intent not recorded", tool=tool.name, error=_sentence(error))
+                log.error("intent not recorded", tool=tool.name, error=own_words(error))
                 return ToolResult.failure(
                     "UNAVAILABLE",
                     f"{tool.name} did not run: its start could not be recorded",
                     "try again later",
                 )
+        duration.begin()
         return await self._run_with_retries(tool, args, context, time.monotonic() + tool.timeout - wait)
 
     async def _run_with_retries(
@@ -201,7 +208,7 @@ class ExecutionEngine:
             raise
         if not task.done():
             await self._abandon(task)
-            return _timed_out(tool, mark.started)
+            return _not_run(task) or _timed_out(tool, mark.started)
         if task.cancelled():
             return _raised(tool, asyncio.CancelledError("the tool cancelled itself"), args)
         outcome = task.result()
@@ -233,33 +240,59 @@ class ExecutionEngine:
             result = settled(value, min(_SMALL, self._output_limit // 8))
             return result or await self._threads.run(lambda: bounded(value, self._output_limit))
         except TooLarge:
-            return _too_large(tool, self._output_limit)
+            return too_large(tool.name, self._output_limit)
         except Exception as error:
             return ToolResult.failure(
-                "INTERNAL", f"{tool.name} returned what is not JSON: {_sentence(error)}"
+                "INTERNAL", f"{tool.name} returned what is not JSON: {own_words(error)}"
             )
 
-    async def _record_result(self, tool: Tool | None, result: ToolResult, context: ToolContext) -> ToolResult:
+    async def _settle(
+        self, tool: Tool | None, result: ToolResult, context: ToolContext, seconds: float | None
+    ) -> ToolResult:
+        """Records what a call came to and counts it, both under the same name and with the same duration."""
+        name = tool.name if tool else UNKNOWN
+        result = await self._record_result(name, result, context, seconds)
+        self._count(name, result, seconds)
+        return result
+
+    async def _record_result(
+        self, name: str, result: ToolResult, context: ToolContext, seconds: float | None
+    ) -> ToolResult:
         recorder = context.recorder or self._recorder
         if recorder is None:
             return result
         try:
-            return await recorder.result(result)
+            return await recorder.result(result, name, seconds)
         except Exception as error:
-            log.error("result not recorded", tool=tool.name if tool else "unknown", error=_sentence(error))
+            log.error("result not recorded", tool=name, error=own_words(error))
             return ToolResult.failure(
                 "OUTCOME_UNKNOWN",
                 "the call ended but its result could not be recorded",
                 "do not call it again",
             )
 
-    def _count(self, tool: Tool | None, result: ToolResult, seconds: float) -> None:
+    def _count(self, name: str, result: ToolResult, seconds: float | None) -> None:
         if self._on_call is None:
             return
         try:
-            self._on_call(tool.name if tool else "unknown", _counted(result), seconds)
+            self._on_call(name, result.code, seconds)
         except Exception as error:
-            log.warning("tool statistics failed", error=_sentence(error))
+            log.warning("tool statistics failed", error=own_words(error))
+
+
+class _Duration:
+    """Of one call, from its intent on."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float | None:
+        """None where it never began."""
+        return None if self._began is None else time.perf_counter() - self._began
 
 
 class _Mark:
@@ -302,9 +335,13 @@ def _ends_the_caller(error: BaseException) -> bool:
     return cancelled or isinstance(error, GeneratorExit)
 
 
-def _counted(result: ToolResult) -> str:
-    code = result.code
-    return code if code == "ok" or _CODE.fullmatch(str(code)) else "OTHER"
+def _caller(context: ToolContext) -> str:
+    return context.person.id if context.person is not None else ""
+
+
+def _patience(tool: Tool) -> float:
+    """Seconds that a call may wait for its turn: none where a late one could be unwanted."""
+    return tool.timeout if tool.idempotent or tool.harmless else 0.0
 
 
 def _too_often(tool: Tool, wait: float) -> ToolResult:
@@ -315,6 +352,12 @@ def _too_often(tool: Tool, wait: float) -> ToolResult:
         f"it did not run; call it again in {seconds} s, or answer without it",
         retry_after=seconds,
     )
+
+
+def _not_run(task: "asyncio.Task[_Outcome]") -> ToolResult | None:
+    """What a call that was given up says at once, where it is that nothing of it ran."""
+    outcome = task.result() if task.done() and not task.cancelled() else None
+    return outcome if isinstance(outcome, ToolResult) and outcome.code == "UNAVAILABLE" else None
 
 
 def _timed_out(tool: Tool, started: bool) -> ToolResult:
@@ -335,27 +378,8 @@ def _timed_out(tool: Tool, started: bool) -> ToolResult:
     )
 
 
-def _too_large(tool: Tool, limit: int) -> ToolResult:
-    return ToolResult.failure(
-        "OUTPUT_TOO_LARGE",
-        f"{tool.name} returned more than {limit} bytes",
-        "ask for less: a narrower search, fewer items or a part of the file",
-    )
-
-
 def _raised(tool: Tool, error: BaseException, args: JSON) -> ToolResult:
-    if isinstance(error, InvalidArguments):
-        return ToolResult.failure("BAD_REQUEST", str(error), "mend the arguments and call it again")
-    sentence = f"{type(error).__name__}: {_sentence(error)}"
-    log.warning("tool raised", tool=tool.name, error=sentence, args=mask_arguments(args))
-    return ToolResult.failure("INTERNAL", f"{tool.name} failed with {sentence}")
-
-
-def _sentence(error: BaseException) -> str:
-    """An exception's own words, without paths, secrets and later lines."""
-    try:
-        text = str(error)
-    except BaseException:
-        text = "(its message cannot be read)"
-    line = " ".join(text[: _LONGEST_MESSAGE * 2].split())
-    return mask_text(without_paths(line))[:_LONGEST_MESSAGE] or "no message"
+    result = raised(tool.name, error)
+    if result.code == "INTERNAL" and result.error is not None:
+        log.warning("tool raised", tool=tool.name, error=result.error.message, args=mask_arguments(args))
+    return result

@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 WINDOW = 60.0
 MOST_PER_MINUTE = 6000
@@ -21,6 +21,10 @@ class Rates:
         self._starts: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._kept = 0
 
+    def wait(self, tool: str, person: str, per_minute: int) -> float:
+        """Seconds until a call could start now; takes no place."""
+        return _wait(self._starts.get((tool, person), ()), self._clock(), per_minute)
+
     def reserve(self, tool: str, person: str, per_minute: int, within: float = 0.0) -> float:
         """Seconds until this call may start; its place is taken only if that is now or before `within`."""
         now = self._clock()
@@ -29,12 +33,12 @@ class Rates:
         while starts and starts[0] <= now - WINDOW:
             starts.popleft()
             self._kept -= 1
-        at = now if len(starts) < per_minute else max(now, starts[-per_minute] + WINDOW)
-        if at == now or at - now < within:
-            starts.append(at)
+        wait = _wait(starts, now, per_minute)
+        if wait == 0 or wait < within:
+            starts.append(now + wait)
             self._kept += 1
             self._forget()
-        return at - now
+        return wait
 
     def _forget(self) -> None:
         """Drops what is over, and beyond the bound what was used longest ago."""
@@ -45,3 +49,7 @@ class Rates:
                 return
             self._kept -= len(starts)
             del self._starts[key]
+
+
+def _wait(starts: Sequence[float], now: float, per_minute: int) -> float:
+    return 0.0 if len(starts) < per_minute else max(0.0, starts[-per_minute] + WINDOW - now)

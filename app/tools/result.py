@@ -1,7 +1,7 @@
 """What a tool call came to, in the one shape that everything reads."""
 
+import asyncio
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +11,11 @@ from app.tools.plain import dumps, is_small, plain
 
 MODEL_LIMIT = 32 * 1024
 """Bytes of one result that reach the model."""
+OUTPUT_LIMIT = 1024 * 1024
+"""Bytes of JSON that one call may return."""
+
+_WRITTEN_AT_ONCE = 20_000
+"""Characters and parts that take no noticeable time to write."""
 
 _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
 
@@ -53,14 +58,6 @@ class ToolResult:
             return _successful(value)
         return _failed(value)
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "ToolResult":
-        """The result that `to_json(limit=None)` wrote. Raises ValueError for anything else."""
-        value = json.loads(text)
-        if not isinstance(value, dict) or not isinstance(value.get("ok"), bool):
-            raise ValueError(f"expected an object with a boolean 'ok', got {str(text)[:80]!r}")
-        return cls.of(value)
-
     def with_meta(self, **meta: JSON) -> "ToolResult":
         return dataclasses.replace(self, meta={**self.meta, **meta})
 
@@ -81,6 +78,12 @@ class ToolResult:
         if limit is None or len(text) <= limit:
             return text.decode()
         return self._cut(limit, len(text)).decode()
+
+    async def text(self) -> str:
+        """What `to_json` gives; that of a large result is written in a thread."""
+        if is_small(self._form(self.data), _WRITTEN_AT_ONCE):
+            return self.to_json()
+        return await asyncio.to_thread(self.to_json)
 
     def _form(self, data: JSON) -> dict[str, JSON]:
         if self.ok:

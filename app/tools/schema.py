@@ -12,11 +12,18 @@ from enum import Enum
 from typing import Any, Literal, Union
 
 from app.messages import JSON
+from app.tools.plain import dumps
 
 Schema = dict[str, JSON]
 
 PERMISSIVE = ("string", "number", "boolean", "object", "array", "null")
 """The types of a parameter that says nothing about itself."""
+
+LARGEST_SCHEMA = 16 * 1024
+"""Bytes of JSON of one tool's arguments, which are read by a model again and again."""
+LONGEST_DESCRIPTION = 500
+"""Characters about one parameter."""
+_MOST_NODES = 2000
 
 _NOTHING: Mapping[str, object] = types.MappingProxyType({})
 _SIMPLE: dict[object, Schema] = {
@@ -38,6 +45,13 @@ class Missing(Enum):
     UNKNOWN = "an unknown annotation"
     REQUIRED = "no default"
     UNWRITTEN = "a default that is not JSON"
+
+
+class TypesTooLarge(ValueError):
+    """Annotations that come to more than a model should read, or that would take long to read here."""
+
+    def __init__(self) -> None:
+        super().__init__("its types are too large")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +78,21 @@ def described(description: str, examples: Iterable[str]) -> str:
     return "\n".join([description, *(f"Example: {example}" for example in examples)]).strip()
 
 
+def shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def read_parameters(parameters: Iterable[Parameter], around: Mapping[str, object] = _NOTHING) -> Arguments:
-    """The arguments object of these parameters. `around`: what names in their annotations may mean."""
+    """The arguments object of these parameters. `around`: what names in their annotations may mean.
+
+    Raises TypesTooLarge where it would be more than 16 KB of JSON.
+    """
     properties: dict[str, Schema] = {}
     required: list[str] = []
     warnings: list[str] = []
     definitions: dict[str, Schema] = {}
     adapters: dict[str, Any] = {}
+    room = LARGEST_SCHEMA
     for parameter in parameters:
         schema, adapter = read_annotation(parameter.annotation, around)
         if schema is None:
@@ -88,12 +110,20 @@ def read_parameters(parameters: Iterable[Parameter], around: Mapping[str, object
         else:
             schema = _optional(schema)
             schema |= _default(parameter.default)
+        if parameter.default is Missing.UNWRITTEN:
+            warnings.append(f"{parameter.name}: its default is no literal, so the model is not told of it")
         if parameter.description and "description" not in schema:
             schema["description"] = parameter.description
+        if len(str(schema.get("description", ""))) > LONGEST_DESCRIPTION:
+            schema["description"] = shortened(str(schema["description"]), LONGEST_DESCRIPTION)
+            warnings.append(f"{parameter.name}: its description is cut to {LONGEST_DESCRIPTION} characters")
         properties[parameter.name] = schema
+        room = _room_after([schema, definitions], room)
     whole: Schema = {"type": "object", "properties": properties, "required": required}
     if definitions:
         whole["$defs"] = definitions
+    if len(dumps(whole)) > LARGEST_SCHEMA:
+        raise TypesTooLarge
     return Arguments(whole, adapters, tuple(warnings))
 
 
@@ -101,6 +131,7 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
     """A fresh schema of one annotation, and what turns checked JSON into that type.
 
     No schema where the annotation says nothing that JSON Schema could, no adapter where JSON has the type.
+    Raises TypesTooLarge.
     """
     if isinstance(annotation, Missing) or annotation in (Any, object):
         return None, None
@@ -110,9 +141,11 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
     try:
         adapter = _type_adapter(annotation, around)
         written = adapter.json_schema()
+        schema = _Tidy(written.pop("$defs", {})).whole(written)
+    except TypesTooLarge:
+        raise
     except Exception:  # the author's own classes and hooks may raise anything; the caller warns
         return None, None
-    schema = _Tidy(written.pop("$defs", {})).whole(written)
     return (schema, adapter) if schema else (None, None)
 
 
@@ -210,18 +243,42 @@ def _default(value: object) -> Schema:
         return {}
 
 
+def _room_after(value: JSON, room: int) -> int:
+    """What is left of so many characters and parts. Raises TypesTooLarge, as soon as nothing is."""
+    waiting: list[JSON] = [value]
+    while waiting:
+        part = waiting.pop()
+        room -= len(part) if isinstance(part, str) else 1
+        if room < 0:
+            raise TypesTooLarge
+        if isinstance(part, Mapping):
+            waiting += (*part, *part.values())
+        elif isinstance(part, list | tuple):
+            waiting += part
+    return room
+
+
 class _Tidy:
-    """Pydantic's schema in our form: definitions stand where they are used unless they hold themselves."""
+    """Pydantic's schema in our form: definitions stand where they are used unless they hold themselves.
+
+    Each such place counts against what a schema may have: where definitions use others twice, twenty make
+    a million.
+    """
 
     def __init__(self, definitions: dict[str, Schema]) -> None:
         self._definitions = definitions
         self._kept: dict[str, Schema] = {}
+        self._referred = {name: set(_references(one)) for name, one in definitions.items()}
+        self._left = _MOST_NODES
 
     def whole(self, schema: Schema) -> Schema:
         tidied = self._node(schema, ())
         return {**tidied, "$defs": self._kept} if self._kept else tidied
 
     def _node(self, schema: JSON, above: tuple[str, ...]) -> Schema:
+        self._left -= 1
+        if self._left < 0:
+            raise TypesTooLarge
         if not isinstance(schema, dict):
             return {} if schema is True else {"not": {}}
         if "$ref" in schema:
@@ -266,14 +323,14 @@ class _Tidy:
         return {"$ref": f"#/$defs/{name}", **beside}
 
     def _holds_itself(self, name: str) -> bool:
-        waiting, seen = [*_references(self._definitions[name])], set[str]()
+        waiting, seen = [*self._referred[name]], set[str]()
         while waiting:
             reached = waiting.pop()
             if reached == name:
                 return True
             if reached not in seen and reached in self._definitions:
                 seen.add(reached)
-                waiting += _references(self._definitions[reached])
+                waiting += self._referred[reached]
         return False
 
 

@@ -14,16 +14,20 @@ def make_readable(annotation: object, around: Mapping[str, object]) -> None:
     Looks into type arguments, dataclasses, named tuples and typed dictionaries. `around`: names that the
     classes' own annotations may use besides those of their modules.
     """
-    _walk(annotation, around, set())
+    _walk(annotation, around, {})
 
 
-def _walk(annotation: Any, around: Mapping[str, object], seen: set[type]) -> None:
+def _walk(annotation: Any, around: Mapping[str, object], seen: dict[int, Any]) -> None:
+    """`seen`: by identity, as comparing types takes as long as walking them; kept alive by standing in it."""
+    if id(annotation) in seen:
+        return
+    seen[id(annotation)] = annotation
     for part in typing.get_args(annotation):
         _walk(part, around, seen)
     kind = typing.get_origin(annotation) or annotation
-    if not isinstance(kind, type) or kind in seen or not _has_fields(kind):
+    if not isinstance(kind, type) or not _has_fields(kind) or (kind is not annotation and id(kind) in seen):
         return
-    seen.add(kind)
+    seen[id(kind)] = kind
     try:
         hints = typing.get_type_hints(kind, localns=dict(around), include_extras=True)
     except Exception:  # an annotation is the author's own expression; pydantic says what it makes of it

@@ -1,7 +1,7 @@
 """`context.http`: what a tool asks the internet with."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 
 import orjson
@@ -23,11 +23,12 @@ class HttpClient:
     """Public addresses only. An answer has `.status`, `.ok`, `.headers`, `.url`, `.text`, `.json()`, `.body`.
 
     Every status is an answer; raises FetchError (`.code`, text) where none came. This is the awaitable face
-    (`async def` tools); `sync()` gives the one for `def` tools.
+    (`async def` tools); `sync()` gives the one for `def` tools. `hosts`: the only ones that are asked.
     """
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, hosts: Collection[str] | None = None) -> None:
         self._transport = transport
+        self._hosts = hosts
 
     async def get(
         self,
@@ -44,6 +45,7 @@ class HttpClient:
             headers=headers,
             seconds=min(seconds, SECONDS_MOST),
             limit_bytes=min(limit_bytes, BYTES_MOST),
+            hosts=self._hosts,
         )
 
     async def post(
@@ -63,6 +65,7 @@ class HttpClient:
             headers=headers if body is not None else {"Content-Type": "application/json", **(headers or {})},
             seconds=min(seconds, SECONDS_MOST),
             limit_bytes=min(limit_bytes, BYTES_MOST),
+            hosts=self._hosts,
         )
 
     def sync(self) -> "SyncHttpClient":

@@ -120,12 +120,15 @@ class Transport:
         seconds: float,
         accept: str = "*/*",
         headers: Mapping[str, str] | None = None,
+        hosts: Collection[str] | None = None,
     ) -> Fetched:
         """An answer whole, at most `limit_bytes` packed and unpacked, within `seconds` in all.
 
-        `headers` go to the first address's own host and port only. Raises FetchError.
+        `headers` go to the first address's own host and port only; where `hosts` are given no other is asked.
+        Raises FetchError.
         """
-        async with self._exchange("GET", url, seconds, _sent(accept, headers)) as (address, response):
+        sent = _sent(accept, headers)
+        async with self._exchange("GET", url, seconds, sent, hosts=hosts) as (address, response):
             return await _whole(address, response, limit_bytes)
 
     async def post(
@@ -137,13 +140,15 @@ class Transport:
         seconds: float,
         accept: str = "*/*",
         headers: Mapping[str, str] | None = None,
+        hosts: Collection[str] | None = None,
     ) -> Fetched:
         """The same with a body to send; a redirect is not followed, it is the answer. Raises FetchError.
 
         After NO_CONNECTION, and after what an address can be refused for, nothing was sent; after any other
         it may have arrived.
         """
-        async with self._exchange("POST", url, seconds, _sent(accept, headers), body) as (address, response):
+        sent = _sent(accept, headers)
+        async with self._exchange("POST", url, seconds, sent, body, hosts=hosts) as (address, response):
             return await _whole(address, response, limit_bytes)
 
     async def download(
@@ -181,6 +186,7 @@ class Transport:
         headers: Mapping[str, str],
         body: bytes | None = None,
         encodings: str = ACCEPTED,
+        hosts: Collection[str] | None = None,
     ) -> AsyncIterator[tuple[Address, "ClientResponse"]]:
         """The first answer that leads no further, and its address; the time runs until the body is read."""
         session = self._session or await self._open()
@@ -189,7 +195,7 @@ class Transport:
 
         try:
             async with asyncio.timeout(seconds):
-                address = self._admitted(Address.parse(url))
+                address = self._admitted(Address.parse(url), hosts)
                 for _ in range(REDIRECTS + 1):
                     async with session.request(
                         method,
@@ -202,7 +208,7 @@ class Transport:
                         if method != "GET" or response.status not in REDIRECT_STATUSES or not location:
                             yield address, response
                             return
-                    onward = self._admitted(address.follow(location))
+                    onward = self._admitted(address.follow(location), hosts)
                     if onward.origin != address.origin:  # a key for one host is not for the next
                         headers = {"Accept": headers["Accept"]}
                     address = onward
@@ -216,8 +222,11 @@ class Transport:
         except (aiohttp.ClientError, ConnectionError) as error:
             raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
 
-    def _admitted(self, address: Address) -> Address:
+    def _admitted(self, address: Address, hosts: Collection[str] | None) -> Address:
         """An address that may be asked, as far as it can be told before its name is resolved."""
+        if hosts is not None and address.host not in hosts:
+            named = ", ".join(sorted(hosts)) or "none"
+            raise FetchError("BAD_ADDRESS", f"{address.host} is none of the hosts allowed here: {named}")
         if (address.host, address.port) in self._allowed:
             return address
         if address.port not in PORTS.values() and address.port < 1024:  # mail, shells, name servers

@@ -47,16 +47,6 @@ class Transcript:
     rounds: tuple[Round, ...] = ()
 
     @property
-    def uncertain(self) -> frozenset[bytes]:
-        """Calls whose outcome is unknown: the same again needs the person's word first."""
-        return frozenset(
-            signature(call)
-            for one in self.rounds
-            for call in one.calls
-            if _outcome_unknown(one.results.get(call.id, ""))
-        )
-
-    @property
     def loaded(self) -> tuple[str, ...]:
         """Skills whose texts the model has read as results."""
         names = (
@@ -186,7 +176,7 @@ def _repeats(rounds: tuple[Round, ...]) -> bool:
 
 
 def _signature(one: Round) -> list[bytes]:
-    return sorted(signature(call) for call in one.calls)
+    return sorted(_call_signature(call) for call in one.calls)
 
 
 def _loaded(result: str) -> str:
@@ -195,14 +185,7 @@ def _loaded(result: str) -> str:
     return str(data.get("skill", "")) if isinstance(data, dict) else ""
 
 
-def _outcome_unknown(result: str) -> bool:
-    if '"outcome":"unknown"' not in result:
-        return False
-    meta = orjson.loads(result).get("meta")
-    return isinstance(meta, dict) and meta.get("outcome") == "unknown"
-
-
-def signature(call: ToolCall) -> bytes:
+def _call_signature(call: ToolCall) -> bytes:
     """The call in one spelling, however the model wrote its arguments."""
     arguments = call.arguments
     if isinstance(arguments, str):

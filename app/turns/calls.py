@@ -11,15 +11,16 @@ import orjson
 from app.language import say
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.observe.codes import UNKNOWN
 from app.routing.abilities import Abilities
-from app.store import journal, tool_statistics
+from app.store import journal, tool_statistics, uncertain
 from app.store.database import Database
 from app.store.skill_data import NoRoom, SkillStore
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import Services
-from app.turns.actions import answer_key, signature
-from app.turns.consent import Agreed, Verdicts
+from app.transport.client import HttpClient, SyncHttpClient
+from app.transport.transport import Transport
+from app.turns.actions import answer_key
+from app.turns.consent import Agreed, Verdicts, call_identity
 from app.turns.run import Run
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class ToolCalls:
     """Runs calls through the engine, and knows which must not be run again.
 
     `services`: what tools of shipped skills find in `context.services`, by name; `data_quota`: bytes that
-    skills may keep for a person, 0 for no limit.
+    skills may keep for a person, 0 for no limit; `transport`: what `context.http` asks with.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class ToolCalls:
         *,
         services: Mapping[str, object] | None = None,
         data_quota: int = 0,
+        transport: Transport | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
         self._abilities = abilities
         self._services = Services(services or {})
         self._data_quota = data_quota
+        self._transport = transport
 
     async def run(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
@@ -56,31 +59,30 @@ class ToolCalls:
         `verdicts` lays aside for a question are not run, and have no result yet.
         """
         ready = [call for call in calls if call.id not in verdicts.laid_aside]
-        results = await asyncio.gather(
+        texts = await asyncio.gather(
             *(self._run_one(run, number, call, call.id in begun, verdicts) for call in ready)
         )
-        return {call.id: result.to_json() for call, result in zip(ready, results, strict=True)}
+        return {call.id: text for call, text in zip(ready, texts, strict=True)}
 
-    async def _run_one(
-        self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
-    ) -> ToolResult:
+    async def _run_one(self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts) -> str:
+        """The text that was recorded, which is what the model reads."""
         tool = self._abilities.tool(call.name)
         store = None
         if tool is not None:
-            store = SkillStore(self._store, run.person.id, tool.category, self._data_quota)
+            quota, outside = self._data_quota, bool(run.sources)
+            store = SkillStore(self._store, run.person.id, tool.category, quota, outside=outside)
         recorder = _Recorder(self._store, run, number, call, tool, begun, store)
+        context = self._context(run, number, tool, recorder, store, verdicts.agreed.get(call.id))
+        refused = verdicts.refused.get(call.id)
         if begun and not (tool is not None and tool.idempotent):
-            return await recorder.result(_interrupted(call.name))
-        if (refused := verdicts.refused.get(call.id)) is not None:
-            return await recorder.result(refused)
-        agreed = verdicts.agreed.get(call.id)
-        if agreed is None and signature(call) in run.transcript.uncertain:
-            return await recorder.result(_ask_first(call.name))
-        context = self._context(run, number, tool, recorder, store, agreed)
-        result = await self._engine.execute_tool_call(call.name, call.arguments, context)
+            refused = _interrupted(call.name)
+        if refused is not None:
+            await self._engine.refuse(call.name, refused, context)
+        else:
+            await self._engine.execute_tool_call(call.name, call.arguments, context)
         if recorder.error is not None:  # the engine goes on without its record; a turn must not
             raise recorder.error
-        return result
+        return recorder.text
 
     def _context(
         self,
@@ -96,6 +98,7 @@ class ToolCalls:
             person=run.person,
             conversation=run.opened.conversation.id,
             store=store.sync() if store is not None and blocking else store,
+            http=self._http(tool),
             settings=self._abilities.settings(tool.category) if tool is not None else {},
             idempotency_key=f"{run.opened.id}:{recorder.key}",
             channel=run.opened.conversation.channel,
@@ -103,10 +106,17 @@ class ToolCalls:
             offered=run.offered_by(number),
             chosen=run.chosen_skills,
             approved=agreed is not None,
+            uncertain=run.is_uncertain(recorder.call),
             subject=agreed.subject if agreed is not None else "",
             choice=agreed.choice if agreed is not None else "",
             recorder=recorder,
         )
+
+    def _http(self, tool: Tool | None) -> HttpClient | SyncHttpClient | None:
+        if self._transport is None or tool is None:
+            return None
+        client = HttpClient(self._transport, self._abilities.hosts(tool))
+        return client if tool.is_async else client.sync()
 
 
 class _Recorder:
@@ -123,38 +133,59 @@ class _Recorder:
         skill_store: SkillStore | None,
     ) -> None:
         self._database = database
+        self._run = run
         self._turn = run.opened.id
         self._language = run.person.language
         self.key = f"{number}:{call.id}"
+        self.call = call_identity(tool, call)
         self._after = answer_key(number)
-        self._tool = tool.name if tool is not None else UNKNOWN
         self._begun = begun
         self._skill_store = skill_store
-        self._started: float | None = None
+        self._intended = False
         self.error: Exception | None = None
         """Why a row could not be written."""
+        self.text = ""
+        """The result as it was written."""
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         if not self._begun:  # an idempotent call that a crash cut off has its row already
             row = _text({"tool": tool.name, "arguments": args})
             await self._write(lambda conn: self._record(conn, "intent", row))
         self._after = ""  # the intent stands, and so does what it follows from
-        self._started = time.perf_counter()
+        self._intended = True
 
-    async def result(self, result: ToolResult) -> ToolResult:
-        """Gives the failure that was written instead where what the tool stored could not be kept."""
-        row = _text({"result": result.to_json()})
-        seconds = None if self._started is None else time.perf_counter() - self._started
+    async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
+        """Gives what was written: a failure where what the tool stored could not be kept, and marked where
+        it read rows that were made of text of others."""
+        if self._skill_store is not None and self._skill_store.read_outside:
+            result = result.with_meta(outside=True)
+        text = await result.text()
         day = tool_statistics.day_of(time.time())
 
-        def write(conn: Connection) -> ToolResult:
+        def write(conn: Connection) -> tuple[ToolResult, str]:
             refused = self._refused(conn) if result.ok else None
-            self._record(conn, "tool", row if refused is None else _text({"result": refused.to_json()}))
-            kept = refused or result
-            tool_statistics.count(conn, self._tool, kept.code, seconds, day)
-            return kept
+            kept, said = (result, text) if refused is None else (refused, refused.to_json())
+            self._record(conn, "tool", _text({"result": said}))
+            self._note_outcome(conn, kept)
+            tool_statistics.count(conn, tool, kept.code, seconds, day)
+            return kept, said
 
-        return await self._write(write)
+        written, self.text = await self._write(write)
+        if self._ran:
+            self._run.outcomes[self.call] = _is_unknown(written)
+        return written
+
+    @property
+    def _ran(self) -> bool:
+        return self._begun or self._intended
+
+    def _note_outcome(self, conn: Connection, result: ToolResult) -> None:
+        """What is not known now must not be done again unasked, and what is known may be."""
+        person = self._run.person.id
+        if self._ran and _is_unknown(result):
+            uncertain.note(conn, person, self.call, time.time())
+        elif self._ran and self._run.is_uncertain(self.call):
+            uncertain.settle(conn, person, self.call)
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
         try:
@@ -198,9 +229,5 @@ def _not_kept(full: NoRoom, language: str) -> ToolResult:
     return ToolResult.failure(full.code, text)
 
 
-def _ask_first(name: str) -> ToolResult:
-    return ToolResult.failure(
-        "DENIED",
-        f"{name} with the same arguments has an unknown outcome already",
-        "tell the person that it may have happened, and ask whether to do it again",
-    )
+def _is_unknown(result: ToolResult) -> bool:
+    return result.meta.get("outcome") == "unknown"

@@ -1,7 +1,7 @@
 """Which calls of a round may run, which are refused, and which a person is asked about."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from sqlite3 import Connection
@@ -17,8 +17,8 @@ from app.store import approvals
 from app.store.approvals import Approval, Question
 from app.store.database import Database
 from app.store.ids import new_id
-from app.tools import ConfirmationPolicy, Tool, ToolContext, ToolResult
-from app.turns.actions import signature
+from app.store.uncertain import UncertainCall
+from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.turns.questions import CALL, ONCE, Card, call_card, call_title, question_draft
 from app.turns.run import Run
 from app.turns.taint import foreign_addresses
@@ -57,12 +57,8 @@ class _Touchy:
     """The yes is for this call alone: no "always here" covers it, nor may be said to it."""
 
     @property
-    def canonical(self) -> bytes:
-        return orjson.dumps(self.arguments, option=orjson.OPT_SORT_KEYS, default=str)
-
-    @property
     def hashes(self) -> tuple[str, str]:
-        return sha256(self.canonical).hexdigest(), self.tool.definition_hash
+        return arguments_hash(self.arguments), self.tool.definition_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,43 +90,51 @@ class MakesCard(Protocol):
         """Raises Refused."""
 
 
+Guard = Callable[[Mapping[str, JSON], Run], None]
+"""Looks at a call before anything is done about it. Raises Refused."""
+
+
 class Consent:
     """Asks in the conversation itself: the question is a message, and nothing runs while it is open.
 
     Without `asks` every call goes to the engine as it is: in a dry run, and where somebody is asked at the
-    terminal. `cards` are for the tools that ask in every mode, with a card of their own.
-    `on_question(person)` is told of a question to be sent.
+    terminal. `cards` are for the tools that ask in every mode, with a card of their own; `guards` refuse
+    calls whoever is asked. `on_question(person)` is told of a question to be sent.
     """
 
     def __init__(
         self,
         store: Database,
         abilities: Abilities,
-        policy: ConfirmationPolicy,
+        engine: ExecutionEngine,
         cards: Mapping[str, MakesCard],
         on_question: Callable[[str], None],
         *,
         asks: bool,
+        guards: Mapping[str, Guard] | None = None,
     ) -> None:
         self._store = store
         self._abilities = abilities
-        self._policy = policy
+        self._engine = engine
+        self._policy = engine.policy
         self._cards = cards
         self._on_question = on_question
         self._asks = asks
+        self._guards = guards or {}
 
     async def judge(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> Verdicts:
         """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
-        verdicts = Verdicts()
+        offered = run.offered_by(number)
+        verdicts = Verdicts(refused=dict(self._refused(run, calls, offered)))
         if not self._asks:
             return verdicts
-        offered = run.offered_by(number)
         touchy = [
             found
             for call in calls
-            if (found := self._touchy(run, call, offered, call.id in begun)) is not None
+            if call.id not in verdicts.refused
+            and (found := self._touchy(run, call, offered, call.id in begun)) is not None
         ]
         if touchy:
             asked = await self._store.tx(lambda conn: _asked(conn, run, touchy))
@@ -141,12 +145,28 @@ class Consent:
                     verdicts.refused[one.call.id] = refused.result
         return verdicts
 
+    def _refused(
+        self, run: Run, calls: Sequence[ToolCall], offered: frozenset[str]
+    ) -> Iterator[tuple[str, ToolResult]]:
+        """The calls that a guard refuses, by call id."""
+        for call in calls:
+            tool = self._abilities.tool(call.name)
+            guard = self._guards.get(call.name)
+            if guard is None or tool is None or call.name not in offered:
+                continue
+            try:
+                guard(tool.validate_args(call.arguments), run)
+            except Refused as refused:
+                yield call.id, refused.result
+            except ValueError:  # the engine says what is wrong with the arguments
+                continue
+
     async def park(self, run: Run, verdicts: Verdicts) -> None:
         """Sends the questions and lays the turn aside until one of them is answered."""
         await run.recorded()  # no question is asked on top of a step that may yet be lost
-        turn, where, now = run.opened.id, run.opened.conversation, time.time()
+        turn, where, now, sources = run.opened.id, run.opened.conversation, time.time(), run.sources
         await self._store.tx(
-            lambda conn: approvals.park(conn, turn, where, verdicts.questions, now),
+            lambda conn: approvals.park(conn, turn, where, verdicts.questions, now, sources),
             then=lambda _: self._on_question(where.person_id),
         )
 
@@ -155,30 +175,34 @@ class Consent:
         tool = self._abilities.tool(call.name)
         if tool is None or tool.harmless or tool.name not in offered or (begun and not tool.idempotent):
             return None
-        always_asks = tool.name in self._cards or signature(call) in run.transcript.uncertain
-        if not (always_asks or self._policy.should_confirm(tool) or self._is_led(run, call)):
+        if tool.audience == "owners" and not run.person.is_owner:  # the engine does not know it for them
+            return None
+        always_asks = tool.name in self._cards or run.is_uncertain(call_identity(tool, call))
+        is_tainted = bool(run.sources)
+        asks = always_asks or self._policy.should_confirm(tool)
+        if not asks and (not is_tainted or self._policy.mode == "yolo"):
             return None
         try:
             arguments = tool.validate_args(call.arguments)
             tool.check(arguments, ToolContext(person=run.person))
         except Exception:  # whatever it is, the engine meets it too, and answers for it
             return None
-        return _Touchy(call, tool, arguments, once=always_asks or bool(run.sources))
-
-    def _is_led(self, run: Run, call: ToolCall) -> bool:
-        """Whether text of others in the prompt may have led the call to an address of theirs."""
-        return (
-            self._policy.mode != "yolo"
-            and bool(run.sources)
-            and bool(foreign_addresses(call.arguments, run.own_words))
-        )
+        if not asks and not foreign_addresses(arguments, run.own_words):
+            return None  # text of others is in the prompt, but it led the call to no address of theirs
+        return _Touchy(call, tool, arguments, once=always_asks or is_tainted)
 
     async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Verdicts) -> None:
+        if _is_asked_beside(one, verdicts):
+            verdicts.refused[one.call.id] = _asked_already(one.tool)
+            return
         about = asked.about(key)
         last = about[-1] if about else None
         if last is None:
             if one.tool.name in asked.standing:
                 verdicts.agreed[one.call.id] = Agreed("always")
+                return
+            if (declined := _declined_before(one, asked)) is not None:
+                verdicts.refused[one.call.id] = _refusal(one.tool, declined)
                 return
             if _is_open_elsewhere(one, asked):
                 verdicts.refused[one.call.id] = _asked_already(one.tool)
@@ -191,6 +215,10 @@ class Consent:
             return
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
             verdicts.agreed[one.call.id] = Agreed(last.choice, last.subject)
+            return
+        too_often = self._engine.too_often(one.tool, ToolContext(person=run.person))
+        if too_often is not None:
+            verdicts.refused[one.call.id] = too_often
             return
         card = await self._card(run, one)
         verdicts.laid_aside.add(one.call.id)
@@ -224,10 +252,22 @@ def _may_stand(one: _Touchy) -> bool:
 
 
 def _is_open_elsewhere(one: _Touchy, asked: _Asked) -> bool:
-    return any(
-        waiting.tool == one.tool.name and (waiting.arguments_hash, waiting.tool_hash) == one.hashes
-        for waiting in asked.open
-    )
+    return any(_is_same(one, waiting) for waiting in asked.open)
+
+
+def _is_asked_beside(one: _Touchy, verdicts: Verdicts) -> bool:
+    """Whether another call of the round is the very same, and is asked about now."""
+    return any(_is_same(one, question) for question in verdicts.questions)
+
+
+def _declined_before(one: _Touchy, asked: _Asked) -> Approval | None:
+    """The person's no to the very same call in this turn, or a question about it that came to nothing."""
+    over = [past for past in asked.of_turn if past.state not in ("open", "yes") and _is_same(one, past)]
+    return over[-1] if over else None
+
+
+def _is_same(one: _Touchy, other: Approval | Question) -> bool:
+    return (other.tool, other.arguments_hash, other.tool_hash) == (one.tool.name, *one.hashes)
 
 
 def _question(run: Run, key: str, one: _Touchy, card: Card) -> Question:
@@ -237,7 +277,7 @@ def _question(run: Run, key: str, one: _Touchy, card: Card) -> Question:
         id=new_id("approval"),
         call_key=key,
         tool=one.tool.name,
-        arguments=one.canonical.decode(),
+        arguments=_canonical(one.arguments).decode(),
         arguments_hash=arguments_hash,
         tool_hash=tool_hash,
         subject=card.subject,
@@ -263,3 +303,21 @@ def _asked_already(tool: Tool) -> ToolResult:
         f"the person was asked about this very call of {tool.name} already and has not answered yet",
         "say that the question above still waits for an answer; do not call it again",
     )
+
+
+def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
+    """A call by its tool and its checked arguments, however the model wrote them."""
+    try:
+        arguments: JSON = call.arguments if tool is None else tool.validate_args(call.arguments)
+    except Exception:  # whatever it is, the engine meets it too, and runs nothing
+        arguments = call.arguments
+    return call.name, arguments_hash(arguments)
+
+
+def arguments_hash(arguments: JSON) -> str:
+    """sha256 of arguments in their one spelling."""
+    return sha256(_canonical(arguments)).hexdigest()
+
+
+def _canonical(arguments: JSON) -> bytes:
+    return orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS, default=str)

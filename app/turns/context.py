@@ -40,7 +40,7 @@ If you need something only the person knows, ask one short question."""
 def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, JSON]:
     """Who we are, who the person is, and the instructions of the skills that the conversation came to."""
     role = "owner of this assistant" if person.is_owner else "member"
-    name = orjson.dumps(one_line(person.name)).decode() if person.name else "unknown"
+    name = orjson.dumps(bare_name(person.name)).decode() if person.name else "unknown"
     who = f"The person's role: {role}\nThe person's name, as they wrote it themselves: {name}"
     lines = [_WHO.format(language=LANGUAGE_NAMES.get(person.language, "English")), who]
     for skill in skills:
@@ -200,7 +200,7 @@ def clip(text: str, limit: int) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
-def one_line(text: str) -> str:
-    """Without line breaks, control and direction characters; at most 100 characters."""
-    visible = "".join(" " if unicodedata.category(one)[0] == "C" else one for one in text[:400])
-    return " ".join(visible.split())[:100]
+def bare_name(text: str) -> str:
+    """A name with nothing in it that a name does not need, at most 60 characters: it came unasked."""
+    kept = (c if c.isalnum() or c in "'’.-" or unicodedata.category(c)[0] == "M" else " " for c in text[:400])
+    return " ".join("".join(kept).split())[:60]

@@ -1,18 +1,28 @@
 """A question as a person reads it: what would be done, with every value as it is, and the buttons."""
 
+import json
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
+from app.characters import visible
 from app.language import say
 from app.messages import JSON, Button, Channel
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
-from app.tools.confirmation import visible
 
 CARD_BYTES = 8 * 1024
 """Above it nobody reads a card on a phone: it is approved in the console."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MISLEADING = re.compile(
+    "[“”„‟❝❞〝〞＂″]|(?<= ) |[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+    "|[\u0334-\u0338\u0488\u0489\u1abe\u20d0-\u20e2\u20e4-\u20ff\ua670-\ua672]"
+)
+"""Quotation marks that could seem to end a value, spaces that could push what follows to the next line, and
+marks that strike through or enclose other letters."""
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
 ONCE: tuple[Choice, ...] = ("yes", "no")
@@ -22,26 +32,31 @@ ONCE: tuple[Choice, ...] = ("yes", "no")
 class Card:
     """What a question shows, on one line too, and what may be answered.
 
-    `subject` is the hash of what it is about beyond the call's arguments.
+    `subject` is the hash of what it is about beyond the call's arguments; `question` stands last, beside
+    the buttons where the text does not fit there.
     """
 
     text: str
     title: str
     choices: tuple[Choice, ...]
     subject: str = ""
+    question: str = ""
 
 
 def call_card(language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str]) -> str:
     """A call in plain words, a value a line; `sources` say where text of others in the turn came from."""
     lines = [say(language, "May I do this?"), "", visible(tool)]
-    lines += [f"• {visible(name)}: {_value(value)}" for name, value in arguments.items()]
-    if sources:
-        listed = ", ".join(_source(language, source) for source in sources)
-        lines += [
-            "",
-            say(language, "This comes after I read text that is not yours: {sources}", sources=listed),
-        ]
-    return "\n".join(lines)
+    lines += [f"• {_name(name)}: {_value(value)}" for name, value in arguments.items()]
+    return with_sources(language, "\n".join(lines), sources)
+
+
+def with_sources(language: str, text: str, sources: Sequence[str]) -> str:
+    """A card that also says whose words came before the call."""
+    if not sources:
+        return text
+    listed = ", ".join(_source(language, source) for source in sources)
+    said = say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
+    return f"{text}\n\n{said}"
 
 
 def call_title(tool: str, arguments: Mapping[str, JSON]) -> str:
@@ -61,7 +76,8 @@ def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, 
         choices = ("no",)
     buttons = {new_button(): choice for choice in choices}
     titles = [Button(id, _title(language, choice, choices)) for id, choice in buttons.items()]
-    return Draft(text, tuple(channel.ask(text, say(language, "Shall I?"), titles))), buttons
+    question = card.question or say(language, "Shall I?")
+    return Draft(text, tuple(channel.ask(text, question, titles))), buttons
 
 
 def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
@@ -84,13 +100,30 @@ def _source(language: str, source: str) -> str:
         "forwarded": say(language, "a forwarded message"),
         "contacts": say(language, "a contact card"),
         "document": say(language, "a file"),
+        "location": say(language, "a place"),
+        "referral": say(language, "an advertisement"),
     }.get(kind, say(language, "a quoted message"))
 
 
+def _name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+
+
 def _value(value: JSON) -> str:
-    """A value from outside: on one line, quoted, nothing in it invisible."""
-    return _quoted(value if isinstance(value, str) else orjson.dumps(value).decode())
+    """A value from outside: whole, on one line, quoted, nothing in it invisible."""
+    return _quoted(value) if isinstance(value, str) else f"“{_shown(orjson.dumps(value).decode())}”"
 
 
 def _quoted(text: str) -> str:
-    return f"“{visible(text)}”"
+    return f"“{_shown(text.replace(chr(92), chr(92) * 2))}”"
+
+
+def _shown(text: str) -> str:
+    """Nothing in it ends its quotation, leads the eye to another line or strikes out what is beside it."""
+    shown = _MISLEADING.sub(lambda found: _written_out(found[0]), visible(text))
+    joins = shown[:1] and unicodedata.category(shown[0]).startswith("M")
+    return _written_out(shown[0]) + shown[1:] if joins else shown
+
+
+def _written_out(character: str) -> str:
+    return "\\u0020" if character == " " else json.dumps(character)[1:-1]

@@ -1,7 +1,7 @@
 """A turn in progress: what its rows say, and the prompt as far as it has come."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -13,7 +13,8 @@ from app.messages import JSON, Channel
 from app.people import Person
 from app.routing.abilities import Catalog, Instructions, Offer
 from app.store.journal import Spent
-from app.store.opening import Opened
+from app.store.opening import Opened, in_own_words
+from app.store.uncertain import UncertainCall
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import history_messages, newest_message, round_messages, system_message
 from app.turns.offers import offers
@@ -34,10 +35,14 @@ class Run:
     """In one model call."""
     is_outside: Callable[[str], bool] = lambda tool: True
     """Whether a tool's results may hold what others wrote."""
+    foreign: Callable[[Iterable[str], Iterable[str]], tuple[str, ...]] = lambda skills, tools: ()
+    """Which of these skills, and of those with these tools, came from elsewhere."""
     messages: list[dict[str, JSON]] = field(default_factory=list)
     offer: Offer = field(default_factory=Offer)
     """The tools that go with the next model call."""
     patience: Patience = field(default_factory=Patience)
+    outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
+    """Whether a call became uncertain in this run, or is not any more."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
     recording: "asyncio.Future[int | None] | None" = None
@@ -85,20 +90,34 @@ class Run:
     def sources(self) -> tuple[str, ...]:
         """Where text of others in the prompt came from; none where all of it is the person's or ours."""
         opened = self.opened
-        return sources(
+        found = sources(
             opened.members,
             opened.quoted,
             opened.exchanges,
             self.transcript.rounds,
-            (),
+            self._foreign_skills(),
             in_group=self.in_group,
             is_outside=self.is_outside,
         )
+        return tuple(dict.fromkeys((*opened.asked_after, *found)))
+
+    def _foreign_skills(self) -> tuple[str, ...]:
+        """The skills from elsewhere of which the prompt holds anything: a text, a file, a tool."""
+        routed = self.transcript.routed
+        if routed is None:
+            return ()
+        tools = self.offered_by(len(self.transcript.rounds))
+        return self.foreign((*routed.skills, *self.kept_skills), sorted(tools))
 
     @property
     def own_words(self) -> list[str]:
         """What the person wrote in this turn and in those that the prompt shows."""
-        return [self.said, *(one.said for one in self.opened.exchanges if "forwarded" not in one.sources)]
+        members = (one.text for one in self.opened.members if in_own_words(one.kind, one.payload))
+        return [*members, *(one.own for one in self.opened.exchanges)]
+
+    def is_uncertain(self, call: UncertainCall) -> bool:
+        """Whether the same call may have happened or not, in this turn or before."""
+        return self.outcomes.get(call, call in self.opened.uncertain)
 
     def build_prompt(self, instructions: Sequence[Instructions], offer: Offer) -> None:
         """The prompt up to the last finished round, and the tools that go with it."""

@@ -223,6 +223,7 @@ class TurnRunner:
             tokens_today=opened.tokens_today,
             most_tools=self._limits.tools_per_call,
             is_outside=self._abilities.is_outside,
+            foreign=self._abilities.foreign,
         )
 
     async def _obey(self, run: Run, command: str, written: str) -> None:
@@ -231,7 +232,7 @@ class TurnRunner:
             await self._abilities.refresh()
             text = commands.help_text(
                 language,
-                self._abilities.summary(run.person, language),
+                self._abilities.summary(run.person, language, offline=self._offline),
                 unknown=commands.unknown_command(written),
                 offline=self._offline,
                 is_owner=run.person.is_owner,

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,6 +90,8 @@ VALUES = {
     "note": "3",
     "text": "comprar manzanas",
     "query": "manzanas",
+    "url": "https://example.org/tides.zip",
+    "name": "tides",
 }
 
 
@@ -101,8 +104,9 @@ def abilities() -> Abilities:
 
 async def _calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
-    tools = abilities.offer(sorted(abilities.tool_categories(person(language))), person(language)).schemas
-    answer = await model.complete(ModelRequest("answer", [], tools, said, person(language)))
+    owner = replace(person(language), role="owner")
+    tools = abilities.offer(sorted(abilities.tool_categories(owner)), owner).schemas
+    answer = await model.complete(ModelRequest("answer", [], tools, said, owner))
     return [(call.name, call.arguments) for call in answer.calls]
 
 

@@ -19,6 +19,8 @@ def test_calls_are_counted_by_tool_and_code_and_timed() -> None:
         'code="ok",tool="search"': 2.0,
         'code="TIMEOUT",tool="search"': 1.0,
     }
+    metrics.tool_called("search", "DENIED", None)
+    assert series(metrics, "recado_tool_calls_total")['code="DENIED",tool="search"'] == 1.0
     assert series(metrics, "recado_tool_seconds_count") == {'tool="search"': 3.0}
 
 

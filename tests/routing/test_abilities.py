@@ -260,3 +260,16 @@ async def test_tools_that_went_are_found_no_more(folder: Path) -> None:
     await abilities.refresh()
     assert (abilities.tool("brew"), abilities.index.rank("brews coffee")) == (None, [])
     assert abilities.catalog.hash != before
+
+
+async def test_only_skills_that_have_files_are_offered_for_reading(folder: Path) -> None:
+    for name in ("rose-care", "tea"):
+        drop(folder, name, f"All about {name}.")
+    (folder / "tea" / "sorts.md").write_text("Green, black.", "utf-8")
+    abilities = await view(folder)
+    names, shown = ["load_skill", "read_skill_file"], ("rose-care", "tea")
+    load, read = abilities.offer(names, ANA, shown, shown).schemas
+    assert load["function"]["parameters"]["properties"]["name"]["enum"] == ["rose-care", "tea"]
+    assert read["function"]["parameters"]["properties"]["skill"]["enum"] == ["tea"]
+    (only,) = abilities.offer(names, ANA, shown[:1], shown[:1]).schemas
+    assert only["function"]["name"] == "load_skill"

@@ -14,6 +14,7 @@ import pytest
 from app.simulator import PEOPLE, SimulatedPerson
 from app.simulator.rates import PAIR_BURST
 from tests.simulator.conftest import NUMBER, SECRET, TOKEN, House, MakeHouse
+from tests.world import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -373,8 +374,7 @@ async def test_stopping_ends_a_send_that_hangs(make_house: MakeHouse) -> None:
     house = await make_house(faults={"drop_after_accept": -1})
     await house.graph.inbound("ana", {"type": "text", "text": "hi"})
     hanging = asyncio.create_task(house.send(HI))
-    while not house.graph.log or not house.graph.log[-1]["wamid"]:
-        await asyncio.sleep(0)
+    await until(lambda: house.graph.log and house.graph.log[-1]["wamid"], "the message that was taken")
     await house.graph.stop()
     assert (await asyncio.wait_for(hanging, 2)).status_code == 200
 

@@ -315,8 +315,9 @@ async def test_events_begin_with_the_state_follow_what_happens_and_end_with_the_
         assert (said["event"], said["message"]["id"]) == ("message", wamid)
         await house.send({"status": "read", "message_id": wamid, "typing_indicator": {"type": "text"}})
         seen = [await anext(events)]
-        while seen[-1]["event"] != "typing":
-            seen.append(await anext(events))
+        async with asyncio.timeout(10):
+            while seen[-1]["event"] != "typing":
+                seen.append(await anext(events))
         assert {"event": "status", "id": wamid, "status": "read"} in seen
         await asyncio.wait_for(house.graph.stop(), 2)
         async with asyncio.timeout(2):

@@ -30,8 +30,8 @@ class House:
         self._registry = ToolRegistry()
         self._engine = ExecutionEngine(self._registry, ConfirmationPolicy("yolo"))
 
-    async def _note(self, skill: str, reason: str) -> None:
-        self.told.append((skill, reason))
+    async def _note(self, folder: Path, reason: str) -> None:
+        self.told.append((folder.name, reason))
 
     def drop(self, name: str, code: str, *, beside: str = "", **front: str) -> Path:
         """Writes or changes a skill, with a module beside.py where it has a text; it counts from then on."""
@@ -48,6 +48,10 @@ class House:
         self._registry.clear()
         for tool in self.loader.tools():
             self._registry.register(tool)
+
+    def limit(self, name: str, seconds: float) -> None:
+        """How long a tool may take, until the next look."""
+        self._registry.register(self._registry.get(name).replace(timeout=seconds), allow_override=True)
 
     async def call(self, name: str, context: ToolContext | None = None, /, **args: Any) -> ToolResult:
         return await self._engine.execute_tool_call(name, args, context)

@@ -219,6 +219,27 @@ async def test_a_body_longer_than_a_result_is_loaded_in_pages(desk: Desk, tmp_pa
     assert len(first.to_json(None)) <= MODEL_LIMIT
 
 
+async def test_a_path_without_end_is_refused_and_one_that_winds_is_straightened(desk: Desk) -> None:
+    assert (await desk.read("./" * 17_000 + "SKILL.md")).code == "BAD_REQUEST"
+    assert (await desk.read("./" * 500 + "references//guide.md")).data["path"] == "references/guide.md"
+
+
+async def test_long_names_leave_room_for_the_text(desk: Desk, tmp_path: Path) -> None:
+    files = {f"{n:02}{'x' * 240}/{'y' * 240}/{'z' * 240}.md": "" for n in range(60)}
+    desk.skills["wordy"] = a_skill(tmp_path / "wordy", LINES, files)
+    result = await desk.call("load_skill", ("wordy",), name="wordy")
+    assert 0 < len(result.data["files"]) < len(files)
+    assert len(result.data["instructions"]) > MODEL_LIMIT // 4
+
+
+async def test_a_name_that_leaves_no_room_is_told(desk: Desk, tmp_path: Path) -> None:
+    name = "n" * (MODEL_LIMIT - 600)
+    for size in range(200):
+        desk.skills[name + "n" * size] = desk.skills["tea"]
+        result = await desk.call("load_skill", (name + "n" * size,), name=name + "n" * size)
+        assert result.code == "BAD_REQUEST" or result.data["instructions"] or result.data["next_offset"] == 0
+
+
 def test_the_model_may_choose_among_the_chosen_only(desk: Desk) -> None:
     load, _ = reading_tools(desk.skills.get)
     parameter = narrowed(load, "name", [desk.skills["tea"]]).get_schema()["function"]["parameters"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.channels.whatsapp.channel import BUTTONS_BODY
 from app.language import LANGUAGES
-from app.skills.card_text import LONGEST_CARD, LONGEST_MESSAGE, LONGEST_QUESTION, card_text
+from app.skills.card_text import card_text
 from app.skills.cards import card, difference
 from app.skills.installed import Installed, InstallError, current, install, remove, tidy
 from app.skills.quarantine import Quarantined, unpack
@@ -218,10 +219,22 @@ install(data_dir, tree, made, approved_by="person_2", at=2000.0)
 def test_a_small_card_fits_beside_its_buttons(language: str) -> None:
     tree = quarantined(scripts__tools_dot_py=TOOLS)
     text = card_text(language, card(tree))
-    assert text.before == ()
-    assert len(text.question) <= LONGEST_QUESTION
+    assert len(text.whole) + len(text.question) < BUTTONS_BODY
     for needed in ("demo", SOURCE, tree.sha256, "Says the next tide", "scripts/tools.py"):
-        assert needed in text.question
+        assert needed in text.whole
+    assert tree.sha256[:12] in text.question
+
+
+def test_the_card_says_where_its_code_would_run() -> None:
+    code = TOOLS + b"# https://tides.net/now\n"
+    asks, does_not = (
+        card(quarantined(scripts__tools_dot_py=code)),
+        card(quarantined(scripts__tools_dot_py=TOOLS)),
+    )
+    assert "reaches only the hosts above" in card_text("en", asks).whole
+    assert "shut off from this machine and from the internet" in card_text("en", does_not).whole
+    assert "turned off" in card_text("en", does_not, sandboxed=False).whole
+    assert "code runs" not in card_text("en", card(quarantined())).whole
 
 
 def test_a_card_is_in_the_language_of_the_person() -> None:
@@ -230,32 +243,6 @@ def test_a_card_is_in_the_language_of_the_person() -> None:
     assert "De: “https" in told["es"]
     assert "De: “https" in told["pt"]
     assert told["es"] != told["pt"]
-
-
-def test_what_does_not_fit_goes_whole_in_messages_before() -> None:
-    files = {f"file{i:03}_dot_md": b"x" for i in range(200)}
-    text = card_text("es", card(quarantined(**files)))
-    assert not text.in_console
-    assert "\n".join(text.before) == text.whole
-    assert all(len(message) <= LONGEST_MESSAGE for message in text.before)
-    assert len(text.question) <= LONGEST_QUESTION
-    assert "demo" in text.question
-
-
-def test_a_line_longer_than_a_message_is_cut_and_nothing_is_lost() -> None:
-    tree = unpack(SKILL.replace(b"Does things.", b"word" * 1500), SOURCE)
-    text = card_text("en", card(tree))
-    assert "".join(text.before).replace("\n", "") == text.whole.replace("\n", "")
-    assert all(len(message) <= LONGEST_MESSAGE for message in text.before)
-
-
-def test_a_card_above_8_kib_waits_in_the_console() -> None:
-    tree = unpack(SKILL.replace(b"Does things.", b"word " * 2000), SOURCE)
-    text = card_text("pt", card(tree))
-    assert text.in_console
-    assert text.before == ()
-    assert len(text.question) <= LONGEST_QUESTION
-    assert len(text.whole.encode()) > LONGEST_CARD
 
 
 def test_a_description_cannot_play_a_line_of_the_card() -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from app.skills import RELEASE_SKILLS, SkillLoader, load_skill, skills_summary
+from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.tools import ToolContext
+from app.tools.catalog import stamp
 from tests.skills.folders import write
 from tests.world import ROOT
 
@@ -49,6 +51,41 @@ def test_the_skills_of_the_release_load_without_a_fault() -> None:
             assert slots <= tool.input_schema["properties"].keys(), tool.name
 
 
+def test_what_is_read_of_the_release_is_what_runs() -> None:
+    """The shell shows the shipped skills from their texts, the server from their code."""
+    live, read = SkillLoader(RELEASE_SKILLS), SkillLoader(RELEASE_SKILLS, runs_code=False)
+    live.refresh()
+    read.refresh()
+    for runs, told in zip(live.skills, read.skills, strict=True):
+        assert _facts(runs) == _facts(told)
+    assert stamp(tool.get_schema() for tool in live.tools()) == stamp(
+        tool.get_schema() for tool in read.tools()
+    )
+    assert live.phrases() == read.phrases()
+
+
+def _facts(skill: Skill) -> list[object]:
+    return [
+        (skill.name, skill.bundled, skill.available, skill.faults, skill.warnings, skill.left_out),
+        *((tool.definition_hash, tool.description, tool.examples, tool.category) for tool in skill.tools),
+        *((tool.sensitive, tool.idempotent, tool.harmless, tool.outside) for tool in skill.tools),
+        *((tool.timeout, tool.audience, tool.calls_per_minute) for tool in skill.tools),
+    ]
+
+
+def test_nothing_of_a_shipped_skill_runs_where_it_is_only_read(tmp_path: Path, release: Path) -> None:
+    trap = tmp_path / "ran"
+    code, front = f"open({str(trap)!r}, 'w')\n{HELLO}", "metadata:\n  harmless-tools: hello\n"
+    write(release / "first", code, front=front)
+    loader = SkillLoader(tmp_path / "own", release, runs_code=False)
+    loader.refresh()
+    (hello,) = loader.tools()
+    assert (loader.skills[0].bundled, hello.name, hello.harmless) == (True, "hello", True)
+    assert not trap.exists()
+    SkillLoader(tmp_path / "own", release).refresh()
+    assert trap.exists()
+
+
 def _slots(text: str) -> list[str]:
     return [part.split("}")[0] for part in text.split("{")[1:]]
 
@@ -74,9 +111,9 @@ async def test_public_documented_functions_of_a_shipped_skill_are_tools(release:
     assert (hello.category, hello.timeout, hello.idempotent, hello.sensitive) == ("first", 5.0, True, False)
     assert (later.idempotent, later.sensitive, later.audience) == (False, True, "owners")
     assert (skill.include_tools, skill.settings, skill.audience) == (("web_search",), ("CITY",), "owners")
-    warnings = " ".join(skill.warnings)
-    for part in ("undocumented has no docstring", "stream is a generator", "'ghost'"):
-        assert part in warnings
+    assert "'ghost'" in " ".join(skill.warnings)
+    for part in ("undocumented has no docstring", "stream is a generator"):
+        assert part in " ".join(skill.left_out)
     result = await hello.execute({"name": "Ana"}, ToolContext())
     assert result.data == "hello Ana"
 
@@ -114,8 +151,9 @@ def test_a_folder_that_was_not_shipped_is_never_imported(tmp_path: Path, release
     assert (hello.sensitive, hello.idempotent, hello.calls_per_minute) == (True, True, 7)
     assert hello.input_schema["properties"] == {"name": {"type": "string", "default": "you"}}
     warnings = " ".join(skill.warnings)
-    for part in ("undocumented has no docstring, so it is not a tool", "'ghost'", "'many'"):
+    for part in ("'ghost'", "'many'"):
         assert part in warnings
+    assert skill.left_out == ("undocumented has no docstring, so it is not a tool; say in one what it does",)
     assert skill.instructions == f"Run {folder}/x."
 
 
@@ -157,7 +195,6 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
 
 def test_a_module_beside_the_tools_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
     folder = write(tmp_path / "own" / "first", HELLO)
-    prose = write(tmp_path / "own" / "prose")
     loader = SkillLoader(tmp_path / "own", tmp_path / "none")
     loader.refresh()
     module = folder / "scripts" / "beside.py"
@@ -169,8 +206,44 @@ def test_a_module_beside_the_tools_that_comes_changes_or_goes_is_noticed(tmp_pat
         change()
         assert loader.refresh().changed == ("first",)
         assert not loader.refresh()
-    (prose / "scripts" / "example.py").write_text("A = 1\n")
-    assert not loader.refresh(), "a script that nothing runs"
+
+
+@pytest.mark.parametrize("path", ["scripts/rooms/lamps/__init__.py", "scripts/rooms/wiring.py"])
+def test_a_changed_package_of_the_tools_is_noticed(tmp_path: Path, path: str) -> None:
+    folder = write(tmp_path / "own" / "first", HELLO)
+    (folder / path).parent.mkdir(parents=True)
+    (folder / path).write_text("A = 1\n")
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    loader.refresh()
+    (folder / path).write_text("A = 22\n")
+    assert loader.refresh().changed == ("first",)
+    assert not loader.refresh()
+
+
+@pytest.mark.parametrize("path", ["references/a.md", "references/more/a.md", "assets/a.txt", "scripts/a.sh"])
+def test_a_file_that_comes_or_goes_where_a_model_reads_is_noticed(tmp_path: Path, path: str) -> None:
+    folder = write(tmp_path / "own" / "prose")
+    place = (folder / path).parent
+    place.mkdir(parents=True, exist_ok=True)
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    for change in (lambda: (folder / path).write_text("A."), (folder / path).unlink):
+        os.utime(place, (1, 1))  # its last change is longer ago than a file system's clock can tell apart
+        loader.refresh()
+        assert not loader.refresh()
+        change()
+        assert loader.refresh().changed == ("prose",)
+
+
+def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(tmp_path: Path) -> None:
+    front = "metadata:\n  harmless-tools: hello\n  own-results: '*'\n"
+    folder = write(tmp_path / "own" / "first", HELLO, front=front)
+    own, elsewhere = load_skill(folder), load_skill(folder, from_elsewhere=True)
+    assert [(skill.tools[0].harmless, skill.tools[0].outside) for skill in (own, elsewhere)] == [
+        (False, False),
+        (False, True),
+    ]
+    assert own.warnings == ("harmless-tools is for skills of the release",)
+    assert elsewhere.warnings == (*own.warnings, "own-results is not believed of a skill from elsewhere")
 
 
 @pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json"])
@@ -262,11 +335,18 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path, release: Path,
     assert "stolen" not in skill.description
 
 
-def test_a_folder_that_is_too_big_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fill", [Path.touch, Path.mkdir])
+def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Path], None]) -> None:
     folder = write(tmp_path / "big")
     for n in range(260):
-        (folder / f"{n}.txt").touch()
+        fill(folder / f"{n}.txt")
     assert "too big" in load_skill(folder).faults[0]
+
+
+def test_a_folder_that_is_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path / "deep")
+    folder.joinpath(*"a" * 40).mkdir(parents=True)
+    assert "nested more than 32 deep" in load_skill(folder).faults[0]
 
 
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
@@ -315,6 +395,17 @@ async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release:
     assert result.data == "adios you"
 
 
+def test_a_file_of_the_same_length_and_time_is_another_one(tmp_path: Path) -> None:
+    tools = write(tmp_path / "own" / "good", HELLO) / "scripts" / "tools.py"
+    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
+    loader.refresh()
+    kept = tools.stat()
+    tools.write_text(HELLO.replace("Greets", "Waves!"), "utf-8")
+    os.utime(tools, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert loader.refresh().changed == ("good",)
+    assert loader.tools()[0].description == "Waves!"
+
+
 def test_a_skill_comes_back_when_the_program_it_needs_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +449,29 @@ def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release
     assert loader.tools() == ()
 
 
+def test_a_folder_that_cannot_be_offered_leaves_its_name_to_one_that_can(
+    tmp_path: Path, release: Path
+) -> None:
+    write(release / "first", HELLO, body="Shipped.")
+    write(tmp_path / "own" / "first", front="metadata: {nanobot: {requires: {bins: [no-such-program]}}}\n")
+    loader = SkillLoader(tmp_path / "own", release)
+    loader.refresh()
+    assert loader.skill("first").instructions == "Shipped."
+    assert [tool.name for tool in loader.tools()] == ["hello"]
+    assert "no-such-program" in next(skill.reason for skill in loader.skills if not skill.available)
+    (clash,) = loader.clashes
+    assert clash.startswith(f"{tmp_path / 'own' / 'first'} is left out")
+
+
+def test_a_link_to_a_shipped_skill_is_read_once(tmp_path: Path, release: Path) -> None:
+    write(release / "first", HELLO)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "again").symlink_to(release / "first")
+    loader = SkillLoader(tmp_path / "own", release)
+    assert len(loader.refresh().added) == 2
+    assert not loader.refresh()
+
+
 def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     release, skill, tool = tmp_path / "release", "s" * 60, "t" * 30 + "_the_function_with_a_long_name_indeed"
     code = HELLO.replace("hello(", f"{tool}(") + HELLO.replace("hello(", "año(")
@@ -379,19 +493,6 @@ def test_missing_folders_are_no_error(tmp_path: Path) -> None:
     assert not loader.refresh()
     assert loader.skills == ()
     assert load_skill(tmp_path / "nowhere").faults
-
-
-def test_the_summary_keeps_every_name_when_space_is_short(tmp_path: Path) -> None:
-    for n in range(30):
-        write(tmp_path / "own" / f"skill-{n}", name=f"skill-{n}", front=f"license: {n}\n")
-    write(tmp_path / "own" / "broken").joinpath("SKILL.md").write_text("x", "utf-8")
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    loader.refresh()
-    assert "- skill-3: What skill-3 does." in skills_summary(loader.skills)
-    short = skills_summary(loader.skills, limit=500)
-    assert short.count("\n- skill-") == 29
-    assert "broken" not in short
-    assert skills_summary([]) == ""
 
 
 def test_a_thousand_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Path) -> None:

@@ -110,14 +110,12 @@ def test_deviations_are_warned_of_and_loaded(frontmatter: str, folder: str, name
     assert len(manifest.line) <= 300
 
 
-def test_lists_in_metadata_and_allowed_tools_are_strings_or_lists() -> None:
+def test_lists_in_metadata_are_strings_or_lists() -> None:
     text = (
         "name: demo\ndescription: x\nhomepage: https://example.org\n"
-        "allowed-tools: Bash(git add *) Read\n"
         "metadata:\n  sensitive-tools: write_file delete_file\n  idempotent-tools: [a, b]\n  n: 5"
     )
     manifest = read_manifest(f"---\n{text}\n---\n".encode(), "demo")
-    assert manifest.allowed_tools == ("Bash(git add *)", "Read")
     assert manifest.words("sensitive-tools") == ("write_file", "delete_file")
     assert manifest.words("idempotent-tools") == ("a", "b")
     assert manifest.text("n") == "5"
@@ -151,3 +149,25 @@ def test_shortening_ends_at_a_word() -> None:
     assert shortened("one two three", 9) == "one two…"
     assert shortened("short\n text", 20) == "short text"
     assert len(shortened("x" * 50, 10)) == 10
+
+
+@pytest.mark.parametrize("text", ["a(" * 2000, "a( " * 1300, "(" * 4000])
+def test_lists_of_open_brackets_are_read_once(text: str) -> None:
+    manifest = read_manifest(f"---\ndescription: x\nmetadata:\n  settings: '{text}'\n---\n".encode(), "demo")
+    assert manifest.words("settings") is manifest.words("settings")
+
+
+def test_texts_too_long_to_be_read_are_a_fault() -> None:
+    with pytest.raises(ManifestError, match="4096 at most"):
+        read_manifest(
+            f"---\ndescription: x\nmetadata:\n  settings: '{'a(' * 31_000}'\n---\n".encode(), "demo"
+        )
+    with pytest.raises(ManifestError, match="262144 at most"):
+        read_manifest(b"---\ndescription: x\n---\n" + b"{baseDir}" * 30_000, "demo")
+
+
+def test_a_space_in_brackets_belongs_to_the_word() -> None:
+    manifest = read_manifest(
+        b"---\ndescription: x\nmetadata: {tools: 'Bash(git add *) Read, Write'}\n---\n", "demo"
+    )
+    assert manifest.words("tools") == ("Bash(git add *)", "Read", "Write")

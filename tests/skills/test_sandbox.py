@@ -15,6 +15,7 @@ import pytest
 from app.doctor.sandbox import check_sandbox
 from app.settings import Settings
 from app.skills import confine
+from app.skills.folder import Signatures
 from app.skills.runner import Workers
 from app.skills.sandbox import Grants, Sandbox
 from app.tools import ToolContext
@@ -419,13 +420,13 @@ async def test_a_worker_runs_in_it(sandbox: Sandbox, folder: Path) -> None:
     (folder / "scripts").mkdir()
     (folder / "scripts/tools.py").write_text(TOOLS)
     workers = Workers(launcher=sandbox.command)
-    context = ToolContext()
-    placed = await workers.call(folder, 1, "place", {}, context)
+    version, context = Signatures().of(str(folder)), ToolContext()
+    placed = await workers.call(folder, version, "place", {}, context)
     assert placed.data == f"1 {folder}"
-    forked = await workers.call(folder, 1, "fork", {}, context)
+    forked = await workers.call(folder, version, "fork", {}, context)
     assert forked.error
     assert "PermissionError" in forked.error.message
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(workers.call(folder, 1, "hang", {}, context), 0.2)
+        await asyncio.wait_for(workers.call(folder, version, "hang", {}, context), 0.2)
     await workers.close()
     assert not processes(str(folder))

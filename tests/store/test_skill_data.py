@@ -9,6 +9,8 @@ from sqlite3 import Connection
 
 import pytest
 
+from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
+from app.skills.proxies import answer
 from app.store import space
 from app.store.database import Database, migrate, migrations
 from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, NoRoom, SkillStore
@@ -122,6 +124,37 @@ async def test_many_small_rows_of_one_call_are_bounded_too(store: Database) -> N
         await face.delete("k99999")
 
 
+async def test_a_list_has_no_more_rows_than_asked_for_whatever_is_asked(store: Database) -> None:
+    ana = await person(store)
+    await write(store, ana, **{f"k{n}": n for n in range(5)})
+    face = SkillStore(store, ana, "notes")
+    assert await face.list("k", 2) == {"k0": 0, "k1": 1}
+    assert await face.list("k", -1) == await face.list("k", 0) == {}
+    assert len(await face.list("k", 10**30)) == 5
+
+
+async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(store: Database) -> None:
+    ana = await person(store)
+    await write(store, ana, **{'a"ñ': {"x": [1, "é"]}, "null": None, "b": 2**53})
+    face = SkillStore(store, ana, "notes")
+    await face.put("c", "own")
+
+    async def asked(method: str, *args: object) -> Answer:
+        answered = await answer(Ask(1, 1, f"store.{method}", args), face, None)  # type: ignore[arg-type]
+        found: Answer = decode(encode(answered, TO_WORKER)[HEADER:])
+        return found
+
+    assert (await asked("list", "", 10)).value == {'a"ñ': {"x": [1, "é"]}, "b": 2**53, "c": "own"}
+    assert (await asked("list", "", -1)).value == {}
+    assert [(await asked("get", key)).value for key in ("b", "c", "none")] == [[2**53], ["own"], []]
+    for group in range(2):
+        rows = {f"l{group}{n}": "x" * (VALUE_BYTES - 2) for n in range(20)}
+        await write(store, ana, **rows)
+    assert "list fewer" in (await asked("list", "l", 5000)).error
+    assert len((await asked("list", "l", 20)).value) == 20
+    assert len(await face.list("l", 5000)) == 40
+
+
 def test_what_was_there_before_the_count_is_counted_by_the_migration(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db", isolation_level=None)) as conn:
         conn.row_factory = sqlite3.Row
@@ -135,6 +168,6 @@ def test_what_was_there_before_the_count_is_counted_by_the_migration(tmp_path: P
 
 def test_a_person_who_is_gone_leaves_nothing_to_count(conn: Connection) -> None:
     ana = admit(conn).id
-    conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'k', '1', 1)", (ana,))
+    conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'k', '1', 1, 0)", (ana,))
     conn.execute("DELETE FROM people WHERE id = ?", (ana,))
     assert value(conn, "SELECT count(*) FROM skill_data") == 0

@@ -76,7 +76,7 @@ asyncio.run(main())
 
 
 def test_a_call_in_words_hides_nothing() -> None:
-    assert call_in_words("send", {"to": "a\nb\x00\u200b"}) == "send\n  to: a\\nb\\x00\\u200b"
+    assert call_in_words("send", {"to": "a\nb\x00\u200b"}) == "send\n  to: a\\nb\\u0000\\u200b"
 
 
 @pytest.mark.parametrize("is_async", [False, True])

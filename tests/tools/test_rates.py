@@ -8,6 +8,7 @@ import pytest
 from app.people import Person
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolContext, ToolRegistry, ToolResult
 from app.tools.rates import Rates
+from tests.world import until
 
 ANA, BEA = (ToolContext(person=Person(name, "simulator")) for name in ("ana", "bea"))
 
@@ -35,6 +36,8 @@ class House:
         self.clock = Clock()
         self.asked: list[str] = []
         self.ran: list[str] = []
+        self.agrees = True
+        self.free: asyncio.Event | None = None
         schema = {"type": "object", "properties": {}}
         tools = [
             Tool(name, "Does it", schema, lambda name=name: self.ran.append(name), **options)
@@ -50,9 +53,11 @@ class House:
     async def call(self, name: str = "it", context: ToolContext | None = ANA) -> str:
         return (await self.engine.execute_tool_call(name, {}, context)).code
 
-    def _ask(self, name: str, args: dict[str, Any]) -> bool:
+    async def _ask(self, name: str, args: dict[str, Any]) -> bool:
         self.asked.append(name)
-        return True
+        if self.free is not None:
+            await self.free.wait()
+        return self.agrees
 
 
 async def test_so_many_calls_a_minute_for_each_tool_and_person() -> None:
@@ -130,6 +135,26 @@ async def test_what_does_not_run_does_not_count() -> None:
     house.engine.dry_run = False
     assert (await house.engine.execute_tool_call("it", {"a": 1}, ANA)).code == "BAD_REQUEST"
     assert await house.call() == "ok"
+
+
+async def test_a_no_leaves_the_minute_as_it_was() -> None:
+    house = House(calls_per_minute=1, sensitive=True)
+    house.agrees = False
+    assert [await house.call(), await house.call()] == ["DENIED", "DENIED"]
+    house.agrees = True
+    assert await house.call() == "ok"
+    assert await house.call() == "UPSTREAM_RATE_LIMIT"
+    assert house.asked == ["it"] * 3
+
+
+async def test_of_two_that_are_agreed_to_at_once_the_second_comes_too_often() -> None:
+    house = House(calls_per_minute=1, sensitive=True)
+    house.free = asyncio.Event()
+    both = [asyncio.create_task(house.call()) for _ in range(2)]
+    await until(lambda: len(house.asked) == 2, "both questions")
+    house.free.set()
+    assert sorted(await asyncio.gather(*both)) == ["UPSTREAM_RATE_LIMIT", "ok"]
+    assert house.ran == ["it"]
 
 
 async def test_no_limit_is_no_limit() -> None:

@@ -1,6 +1,8 @@
 """What the model reads of any result."""
 
+import asyncio
 import json
+import threading
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -60,7 +62,6 @@ def test_envelope_keeps_code_hint_and_meta() -> None:
     error = {"code": "LOCATION_NOT_FOUND", "message": "no such city", "hint": "check it"}
     result = ToolResult.of({"ok": False, "error": error, "meta": {"retry_after": 3}})
     assert json.loads(result.to_json()) == {"ok": False, "error": error, "meta": {"retry_after": 3}}
-    assert ToolResult.from_json(result.to_json()) == result
 
 
 @pytest.mark.parametrize(
@@ -122,3 +123,22 @@ def test_long_failures_are_cut_too() -> None:
     text = ToolResult.failure("X", "m" * 100_000, big="y" * 100_000).to_json()
     assert len(text) <= 32 * 1024
     assert json.loads(text)["error"]["code"] == "X"
+
+
+class Thread:
+    """Its words are the thread that asked for them."""
+
+    def __str__(self) -> str:
+        return threading.current_thread().name
+
+
+@pytest.mark.parametrize("data", [[[]] * 300_000 + [2**70], "x" * 100_000, [1], {"a": None}])
+def test_the_text_is_that_of_to_json(data: Any) -> None:
+    result = ToolResult.success(data, more=1)
+    assert asyncio.run(result.text()) == result.to_json()
+
+
+def test_the_text_of_anything_but_a_little_plain_json_is_made_in_a_thread() -> None:
+    result = ToolResult.success([Thread()])
+    assert json.loads(result.to_json())["data"] == ["MainThread"]
+    assert json.loads(asyncio.run(result.text()))["data"] != ["MainThread"]

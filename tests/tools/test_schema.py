@@ -246,7 +246,6 @@ def test_every_form_of_annotation() -> None:
     assert tool.input_schema["properties"] == EVERY_FORM
     assert tool.input_schema["required"] == list(EVERY_FORM)[:15]
     assert [warning.split(":")[0] for warning in tool.warnings] == ["anything", "unknown"]
-    assert tool.wants_context
 
 
 def test_source_text_gives_the_schema_of_the_live_function() -> None:

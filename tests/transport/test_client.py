@@ -1,7 +1,7 @@
 """What a tool sees of the internet through `context.http`."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,14 +9,14 @@ import pytest
 from app.transport.client import BYTES, BYTES_MOST, HttpClient
 from app.transport.errors import FetchError
 from app.transport.transport import Transport
-from tests.standins.site import Site, answer, site
+from tests.standins.site import Site, answer, redirect, site
 
 
 @asynccontextmanager
-async def client(here: Site) -> AsyncIterator[HttpClient]:
+async def client(here: Site, hosts: Collection[str] | None = None) -> AsyncIterator[HttpClient]:
     transport = Transport(allowed_hosts={here.host})
     try:
-        yield HttpClient(transport)
+        yield HttpClient(transport, hosts)
     finally:
         await transport.close()
 
@@ -64,3 +64,15 @@ async def test_a_tool_cannot_ask_for_more_than_the_most() -> None:
                 await http.get(here.url + path, limit_bytes=limit)
             assert refused.value.code == "TOO_LARGE"
         assert len((await http.get(here.url + "/large", limit_bytes=10 * BYTES_MOST)).body) == BYTES + 1
+
+
+async def test_only_the_given_hosts_are_asked_also_by_a_redirect() -> None:
+    pages = {"/away": redirect("http://localhost:1/"), "/here": answer(b"here")}
+    async with site(pages) as here, client(here, ["127.0.0.1"]) as http, client(here, []) as none:
+        assert (await http.get(f"{here.url}/here")).body == b"here"
+        for url in (f"{here.url}/away", "https://example.org/"):
+            with pytest.raises(FetchError, match="none of the hosts allowed here"):
+                await http.get(url)
+        with pytest.raises(FetchError, match="allowed here: none"):
+            await none.post(f"{here.url}/here")
+    assert len(here.heads) == 2

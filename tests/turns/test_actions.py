@@ -18,7 +18,6 @@ from app.turns.actions import (
     Transcript,
     next_action,
     read_journal,
-    signature,
     unique_calls,
 )
 
@@ -130,28 +129,6 @@ def test_calls_get_ids_of_their_own(ids: list[str], taken: list[str], expected: 
 
 
 UNKNOWN = ToolResult.failure("OUTCOME_UNKNOWN", "it may have happened", outcome="unknown").to_json()
-
-
-@pytest.mark.parametrize(
-    ("result", "uncertain"),
-    [
-        (UNKNOWN, True),
-        (ToolResult.failure("TIMEOUT", "late").to_json(), False),
-        (ToolResult.success(2).to_json(), False),
-        (ToolResult.success('"outcome":"unknown"').to_json(), False),
-        (ToolResult.success({"match": "A-B", "outcome": "unknown"}).to_json(), False),
-    ],
-    ids=["unknown", "failed", "done", "the words in a text", "the words in a tool's own data"],
-)
-def test_a_call_is_uncertain_only_where_its_outcome_is_unknown(result: str, uncertain: bool) -> None:
-    transcript = Transcript(ROUTED, (Round("", (A,), {"a": result}),))
-    assert transcript.uncertain == (frozenset({signature(A)}) if uncertain else frozenset())
-
-
-def test_an_uncertain_call_is_known_again_however_it_is_written() -> None:
-    transcript = Transcript(ROUTED, (Round("", (A,), {"a": UNKNOWN}),))
-    assert signature(ToolCall("z", "calculate", '{ "expression" : "1+1" }')) in transcript.uncertain
-    assert signature(B) not in transcript.uncertain
 
 
 def test_begun_calls_of_a_crash_are_handed_on() -> None:

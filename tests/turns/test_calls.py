@@ -20,7 +20,7 @@ from app.store.tool_statistics import ToolFigures, summary
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.calls import ToolCalls
-from app.turns.consent import Verdicts
+from app.turns.consent import Agreed, Verdicts
 from app.turns.run import Run
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.screen import Screen
@@ -48,9 +48,14 @@ class Hall:
             """Rings the bell, a service."""
             return str(context.services.bell)
 
+        async def scroll() -> object:
+            """Unrolls a long scroll."""
+            return [[]] * 100_000 + [2**70]
+
         registry = ToolRegistry()
         registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
         registry.register(Tool.from_function(keep, category="tables"))
+        registry.register(Tool.from_function(scroll, category="tables"))
         registry.register(Tool.from_function(ring, category="tables"))
         registry.register(Tool.from_function(ring, name="ring_shipped", category="shipped"))
         self._calls = ToolCalls(
@@ -61,16 +66,20 @@ class Hall:
             data_quota=1000,
         )
         person = Person(opened.conversation.person_id, "whatsapp")
-        routed = Routed(("tables",), ("book", "keep", "ring", "ring_shipped"))
+        routed = Routed(("tables",), ("book", "keep", "scroll", "ring", "ring_shipped"))
         self.run_of = Run(opened, person, Screen(), "", Transcript(routed), 0)
 
-    async def call(self, call: ToolCall, begun: bool = False, round_: int = 0) -> JSON:
+    async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
-        results = await self._calls.run(self.run_of, round_, (call,), wanted, Verdicts())
+        verdicts = Verdicts(agreed={call.id: Agreed("yes")} if agreed else {})
+        results = await self._calls.run(self.run_of, round_, (call,), wanted, verdicts)
         return orjson.loads(results[call.id])
 
     async def figures(self) -> list[ToolFigures]:
         return await self.store.tx(lambda conn: summary(conn, ""))
+
+    async def uncertain(self) -> list[str]:
+        return [row["tool"] for row in await self.store.all("SELECT tool FROM uncertain_calls")]
 
     async def journal(self) -> list[str]:
         rows = await self.store.all("SELECT key FROM journal WHERE kind <> 'llm' ORDER BY key")
@@ -119,6 +128,14 @@ async def test_a_call_has_an_intent_and_a_result(make_hall: Callable[..., Any]) 
     assert (result["data"], await hall.journal()) == ("table 4", ["intent:0:a", "tool:0:a"])
 
 
+async def test_the_model_reads_the_text_that_was_recorded(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    result = await hall.call(ToolCall("a", "scroll", {}))
+    row = await hall.store.one("SELECT payload FROM journal WHERE key = 'tool:0:a'")
+    assert orjson.loads(orjson.loads(row["payload"])["result"]) == result
+    assert result["meta"]["truncated"] is True
+
+
 async def test_a_begun_call_that_is_not_idempotent_is_not_run_again(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     result = await hall.call(BOOK, begun=True)
@@ -132,21 +149,31 @@ async def test_a_begun_idempotent_call_is_run_again_with_its_key(make_hall: Call
     assert (hall.ran, result["ok"]) == (["t1:0:a"], True)
 
 
-@pytest.mark.parametrize("idempotent", [False, True])
-async def test_the_same_call_again_after_an_unknown_outcome_needs_a_yes(
-    make_hall: Callable[..., Any], idempotent: bool
+@pytest.mark.parametrize("arguments", ['{ "table": 4 }', {"table": 4}, {"table": 4.0}])
+async def test_the_same_call_again_after_an_unknown_outcome_needs_a_yes_in_every_mode(
+    make_hall: Callable[..., Any], arguments: Any
 ) -> None:
-    hall = await make_hall(idempotent=idempotent)
-    unknown = '{"ok":false,"error":{"code":"OUTCOME_UNKNOWN"},"meta":{"outcome":"unknown"}}'
-    hall.run_of.transcript = hall.run_of.transcript.with_round(Round("", (BOOK,), {"a": unknown}))
-    result = await hall.call(ToolCall("b", "book", '{"table":4}'), round_=1)
-    assert (hall.ran, result["error"]["code"]) == ([], "DENIED")
+    hall = await make_hall()
+    await hall.call(BOOK, begun=True)
+    result = await hall.call(ToolCall("b", "book", arguments), round_=1)
+    assert (hall.ran, result["ok"]) == ([], False)
+
+
+async def test_a_call_that_was_done_again_and_came_out_is_not_uncertain_any_more(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    await hall.call(BOOK, begun=True)
+    assert await hall.uncertain() == ["book"]
+    await hall.call(ToolCall("b", "book", {"table": 4}), round_=1, agreed=True)
+    assert (len(hall.ran), await hall.uncertain()) == (1, [])
+    await hall.call(ToolCall("c", "book", {"table": 4}), round_=1)
+    assert len(hall.ran) == 2
 
 
 async def test_other_arguments_after_an_unknown_outcome_run(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
-    unknown = '{"ok":false,"error":{"code":"OUTCOME_UNKNOWN"},"meta":{"outcome":"unknown"}}'
-    hall.run_of.transcript = hall.run_of.transcript.with_round(Round("", (BOOK,), {"a": unknown}))
+    await hall.call(BOOK, begun=True)
     await hall.call(ToolCall("b", "book", {"table": 5}), round_=1)
     assert hall.ran == ["t1:1:b"]
 

@@ -38,6 +38,11 @@ def raw(text: str) -> str:
     return text.translate(_KEEP)
 
 
+def revealed(text: str) -> str:
+    """What `raw` was given."""
+    return text.translate(_REVEAL)
+
+
 def literal(text: str) -> str:
     """Plain text; the addresses in it stay as they are."""
     text = _ADDRESS.sub(lambda found: raw(found[0]), text)

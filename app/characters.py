@@ -1,0 +1,29 @@
+"""Characters that a reader does not see, or that a terminal obeys, written out."""
+
+import json
+import re
+import unicodedata
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\ufffc"
+    "\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Letters and marks without a shape: fillers, a braille blank, all variation selectors but that of emoji."""
+
+
+def visible(text: str) -> str:
+    """A text on one line, with control, bidirectional and other invisible characters written out.
+
+    They are written as in JSON, so that JSON stays what it is.
+    """
+    return "".join(c if _is_seen(c) else json.dumps(c)[1:-1] for c in text)
+
+
+def visible_lines(text: str) -> str:
+    """The same with its lines left as they are."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _is_seen(character: str) -> bool:
+    return unicodedata.category(character) not in _INVISIBLE and not _BLANK.match(character)

@@ -1,0 +1,32 @@
+"""The questions that wait for an answer, shown and answered in the shell through the running server."""
+
+from app.characters import visible
+from app.commands.running import RunningServer, find_server
+from app.commands.tables import moment
+from app.errors import RecadoError
+from app.settings import Settings
+
+
+def open_approvals(settings: Settings) -> str:
+    """Every open question with its whole card. Raises RecadoError where no server runs."""
+    waiting = _server(settings).ask("approvals")
+    if not waiting:
+        return "No question waits for an answer."
+    return "\n\n".join(
+        f"{one['id']}  {moment(one['at'])}  asked: {visible(one['asked'])}"
+        f"  answers: {', '.join(one['choices'])}\n{one['card']}"
+        for one in waiting
+    )
+
+
+def answer(settings: Settings, approval: str, choice: str) -> str:
+    """Answers a question in place of whoever was asked. Raises RecadoError where it is not open."""
+    _server(settings).ask("approvals/answer", {"id": approval, "choice": choice})
+    return f"{approval}: {choice}"
+
+
+def _server(settings: Settings) -> RunningServer:
+    server = find_server(settings.data_dir)
+    if server is None:
+        raise RecadoError("no server runs on this data folder, so nothing could go on; start: recado serve")
+    return server

@@ -1,0 +1,51 @@
+"""Installing a skill from an address in the shell: the card on the terminal, a yes, the same bytes."""
+
+import asyncio
+import sys
+
+from app.errors import RecadoError
+from app.settings import Settings
+from app.skills.card_text import card_text
+from app.skills.installer import Installer, Preview
+from app.skills.sandbox import Sandbox
+from app.transport.transport import Transport
+
+
+def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
+    """Shows what is at an address, asks, and installs it; gives what to tell.
+
+    Raises RecadoError where it cannot be installed, where the answer is no, and without a terminal.
+    """
+    if not sys.stdin.isatty():
+        raise RecadoError("a skill from an address is installed after a yes; run this in a terminal")
+    return asyncio.run(_install(settings, address, transport or Transport()))
+
+
+async def _install(settings: Settings, address: str, transport: Transport) -> str:
+    installer = Installer(transport, settings.data_dir, settings.skills_dir)
+    sandbox = Sandbox(settings)
+    try:
+        preview = await installer.preview(address)
+    finally:
+        await transport.close()
+    if not _agreed(preview, sandboxed=not sandbox.off):
+        raise RecadoError("nothing was installed")
+    installed = await installer.install(preview.card.sha256, address, approved_by="shell")
+    lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
+    if preview.card.tools and (refusal := sandbox.refusal()):
+        lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")
+    return "\n".join(lines)
+
+
+def _agreed(preview: Preview, *, sandboxed: bool) -> bool:
+    shown = card_text("en", preview.card, preview.change, sandboxed=sandboxed)
+    print(shown.whole)  # noqa: T201
+    if preview.card.tools:
+        print("Its tools will ask before each call.")  # noqa: T201
+    while True:
+        try:
+            answer = input(f"\n{shown.question} [y/n] ").strip().lower()
+        except EOFError:
+            return False
+        if answer in ("y", "yes", "n", "no"):
+            return answer.startswith("y")

@@ -1,0 +1,186 @@
+"""Installing a skill from an address: fetched, looked at, and after a yes moved byte for byte."""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from app.errors import RecadoError
+from app.skills.cards import Card, Difference, card, difference
+from app.skills.installed import Installed, InstallError, current, install, remove
+from app.skills.quarantine import MAX_PACKED, Quarantined, QuarantineError, discard, keep, kept, unpack
+from app.skills.skill import RELEASE_SKILLS, bundled_names
+from app.skills.trees import TreeError
+from app.transport.address import Address
+from app.transport.errors import FetchError
+from app.transport.transport import Transport
+
+FETCH_SECONDS = 30.0
+
+_GITHUB = re.compile(
+    r"https://(?:www\.)?github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?"
+    r"(?:/(?:tree|blob)/(?P<ref>[^/?]+)(?P<path>/[^?]*)?)?/?(?:\?.*)?"
+)
+_ADDRESS = re.compile(
+    r"(?<![@A-Za-z0-9./-])(?:https?://)?[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/[^\s<>\"]*)?", re.IGNORECASE
+)
+_AROUND = ".,;:!?)]}'\"*_~`»”’"
+
+
+class UnknownSkill(RecadoError):
+    """No skill of that name was installed from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A skill that was fetched and is kept apart; `change` where it would replace an earlier one."""
+
+    card: Card
+    change: Difference | None = None
+
+
+class Installer:
+    """Skills from elsewhere: DATA_DIR/quarantine while somebody is asked, DATA_DIR/skills afterwards.
+
+    The names of the folders in `skills_dir` and of the release's skills are never taken.
+    """
+
+    def __init__(
+        self, transport: Transport, data_dir: Path, skills_dir: Path, release: Path = RELEASE_SKILLS
+    ) -> None:
+        self._transport = transport
+        self._data_dir = data_dir
+        self._skills_dir = skills_dir
+        self._release = release
+
+    async def preview(self, address: str) -> Preview:
+        """Fetches the skill at an https address and keeps it apart. Nothing of it runs.
+
+        After a `#` the address may name the folder in an archive. Raises FetchError, QuarantineError, and
+        InstallError where its name is taken.
+        """
+        source, fetched_from, folder = _places(address)
+        fetched = await self._transport.get(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
+        if fetched.status != 200:
+            raise FetchError("BAD_STATUS", f"the site answers with status {fetched.status}")
+        return await asyncio.to_thread(self._keep, fetched.body, source, folder)
+
+    async def install(
+        self, sha256: str, address: str, *, approved_by: str, trusted: bool = False
+    ) -> Installed:
+        """Installs exactly what was looked at; once more is the same as once.
+
+        `approved_by` is a person's id, or who else said yes. Raises QuarantineError where it is gone or came
+        from another address, InstallError where it cannot be written.
+        """
+        return await asyncio.to_thread(self._install, sha256, _places(address)[0], approved_by, trusted)
+
+    async def remove(self, name: str, sha256: str) -> None:
+        """Removes a skill that came from elsewhere, in this version of it.
+
+        Raises UnknownSkill, and InstallError where it is another version by now.
+        """
+        if (await self.installed(name)).sha256 != sha256:
+            raise InstallError(f"{name} was updated meanwhile; ask again")
+        await asyncio.to_thread(remove, self._data_dir, name)
+
+    async def installed(self, name: str) -> Installed:
+        """The skill of that name that came from elsewhere. Raises UnknownSkill."""
+        for one in await asyncio.to_thread(current, self._data_dir):
+            if one.name == name:
+                return one
+        raise UnknownSkill(f"no skill named {name} was installed from an address")
+
+    def look(self, sha256: str) -> Preview:
+        """What is kept under that hash. Blocks. Raises QuarantineError where it is gone."""
+        return self._preview(kept(self._data_dir, sha256))
+
+    def _keep(self, data: bytes, source: str, folder: str) -> Preview:
+        tree = unpack(data, source, folder)
+        if tree.name in self._reserved():
+            raise InstallError(f"there is a skill {tree.name} that came another way; it is not replaced")
+        preview = self._preview(tree)
+        try:
+            keep(self._data_dir, tree)
+        except (OSError, TreeError) as error:
+            raise InstallError(f"{tree.name} could not be kept: {error}") from error
+        return preview
+
+    def _preview(self, tree: Quarantined) -> Preview:
+        made = card(tree)
+        before = next((one for one in current(self._data_dir) if one.name == tree.name), None)
+        if before is None:
+            return Preview(made)
+        try:
+            before.check()
+            return Preview(made, difference(card(before.tree()), made))
+        except TreeError:  # it is no longer what was approved: all of it is new
+            return Preview(made)
+
+    def _install(self, sha256: str, source: str, approved_by: str, trusted: bool) -> Installed:
+        try:
+            tree = kept(self._data_dir, sha256)
+        except QuarantineError:
+            if done := next((one for one in current(self._data_dir) if one.sha256 == sha256), None):
+                return done
+            raise
+        if tree.source != source:
+            raise QuarantineError("what was looked at came from another address; fetch it again")
+        installed = install(
+            self._data_dir,
+            tree,
+            card(tree),
+            approved_by=approved_by,
+            at=time.time(),
+            trusted=trusted,
+            reserved=self._reserved(),
+        )
+        discard(self._data_dir, sha256)
+        return installed
+
+    def _reserved(self) -> frozenset[str]:
+        own = self._skills_dir.iterdir() if self._skills_dir.is_dir() else ()
+        return bundled_names(self._release) | {folder.name for folder in own}
+
+
+def is_written_in(address: str, texts: Iterable[str]) -> bool:
+    """Whether somebody wrote this very address in these texts, with or without its https://."""
+    try:
+        wanted = Address.parse(address).url
+    except FetchError:
+        return False
+    return any(_is_address(found, wanted) for text in texts for found in _written(text))
+
+
+def _written(text: str) -> Iterator[str]:
+    for match in _ADDRESS.finditer(text):
+        found = match[0] if "://" in match[0] else f"https://{match[0]}"
+        yield found
+        yield found.rstrip(_AROUND)
+
+
+def _is_address(text: str, wanted: str) -> bool:
+    try:
+        return Address.parse(text).url == wanted
+    except FetchError:
+        return False
+
+
+def _places(address: str) -> tuple[str, str, str]:
+    """The address in one spelling, the one that is fetched for it, and the folder that is wanted there.
+
+    A page of GitHub stands for the archive of its repository. Raises FetchError for what is not https.
+    """
+    parsed = Address.parse(address)
+    if parsed.scheme != "https":
+        raise FetchError("BAD_ADDRESS", "skills are fetched from https addresses only")
+    folder = unquote(urlsplit(address).fragment)
+    page = _GITHUB.fullmatch(parsed.url)
+    if page is None:
+        return parsed.url, parsed.url, folder
+    path = unquote(page["path"] or "").strip("/").removesuffix("SKILL.md").strip("/")
+    archive = f"https://codeload.github.com/{page['repository']}/zip/{page['ref'] or 'HEAD'}"
+    return parsed.url, archive, folder or path

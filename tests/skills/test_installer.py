@@ -1,0 +1,123 @@
+"""Which addresses are a person's own, and where a skill is fetched from."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from app.skills.installed import InstallError
+from app.skills.installer import Installer, UnknownSkill, is_written_in
+from app.skills.quarantine import QuarantineError
+from app.transport.errors import FetchError
+from app.transport.transport import Fetched, Transport
+from tests.skills.archives import SKILL, zipped
+
+ADDRESS = "https://example.org/tides.zip"
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "is_own"),
+    [
+        (f"install {ADDRESS}", ADDRESS, True),
+        (f"install {ADDRESS}.", ADDRESS, True),
+        (f"({ADDRESS})", ADDRESS, True),
+        (f"*{ADDRESS}*", ADDRESS, True),
+        ("instala example.org/tides.zip", ADDRESS, True),
+        ("HTTPS://Example.ORG/tides.zip, por favor", ADDRESS, True),
+        (f"{ADDRESS}#tables", f"{ADDRESS}#tables", True),
+        ("https://example.org/tides.zip?a=1", ADDRESS, False),
+        (ADDRESS, f"{ADDRESS}?stolen=words", False),
+        ("https://example.org/", ADDRESS, False),
+        ("http://example.org/tides.zip", ADDRESS, False),
+        ("https://example.org.evil.net/tides.zip", ADDRESS, False),
+        ("https://example.org@evil.net/tides.zip", "https://evil.net/tides.zip", False),
+        ("", ADDRESS, False),
+        (ADDRESS, "no address", False),
+    ],
+)
+def test_an_address_is_the_persons_own_only_if_they_wrote_all_of_it(
+    text: str, address: str, is_own: bool
+) -> None:
+    assert is_written_in(address, ["hello", text]) is is_own
+
+
+class Archives(Transport):
+    """Answers with archives by address; keeps what it was asked."""
+
+    def __init__(self, archives: Mapping[str, bytes]) -> None:
+        super().__init__()
+        self._archives = archives
+        self.asked: list[str] = []
+
+    async def get(self, url: str, **options: object) -> Fetched:  # type: ignore[override]
+        self.asked.append(url)
+        return Fetched(url, 200, {}, next(iter(self._archives.values())))
+
+
+@pytest.mark.parametrize(
+    ("page", "fetched"),
+    [
+        (
+            "https://github.com/ana/skills/tree/main/sea/tides",
+            "https://codeload.github.com/ana/skills/zip/main",
+        ),
+        (
+            "https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md",
+            "https://codeload.github.com/ana/skills/zip/v1.2",
+        ),
+        ("https://github.com/ana/skills#sea/tides", "https://codeload.github.com/ana/skills/zip/HEAD"),
+        ("https://github.com/ana/skills.git#sea/tides", "https://codeload.github.com/ana/skills/zip/HEAD"),
+        ("https://example.net/all.zip#sea/tides", "https://example.net/all.zip"),
+    ],
+)
+async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(
+    page: str, fetched: str, tmp_path: Path
+) -> None:
+    other = SKILL.replace(b"demo", b"other")
+    archive = zipped({"skills-main/sea/tides/SKILL.md": SKILL, "skills-main/land/other/SKILL.md": other})
+    transport = Archives({"": archive})
+    installer = Installer(transport, tmp_path, tmp_path / "skills", tmp_path)
+    assert (await installer.preview(page)).card.name == "demo"
+    assert transport.asked == [fetched]
+
+
+@pytest.fixture
+def installer(tmp_path: Path) -> Installer:
+    return Installer(Archives({"": zipped({"SKILL.md": SKILL})}), tmp_path, tmp_path / "own", tmp_path)
+
+
+async def test_only_https_is_fetched(installer: Installer) -> None:
+    with pytest.raises(FetchError, match="https addresses only"):
+        await installer.preview("http://example.org/tides.zip")
+
+
+async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_for(
+    installer: Installer, tmp_path: Path
+) -> None:
+    sha256 = (await installer.preview(ADDRESS)).card.sha256
+    first = await installer.install(sha256, ADDRESS, approved_by="person_1")
+    again = await installer.install(sha256, ADDRESS, approved_by="person_1")
+    assert first == again
+    assert await installer.installed("demo") == first
+    with pytest.raises(InstallError, match="updated meanwhile"):
+        await installer.remove("demo", "0" * 64)
+    await installer.remove("demo", sha256)
+    with pytest.raises(UnknownSkill):
+        await installer.remove("demo", sha256)
+    with pytest.raises(QuarantineError):
+        await installer.install(sha256, ADDRESS, approved_by="person_1")
+
+
+async def test_a_yes_to_one_address_is_none_to_another(installer: Installer) -> None:
+    sha256 = (await installer.preview(ADDRESS)).card.sha256
+    with pytest.raises(QuarantineError, match="another address"):
+        await installer.install(sha256, "https://evil.net/tides.zip", approved_by="person_1")
+
+
+async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
+    installer: Installer, tmp_path: Path
+) -> None:
+    (tmp_path / "own" / "demo").mkdir(parents=True)
+    with pytest.raises(InstallError, match="came another way"):
+        await installer.preview(ADDRESS)
+    assert not (tmp_path / "quarantine").exists()

@@ -1,0 +1,94 @@
+"""Whatever a tool does in its worker: its call comes to a result, and the others go on."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.skills.folders import House, alive, gone
+from tests.skills.worker_code import CRASHES, HANGING, OTHER
+from tests.world import until
+
+
+async def test_one_that_hangs_is_cut_and_the_other_four_arrive_whole(house: House) -> None:
+    folder = house.drop("hanging", HANGING)
+    await house.call("waits", for_what=".")  # the worker is warm
+    four = asyncio.gather(
+        *(house.call(name, for_what="go") for name in ("waits", "waits_too", "waits", "waits_too"))
+    )
+    house.limit("hangs", 1.5)
+    cut = await house.call("hangs")
+    assert (cut.code, cut.meta["outcome"]) == ("TIMEOUT", "unknown")
+    worker, keeper, child = map(int, (folder / "pids").read_text().split())
+    assert alive(worker), "killed while others were still at work"
+    fresh = asyncio.ensure_future(house.call("waits", for_what="go"))
+    (folder / "go").touch()
+    results = await four
+    assert [(result.ok, result.data["pid"], len(result.data["text"])) for result in results] == [
+        (True, worker, 100_000)
+    ] * 4
+    assert (await fresh).data["pid"] != worker, "a call went to a worker that is to end"
+    await until(gone([worker, keeper, child]), "the worker to be killed with all it started")
+
+
+DIES = (None, "OUTCOME_UNKNOWN")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code", "said"),
+    [
+        ("raises", None, "INTERNAL", "ValueError: no luck with …@… in secret.txt"),
+        ("exits", None, "INTERNAL", "SystemExit: 3"),
+        ("exits_too", None, "INTERNAL", "SystemExit: 3"),
+        ("leaves", *DIES, "exited with status 7"),
+        ("segfaults", *DIES, "SIGSEGV"),
+        ("prints", "fine", "ok", ""),
+        ("reads", "''", "ok", ""),
+        ("huge", None, "OUTPUT_TOO_LARGE", "1048576 bytes"),
+        ("cyclic", None, "INTERNAL", "holds itself"),
+        ("odd", {"odd": {"<Odd that cannot be written: ValueError>": 2**70}}, "ok", ""),
+        ("precise", 2**100, "ok", ""),
+        ("closes", *DIES, "exited with status 1"),
+        ("scribbles", *DIES, "connection"),
+        ("threads", "left", "ok", ""),
+        ("pools", [1, 2], "ok", ""),
+        ("terminates", "still here", "ok", ""),
+        ("stops_all", *DIES, "SIGKILL"),
+    ],
+)
+async def test_whatever_a_tool_does_comes_to_a_result(
+    house: House, name: str, data: Any, code: str, said: str
+) -> None:
+    house.drop("crashes", CRASHES)
+    house.drop("good", OTHER)
+    assert (await house.call("other")).data == "here"
+    result = await house.call(name)
+    assert (result.code, result.data) == (code, data), result
+    assert said in (result.error.message if result.error else "")
+    assert (result.meta.get("outcome") == "unknown") == (code == "OUTCOME_UNKNOWN")
+    assert (await house.call("other")).data == "here"
+    assert (await house.call("precise")).data == 2**100, "the skill does not work any more"
+
+
+async def test_a_process_left_behind_ends_with_the_worker(house: House) -> None:
+    house.drop("crashes", CRASHES)
+    left = (await house.call("forks")).data
+    assert (await house.call("precise")).data == 2**100, "the copy answered in the worker's name"
+    await house.workers.close()
+    await until(gone([left]), "the forked process to end")
+
+
+def test_only_files_that_are_there_are_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+
+    async def use() -> None:
+        house = House(tmp_path)
+        house.drop("crashes", CRASHES)
+        for name in ("precise", "leaves", "precise", "scribbles", "precise"):
+            await house.call(name)
+        await house.workers.close()
+
+    asyncio.run(use())
+    assert len(os.listdir("/proc/self/fd")) <= before

@@ -1,0 +1,290 @@
+"""Workers whose code speaks to the server in their place: whatever it says ends the worker at most."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from app.skills.folder import Signatures
+from app.skills.frames import ANSWERED_BYTES, UNASKED, UNASKED_BYTES
+from app.skills.runner import GIVEN_UP, Workers
+from app.skills.worker_process import WorkerFault
+from app.tools import ToolContext
+from tests.skills.folders import House, gone
+from tests.world import until
+
+SPEAKS = '''
+import json, os, socket, sys, threading, time
+
+server = socket.socket(fileno=os.dup(int(sys.argv[1])))
+
+def write(body: bytes) -> None:
+    server.sendall(len(body).to_bytes(4, "big") + body)
+
+def say(name: str, **fields) -> None:
+    write(json.dumps([name, fields]).encode())
+
+def frame(body: str) -> None:
+    """Writes a frame."""
+    write(body.encode())
+    time.sleep(600)
+
+def twice(size: int) -> None:
+    """Ends its own call more than once, while the server waits to be read."""
+    for _ in range(100):
+        say("Result", id=1, result={"ok": True, "data": "x" * size, "meta": {}})
+    time.sleep(600)
+
+def late(number: int, size: int) -> str:
+    """Speaks of a call that nobody made."""
+    for _ in range(number):
+        say("Result", id=999, result={"ok": True, "data": "x" * size, "meta": {}})
+    return "said"
+
+def asks_much(times: int, context=None) -> int:
+    """Asks for the same again and again."""
+    return sum(len(context.store.get("k")) for _ in range(times))
+
+def pid() -> int:
+    """Who."""
+    return os.getpid()
+'''
+
+NESTED = "[" * 900 + "]" * 900
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '["Fault", {"text": 7}]',
+        '["Fault", {"text": "late"}]',
+        '["Ready", {}]',
+        '["Call", {"id": 1, "function": "f", "args": {}, "context": {}}]',
+        '["Answer", {"id": 1}]',
+        '["Ask", {"id": NaN, "call": 1, "method": "store.get", "args": ["k"]}]',
+        '["Ask", {"id": true, "call": 1, "method": "store.get", "args": ["k"]}]',
+        '["Ask", {"id": NESTED, "call": 1, "method": "store.get", "args": ["k"]}]',
+        '["Ask", {"id": 1, "call": "1", "method": "store.get", "args": ["k"]}]',
+        '["Ask", {"id": 1, "call": 1, "method": 5, "args": ["k"]}]',
+        '["Ask", {"id": 1, "call": 1, "method": "store.get", "args": "k"}]',
+        '["Result", {"id": 1.5, "result": {"ok": true, "meta": {}}}]',
+        '["Result", {"id": 1, "result": [NESTED]}]',
+        '["Result", {"id": 1, "result": {"ok": false, "error": {"code": NESTED}}}]',
+        '["Result", {"id": 1, "result": {"ok": true, "meta": 5}}]',
+        '["Other", {}]',
+        '[["Ask"], {}]',
+        "no JSON",
+    ],
+)
+async def test_what_is_no_message_ends_the_worker_and_counts(house: House, body: str) -> None:
+    body = body.replace("NESTED", NESTED)
+    folder = house.drop("speaks", SPEAKS)
+    result = await house.call("frame", body=body)
+    assert (result.code, result.meta["outcome"]) == ("OUTCOME_UNKNOWN", "unknown"), result
+    assert "its code wrote to the server's connection" in result.error.message
+    for _ in range(2):
+        await house.call("frame", body=body)
+    await until(lambda: house.told, "the skill to be set aside")
+    assert house.told[0][0] == folder.name
+
+
+@pytest.mark.parametrize("body", ['["Fault", {"text": 7}]', '["Result", {"id": 1, "result": {}}]'])
+async def test_a_worker_that_says_nonsense_at_its_start_is_set_aside_too(house: House, body: str) -> None:
+    house.drop("speaks", f"{SPEAKS}\nwrite({body!r}.encode())\ntime.sleep(600)\n")
+    for _ in range(3):
+        result = await house.call("pid")
+        assert "its code wrote to the server's connection" in result.error.message
+    await until(lambda: house.told, "the skill to be set aside")
+
+
+async def test_a_call_has_one_result(house: House) -> None:
+    house.drop("speaks", SPEAKS)
+    await house.call("twice", size=10)
+    await until(lambda: not _lives(house), "the worker that answers twice to end")
+
+
+@pytest.mark.parametrize(("number", "size"), [(UNASKED + 1, 1), (UNASKED_BYTES // 10**6 + 1, 10**6)])
+async def test_frames_of_no_call_are_bounded(house: House, number: int, size: int) -> None:
+    house.drop("speaks", SPEAKS)
+    assert (await house.call("late", number=3, size=size)).data == "said"
+    result = await house.call("late", number=number, size=size)
+    assert "of no call" in result.error.message
+
+
+class Texts:
+    """A store whose only value is long."""
+
+    async def get(self, key: str, default: Any = None) -> str:
+        return "x" * 1024**2
+
+
+async def test_what_one_call_is_answered_is_bounded(house: House) -> None:
+    house.drop("speaks", SPEAKS)
+    most = ANSWERED_BYTES // 1024**2
+    context = ToolContext(store=Texts())  # type: ignore[arg-type]
+    assert (await house.call("asks_much", context, times=most - 1)).data == (most - 1) * 1024**2
+    result = await house.call("asks_much", context, times=most + 2)
+    assert f"answered at most {most} MiB" in result.error.message
+    assert (await house.call("asks_much", context, times=1)).ok
+
+
+def _lives(house: House) -> bool:
+    return any(used.worker is not None for used in house.workers._versions.values())
+
+
+WAITS = '''
+import os, time
+from pathlib import Path
+
+def waits(number: int) -> int:
+    """Waits until it is ended."""
+    Path(f"pid-{number}").write_text(str(os.getpid()))
+    while True:
+        time.sleep(600)
+
+def stuck(number: int) -> int:
+    """The same."""
+    return waits(number)
+'''
+
+
+async def test_of_the_workers_whose_calls_were_given_up_only_the_last_go_on(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    folder = house.drop("waits", WAITS)
+    version = Signatures().of(str(folder))
+
+    def calling(name: str, number: int) -> "asyncio.Task[Any]":
+        return asyncio.create_task(
+            house.workers.call(folder, version, name, {"number": number}, ToolContext())
+        )
+
+    others = []
+    for number in range(GIVEN_UP + 1):
+        others.append(calling("waits", number))
+        given_up = calling("stuck", 100 + number)
+        for began in (number, 100 + number):
+            await until((folder / f"pid-{began}").exists, "the call to begin")
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+    with pytest.raises(WorkerFault) as fault:
+        await asyncio.wait_for(others[0], 20)
+    assert fault.value.started
+    assert not any(call.done() for call in others[1:])
+    pids = [int((folder / f"pid-{number}").read_text()) for number in range(GIVEN_UP + 1)]
+    assert len(set(pids)) == GIVEN_UP + 1
+    await until(gone(pids[:1]), "the oldest to end")
+    for call in others[1:]:
+        call.cancel()
+    await asyncio.gather(*others[1:], return_exceptions=True)
+    await house.workers.close()
+
+
+HOMES = '''
+import os, signal, time
+
+def deepens() -> str:
+    """Makes a home nested deeper than any path may be long."""
+    home = os.environ["HOME"]
+    os.chdir(home)
+    for _ in range(3000):
+        os.mkdir("folder")
+        os.chdir("folder")
+    os.chmod(".", 0)
+    return home
+
+def kills() -> None:
+    """Kills its keeper, which would have removed its home."""
+    open(os.path.join(os.environ["HOME"], "file"), "w").close()
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+
+def home() -> str:
+    """Where."""
+    return os.environ["HOME"]
+'''
+
+
+async def test_a_workers_home_goes_with_it_whatever_it_made_of_it(tmp_path: Path) -> None:
+    homes = tmp_path / "data" / "workers"
+    house = House(tmp_path / "skills", homes=homes)
+    house.drop("homes", HOMES)
+    made = Path((await house.call("deepens")).data)
+    assert made.parent == homes
+    assert (await house.call("kills")).code == "OUTCOME_UNKNOWN"
+    await until(lambda: not any(homes.iterdir()), "the home to be removed")
+    await house.call("home")
+    await house.workers.close()
+    assert not any(homes.iterdir())
+
+
+async def test_homes_that_a_killed_server_left_are_removed_at_the_first_call(tmp_path: Path) -> None:
+    homes = tmp_path / "workers"
+    (homes / "recado-worker-old" / "inner").mkdir(parents=True)
+    (homes / "recado-worker-old" / "inner" / "file").touch()
+    house = House(tmp_path / "skills", homes=homes)
+    house.drop("homes", HOMES)
+    mine = Path((await house.call("home")).data)
+    await until(lambda: list(homes.iterdir()) == [mine], "what was left to be removed")
+    await house.workers.close()
+
+
+async def test_without_a_place_for_homes_no_call_is_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    workers = Workers(homes=tmp_path / "file" / "homes")
+    with pytest.raises(WorkerFault, match="no place for their homes") as fault:
+        await workers.call(tmp_path, Signatures().of(str(tmp_path)), "f", {}, ToolContext())
+    assert not fault.value.started
+    await workers.close()
+
+
+DEAF = '''
+import os, signal, time
+
+def takes(text: str) -> int:
+    """Takes a text."""
+    return len(text)
+
+def stops() -> None:
+    """Reads no more."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(600)
+
+def prints() -> float:
+    """Prints for a while."""
+    began = time.monotonic()
+    for _ in range(500):
+        os.write(1, b"1-" * 2048)
+    return time.monotonic() - began
+'''
+
+
+async def test_of_what_a_worker_does_not_read_one_frame_waits(house: House) -> None:
+    folder = house.drop("deaf", DEAF)
+    version = Signatures().of(str(folder))
+    assert (await house.call("takes", text="x")).data == 1
+    (used,) = house.workers._versions.values()
+    worker = used.worker
+    assert worker is not None
+    assert worker._writer is not None
+    long = {"text": "x" * 4 * 1024**2}
+    made = [("stops", {}), *[("takes", long)] * 10]
+    texts = [
+        asyncio.create_task(house.workers.call(folder, version, name, args, ToolContext()))
+        for name, args in made
+    ]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert worker._writer.transport.get_write_buffer_size() < 5 * 1024**2
+    for task in texts:
+        task.cancel()
+    await asyncio.gather(*texts, return_exceptions=True)
+
+
+async def test_of_what_a_worker_prints_some_is_logged_each_second(house: House) -> None:
+    house.drop("deaf", DEAF)
+    with capture_logs() as logs:
+        seconds = (await house.call("prints")).data
+    logged = sum(len(entry["text"]) for entry in logs if entry["event"] == "a skill printed")
+    assert logged <= (seconds + 2) * 8 * 1024 < 500 * 4096

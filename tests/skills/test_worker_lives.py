@@ -1,0 +1,71 @@
+"""How long workers live: until their folder changes, nobody calls, or the server stops."""
+
+import asyncio
+from pathlib import Path
+
+from app.skills.runner import IDLE_WORKERS
+from tests.skills.folders import House, alive, gone
+from tests.skills.worker_code import HANGING, OTHER
+from tests.world import until
+
+WHICH = '''
+import os
+import beside
+
+def which() -> list:
+    """Who runs it."""
+    return [os.getpid(), beside.WORD]
+'''
+
+
+async def test_a_changed_folder_runs_its_new_code_and_the_old_worker_ends(house: House) -> None:
+    folder = house.drop("changing", WHICH, beside="WORD = 1\n")
+    first, word = (await house.call("which")).data
+    assert word == 1
+    (folder / "scripts" / "beside.py").write_text("WORD = 22\n", "utf-8")
+    house.look()
+    second, word = (await house.call("which")).data
+    assert (word, second != first) == (22, True)
+    await until(gone([first]), "the old worker to end")
+    (folder / "SKILL.md").unlink()
+    house.look()
+    await until(gone([second]), "the removed skill's worker to end")
+
+
+async def test_code_that_changed_after_the_look_does_not_run_as_what_it_was(house: House) -> None:
+    folder = house.drop("good", OTHER)
+    (folder / "scripts" / "tools.py").write_text(OTHER.replace("here", "elsewhere"), "utf-8")
+    refused = await house.call("other")
+    assert refused.code == "UNAVAILABLE"
+    assert "changed just now" in refused.error.message
+    house.look()
+    assert (await house.call("other")).data == "elsewhere"
+
+
+async def test_an_idle_worker_ends_and_the_next_call_starts_another(tmp_path: Path) -> None:
+    house = House(tmp_path, idle_seconds=0.05)
+    house.drop("good", OTHER + 'import os\ndef pid() -> int:\n    """Who."""\n    return os.getpid()\n')
+    first = (await house.call("pid")).data
+    await until(gone([first]), "the idle worker to end")
+    assert (await house.call("pid")).data != first
+    await house.workers.close()
+
+
+async def test_of_the_idle_workers_those_used_last_are_kept(house: House) -> None:
+    for n in range(IDLE_WORKERS + 1):
+        house.drop(
+            f"skill-{n}", f'import os\ndef pid_{n}() -> int:\n    """Who."""\n    return os.getpid()\n'
+        )
+    pids = [(await house.call(f"pid_{n}")).data for n in range(IDLE_WORKERS + 1)]
+    await until(gone(pids[:1]), "the one used longest ago to end")
+    assert all(map(alive, pids[1:]))
+
+
+async def test_calls_in_flight_end_when_the_workers_are_closed(house: House) -> None:
+    folder = house.drop("hanging", HANGING)
+    call = asyncio.ensure_future(house.call("hangs"))
+    await until(lambda: (folder / "pids").exists() and (folder / "pids").read_text(), "the call to run")
+    await house.workers.close()
+    assert (await call).code == "OUTCOME_UNKNOWN"
+    assert gone([int(pid) for pid in (folder / "pids").read_text().split()])()
+    assert (await house.call("waits", for_what="pids")).code == "UNAVAILABLE"

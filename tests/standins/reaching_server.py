@@ -1,0 +1,17 @@
+"""`recado serve` whose transport reaches the web sites of a test on this machine.
+
+python -m tests.standins.reaching_server PORT...
+"""
+
+import sys
+
+import app.server
+from app.main import create_app
+from app.settings import take_settings
+from app.transport.transport import Transport
+from tests.standins.site import authority
+
+if __name__ == "__main__":
+    hosts = {("127.0.0.1", int(port)) for port in sys.argv[1:]}
+    transport = Transport(allowed_hosts=hosts, tls=authority())
+    app.server.serve(take_settings(), make_app=lambda settings: create_app(settings, transport=transport))

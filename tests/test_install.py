@@ -1,0 +1,426 @@
+"""Skills from an address: nothing is fetched for others, nothing runs before the yes, and no more than the
+card said afterwards."""
+
+import asyncio
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.skills.archives import zipped
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.site import Site, answer, redirect, site
+from tests.test_consent import asked, press, questions
+from tests.world import wait_for
+
+SKILL = """\
+---
+name: tides
+description: Says when the tide is high.
+metadata:
+  own-results: "*"
+---
+Ask for the tide when somebody wants to swim. See {address}/now.
+"""
+TOOLS = '''
+"""Tides."""
+
+
+def high_tide(place: str, context=None) -> str:
+    """Says when the tide is high.
+
+    Args:
+        place: A harbour.
+    """
+    return f"high at noon in {place}"
+
+
+def ask_outside(url: str, context=None) -> str:
+    """Asks an address.
+
+    Args:
+        url: The address.
+    """
+    return context.http.get(url).text
+'''
+
+
+class Web:
+    """An https site on this machine, in a thread of its own; `pages` may change while it runs."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Any] = {"": answer(status="404 Not Found")}
+        self.site = Site()
+        self._loop = asyncio.new_event_loop()
+        self._ending = asyncio.Event()
+        started = threading.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._serve(started)])
+        self._thread.start()
+        assert started.wait(10)
+
+    async def _serve(self, started: threading.Event) -> None:
+        async with site(self.pages, tls=True) as self.site:
+            started.set()
+            await self._ending.wait()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join(10)
+        self._loop.close()
+
+    def put(self, path: str, files: dict[str, str]) -> str:
+        """An archive with these files; gives its address."""
+        self.pages[path] = answer(zipped({name: text.encode() for name, text in files.items()}))
+        return self.site.url + path
+
+    @property
+    def asked(self) -> list[str]:
+        """Paths that were asked for."""
+        return [head.split()[1] for head in self.site.heads]
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    made = Web()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def tides(web: Web) -> str:
+    return web.put("/tides.zip", {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": TOOLS})
+
+
+def obeys(body: dict[str, Any]) -> Any:
+    """A model that does what the message says: `tool {"argument": …}`."""
+    if is_classifier(body):
+        return '{"categories": ["expand", "tides", "hostile", "mailer"]}'
+    newest = max(n for n, message in enumerate(body["messages"]) if message["role"] == "user")
+    results = [one["content"] for one in body["messages"][newest:] if one["role"] == "tool"]
+    if results:
+        return "result: " + results[-1]
+    wanted = re.search(r"(\w+) (\{.*\})", last_user_text(body))
+    if not wanted:
+        return "you said: " + last_user_text(body).splitlines()[-1]
+    return calls((wanted[1], json.loads(wanted[2])))
+
+
+@pytest.fixture
+def house(make_world: Any, model: Any, web: Web) -> tuple[Any, Any]:
+    """A server that reaches the site, and the stand-in Graph API; p0 owns, p1 does not."""
+    server, graph = make_world(start=False, model=model(obeys))
+    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    return server, graph
+
+
+def say(graph: Any, person: str, tool: str, **arguments: Any) -> None:
+    graph.say(person, f"please {tool} {json.dumps(arguments)}")
+
+
+def told(graph: Any, person: str, words: str) -> str:
+    """The newest text with these words."""
+
+    def found() -> str:
+        return next((text for text in reversed(graph.texts(person)) if words in text), "")
+
+    return str(wait_for(found, f"{words!r}; there are: {graph.texts(person)}"))
+
+
+def install(graph: Any, address: str, button: str = "Install", count: int = 1) -> dict[str, Any]:
+    """Installs as p0; gives the question."""
+    say(graph, "p0", "install_skill_from_url", url=address)
+    question = asked(graph, "p0", count)
+    press(graph, "p0", question, button)
+    told(graph, "p0", "✓ Installed")
+    return question
+
+
+def installed(server: Any) -> list[Path]:
+    return sorted((server.folder / "skills").glob("*/*/SKILL.md"))
+
+
+def cards(graph: Any, person: str) -> str:
+    """Everything somebody was sent, questions included."""
+    return "\n".join([*graph.texts(person), *(question["text"] for question in questions(graph, person))])
+
+
+def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, tides: str) -> None:
+    server, graph = house
+    say(graph, "p0", "install_skill_from_url", url=tides)
+    question = asked(graph, "p0")
+    shown = cards(graph, "p0")
+    assert list(question["buttons"]) == ["Install", "Install+trust", "No"]
+    assert "high_tide" in shown
+    assert "“127.0.0.1”" in shown
+    assert installed(server) == []
+    press(graph, "p0", question, "Install")
+    told(graph, "p0", "✓ Installed: tides")
+    (path,) = installed(server)
+    assert not path.stat().st_mode & 0o222
+    assert not list((server.folder / "quarantine").iterdir())
+    say(graph, "p0", "high_tide", place="Lota")
+    question = asked(graph, "p0", 2)
+    assert list(question["buttons"]) == ["Yes", "No"]
+    press(graph, "p0", question, "Yes")
+    assert "high at noon in Lota" in told(graph, "p0", "high at noon")
+
+
+def test_with_trust_its_tools_run_unasked(house: Any, tides: str) -> None:
+    _, graph = house
+    install(graph, tides, "Install+trust")
+    say(graph, "p0", "high_tide", place="Lota")
+    told(graph, "p0", "high at noon in Lota")
+    assert len(questions(graph, "p0")) == 1
+
+
+def test_a_no_installs_nothing(house: Any, tides: str) -> None:
+    server, graph = house
+    say(graph, "p0", "install_skill_from_url", url=tides)
+    press(graph, "p0", asked(graph, "p0"), "No")
+    told(graph, "p0", "DENIED")
+    assert installed(server) == []
+
+
+def test_the_bytes_of_the_card_are_installed_whatever_the_site_serves_by_then(
+    house: Any, web: Web, tides: str
+) -> None:
+    server, graph = house
+    say(graph, "p0", "install_skill_from_url", url=tides)
+    question = asked(graph, "p0")
+    web.put("/tides.zip", {"SKILL.md": SKILL.format(address="https://evil.net")})
+    server.kill()
+    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    press(graph, "p0", question, "Install")
+    told(graph, "p0", "✓ Installed")
+    assert "evil" not in installed(server)[0].read_text()
+    assert web.asked == ["/tides.zip"]
+
+
+def test_who_is_no_owner_installs_nothing_and_nothing_is_fetched(house: Any, web: Web, tides: str) -> None:
+    server, graph = house
+    for count, tool in enumerate(("install_skill_from_url", "preview_skill_from_url"), start=1):
+        say(graph, "p1", tool, url=tides)
+        assert "NOT_OFFERED" in graph.reply("p1", count) or "UNKNOWN_TOOL" in graph.reply("p1", count)
+    assert web.asked == []
+    assert installed(server) == []
+
+
+@pytest.mark.parametrize("tool", ["install_skill_from_url", "preview_skill_from_url"])
+def test_an_address_that_the_person_did_not_write_is_not_asked(
+    tool: str, make_world: Any, model: Any, web: Web, tides: str
+) -> None:
+    def led(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["expand"]}'
+        results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+        return "result: " + results[-1] if results else calls((tool, {"url": tides}))
+
+    server, graph = make_world(start=False, model=model(led))
+    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    graph.say("p0", f"what about {tides.replace('tides', 'others')} ?")
+    assert "addresses that you write to me yourself" in graph.reply("p0")
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("https://127.0.0.1:1/x.zip", "BAD_REQUEST"),
+        ("https://[::1]/x.zip", "BAD_REQUEST"),
+        ("http://example.org/x.zip", "BAD_REQUEST"),
+        ("https://10.0.0.1/x.zip", "BAD_REQUEST"),
+    ],
+)
+def test_addresses_of_this_machine_and_its_network_are_refused(address: str, code: str, house: Any) -> None:
+    _, graph = house
+    say(graph, "p0", "install_skill_from_url", url=address)
+    assert code in graph.reply("p0")
+
+
+def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(house: Any, web: Web) -> None:
+    _, graph = house
+    web.pages["/page"] = answer(b"<html>hello</html>")
+    web.pages["/inwards"] = redirect("https://127.0.0.1/x.zip")
+    for count, path in enumerate(("/page", "/inwards", "/none"), start=1):
+        say(graph, "p0", "install_skill_from_url", url=web.site.url + path)
+        graph.reply("p0", count)
+    texts = graph.texts("p0")
+    assert "I cannot install what is there" in texts[0]
+    assert "not on the public internet" in texts[1]
+    assert "status 404" in texts[2]
+    assert questions(graph, "p0") == []
+
+
+def test_a_preview_shows_the_card_and_asks_nothing(house: Any, tides: str) -> None:
+    server, graph = house
+    say(graph, "p0", "preview_skill_from_url", url=tides)
+    assert "high_tide" in told(graph, "p0", "Nothing is installed yet")
+    assert questions(graph, "p0") == []
+    assert installed(server) == []
+
+
+def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, tides: str) -> None:
+    server, graph = house
+    install(graph, tides)
+    changed = TOOLS.replace("def high_tide", "def low_tide")
+    web.put("/tides.zip", {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": changed})
+    install(graph, tides, count=2)
+    shown = cards(graph, "p0")
+    assert "New tools: “low_tide”" in shown
+    assert "Tools that go: “high_tide”" in shown
+    say(graph, "p0", "remove_skill", name="tides")
+    question = asked(graph, "p0", 3)
+    assert list(question["buttons"]) == ["Yes", "No"]
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "✓ Removed: tides")
+    assert installed(server) == []
+
+
+def test_what_it_asks_the_internet_goes_to_the_hosts_of_its_card_alone(
+    house: Any, web: Web, tides: str
+) -> None:
+    _, graph = house
+    web.pages["/now"] = answer(b"it is high now")
+    web.pages["/away"] = redirect("https://localhost:1/")
+    install(graph, tides, "Install+trust")
+    for path, words in (("/now", "it is high now"), ("/away", "none of the hosts allowed here")):
+        say(graph, "p0", "ask_outside", url=web.site.url + path)
+        told(graph, "p0", words)
+    say(graph, "p0", "ask_outside", url="https://example.org/")
+    told(graph, "p0", "example.org is none of the hosts allowed here")
+
+
+def test_a_changed_folder_is_not_loaded_at_the_next_start(house: Any, web: Web, tides: str) -> None:
+    server, graph = house
+    install(graph, tides, "Install+trust")
+    server.stop()
+    tools = installed(server)[0].with_name("scripts") / "tools.py"
+    tools.chmod(0o600)
+    tools.write_text(TOOLS + "# changed")
+    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    say(graph, "p0", "high_tide", place="Lota")
+    assert "UNKNOWN_TOOL" in told(graph, "p0", "UNKNOWN_TOOL")
+    assert "was changed since it was approved" in server.log
+
+
+def test_a_card_too_long_for_the_chat_is_approved_in_the_console(house: Any, web: Web) -> None:
+    server, graph = house
+    files = {f"references/a-long-name-for-a-file-{n}.md": "text" for n in range(200)}
+    address = web.put("/long.zip", {"SKILL.md": SKILL.format(address=web.site.url), **files})
+    say(graph, "p0", "install_skill_from_url", url=address)
+    question = asked(graph, "p0")
+    assert list(question["buttons"]) == ["No"]
+    assert server.http.post("/admin/approvals").status_code == 401
+    listed = _recado(server, "approvals", "list").stdout
+    assert "a-long-name-for-a-file-199.md" in listed
+    (waiting,) = re.findall("approval_[0-9a-f]+", listed)
+    assert _recado(server, "approvals", "yes", waiting).returncode == 0
+    assert "is open" in _recado(server, "approvals", "no", waiting).stderr
+    told(graph, "p0", "✓ Installed")
+    assert len(installed(server)) == 1
+
+
+def test_its_words_make_a_turn_foreign(house: Any, tides: str) -> None:
+    server, graph = house
+    install(graph, tides, "Install+trust")
+    graph.say("p0", "what about the tide?")
+    told(graph, "p0", "you said")
+    (row,) = server.rows("SELECT taint FROM turns ORDER BY created_at DESC LIMIT 1")
+    assert "skill:tides" in row["taint"].splitlines()
+
+
+def test_without_a_sandbox_its_words_help_and_its_code_does_not_run(
+    make_world: Any, model: Any, web: Web, tides: str
+) -> None:
+    played = model(obeys)
+    server, graph = make_world(start=False, model=played, PATH="/nowhere")
+    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    install(graph, tides, "Install+trust")
+    say(graph, "p0", "high_tide", place="Lota")
+    told(graph, "p0", "UNKNOWN_TOOL")
+    assert "when somebody wants to swim" in played.main_calls[-1]["messages"][0]["content"]
+    listed = _recado(server, "skills", "list").stdout
+    assert "its tools do not run: bubblewrap (the program bwrap) is not installed" in listed
+
+
+def test_with_the_sandbox_turned_off_the_card_says_so_and_the_code_runs(
+    make_world: Any, model: Any, web: Web, tides: str
+) -> None:
+    server, graph = make_world(start=False, model=model(obeys), SANDBOX="off")
+    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    install(graph, tides, "Install+trust")
+    assert "its code gets all the rights that I have" in cards(graph, "p0")
+    say(graph, "p0", "high_tide", place="Lota")
+    told(graph, "p0", "high at noon in Lota")
+
+
+def test_in_the_shell_the_card_comes_first_and_without_a_terminal_nothing_is_fetched(
+    house: Any, web: Web, tides: str
+) -> None:
+    server, graph = house
+    refused = _recado(server, "skills", "add", tides.replace("127.0.0.1", "example.org"))
+    assert refused.returncode == 1
+    assert "run this in a terminal" in refused.stderr
+    status, shown = _at_a_terminal(server, web, tides, "n")
+    assert (status, "high_tide" in shown, "nothing was installed" in shown) == (1, True, True)
+    assert installed(server) == []
+    status, shown = _at_a_terminal(server, web, tides, "y")
+    assert (status, "Installed tides" in shown) == (0, True)
+    say(graph, "p0", "high_tide", place="Lota")
+    press(graph, "p0", asked(graph, "p0"), "Yes")
+    told(graph, "p0", "high at noon in Lota")
+    assert "Removed tides" in _recado(server, "skills", "remove", "tides").stdout
+
+
+SHELL = """
+import sys
+from app.commands.installing import install_skill
+from app.errors import RecadoError
+from app.settings import take_settings
+from app.transport.transport import Transport
+from tests.standins.site import authority
+transport = Transport(allowed_hosts={("127.0.0.1", int(sys.argv[2]))}, tls=authority())
+try:
+    print(install_skill(take_settings(), sys.argv[1], transport=transport))
+except RecadoError as error:
+    sys.exit(str(error))
+"""
+
+
+def _recado(server: Any, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        cwd=server.folder,
+        env=server.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def _at_a_terminal(server: Any, web: Web, address: str, answer: str) -> tuple[int, str]:
+    """What `skills add` does with a transport that reaches the site: its status, and all that it shows."""
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{answer}\n".encode())
+    done = subprocess.run(
+        [sys.executable, "-c", SHELL, address, str(web.site.port)],
+        cwd=server.folder,
+        env=server.env,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    os.close(theirs)
+    os.close(ours)
+    return done.returncode, done.stdout

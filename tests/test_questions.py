@@ -1,0 +1,308 @@
+"""Questions at their edges: whose, which, when, in which mode, and what becomes of those nobody answers."""
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chaos.machine import dial, injected, resident
+from tests.mailer import ANA, asked, calling, drop_mailer, marks, press, questions, told
+from tests.standins.model import Play, calls, is_classifier, last_user_text
+from tests.world import Server, text_body, wait_for
+
+P0 = "12125550000"
+HOURS = 3600.0
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> Path:
+    return drop_mailer(tmp_path / "own")
+
+
+@pytest.fixture
+def desk(make_world, model, skills):
+    """Makes a world in which whoever says "mail" makes the model do these calls, by default one mail."""
+
+    def make(*wanted: tuple[str, dict[str, Any]], play: Play | None = None, **options: Any) -> Any:
+        play = play or calling(*(wanted or (ANA,)))
+        return make_world(model=model(play), SKILLS_DIR=str(skills), **options)
+
+    return make
+
+
+def parked(server: Server) -> int:
+    return len(server.rows("SELECT 1 FROM turns WHERE state = 'parked'"))
+
+
+@pytest.mark.parametrize(
+    ("said", "yes", "always", "over"),
+    [
+        ("please send the mail to Ana", "Yes", "Always here", "is over"),
+        ("por favor, manda el mail a Ana", "Sí", "Siempre aquí", "terminó"),
+        ("por favor, mande o mail para a Ana, obrigado", "Sim", "Sempre aqui", "acabou"),
+    ],
+    ids=["en", "es", "pt"],
+)
+def test_it_is_asked_and_answered_in_the_persons_language(desk, skills, said, yes, always, over):
+    _, graph = desk()
+    graph.say("p0", said)
+    question = asked(graph, "p0")
+    assert list(question["buttons"])[:2] == [yes, always]
+    assert list(question["buttons"])[-1] in ("No", "Não")
+    graph.say("p0", f"{yes}!")
+    told(graph, "p0", '"ok":true')
+    press(graph, "p0", question, yes)
+    assert len(marks(skills, "sent")) == 1
+    wait_for(lambda: len(graph.texts("p0")) == 3, "that the question is over")
+
+
+def test_another_person_and_another_conversation_answer_nothing(desk, skills):
+    server, graph = desk()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    press(graph, "p1", question, "Yes")
+    graph.reply("p1")
+    body = text_body("wamid.group", "yes", P0, group_id="GROUP1")
+    assert server.post(body).status_code == 200
+    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'done'"), "the group's turn")
+    assert (marks(skills, "sent"), parked(server)) == ([], 1)
+    press(graph, "p0", question, "Yes")
+    wait_for(lambda: marks(skills, "sent"), "the mail")
+
+
+@pytest.mark.parametrize("answer", ["text", "reaction", "quote"])
+def test_a_thumb_says_yes(desk, skills, answer):
+    _, graph = desk()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    if answer == "reaction":
+        thumb = {"message_id": question["wamid"], "emoji": "👍"}
+        graph.inbound({"person": "p0", "type": "reaction", "reaction": thumb})
+    else:
+        graph.say("p0", "👍", **({"quoted": question["wamid"]} if answer == "quote" else {}))
+    told(graph, "p0", '"ok":true')
+    assert len(marks(skills, "sent")) == 1
+
+
+def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_one_more(desk, skills):
+    wanted = [ANA, ANA, ("send_mail", {"to": "ana@x.example", "text": "adiós"})]
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["mailer"]}'
+        if body["messages"][-1]["role"] == "tool":
+            return "result: " + body["messages"][-1]["content"]
+        return calls(wanted.pop(0)) if "mail" in last_user_text(body).splitlines()[-1] else "hm"
+
+    server, graph = desk(play=play)
+    graph.say("p0", "mail, please")
+    asked(graph, "p0")
+    graph.say("p0", "please, the mail")
+    told(graph, "p0", "has not answered yet")
+    assert len(questions(graph, "p0")) == 1
+    graph.say("p0", "now another mail")
+    assert "adiós" in asked(graph, "p0", 2)["text"]
+    assert (marks(skills, "sent"), parked(server)) == ([], 2)
+
+
+def test_one_round_asks_once_about_one_call(desk, skills):
+    _, graph = desk(ANA, ANA)
+    graph.say("p0", "mail, please")
+    press(graph, "p0", asked(graph, "p0"), "Yes")
+    told(graph, "p0", "has not answered yet")
+    assert (len(questions(graph, "p0")), len(marks(skills, "sent"))) == (1, 1)
+
+
+def test_after_a_no_the_same_call_is_not_asked_about_again_in_the_turn(desk, skills):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["mailer"]}'
+        results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+        return f"result: {results[-1]}" if len(results) == 2 else calls(ANA)
+
+    _, graph = desk(play=play)
+    graph.say("p0", "mail, please")
+    press(graph, "p0", asked(graph, "p0"), "No")
+    told(graph, "p0", "said no")
+    assert (len(questions(graph, "p0")), marks(skills, "sent")) == (1, [])
+
+
+def test_a_tool_that_is_gone_when_the_yes_comes_does_not_run(desk, skills):
+    _, graph = desk()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    path = skills / "mailer" / "scripts" / "tools.py"
+    path.write_text(path.read_text().replace("def send_mail", "def post_mail"))
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", '"ok":false')
+    assert marks(skills, "sent") == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted", "asks", "done", "said"),
+    [
+        ({"CONFIRMATION_MODE": "yolo"}, ANA, 0, 1, '"ok":true'),
+        ({"CONFIRMATION_MODE": "confirm-all"}, ("read_mail", {}), 1, 0, ""),
+        ({"DRY_RUN": "1"}, ANA, 0, 0, "DRY-RUN"),
+        ({"DRY_RUN": "1", "CONFIRMATION_MODE": "confirm-all"}, ANA, 0, 0, "DRY-RUN"),
+    ],
+    ids=["yolo", "confirm-all", "dry run", "dry run of confirm-all"],
+)
+def test_the_mode_says_what_is_asked(desk, skills, settings, wanted, asks, done, said):
+    _, graph = desk(wanted, **settings)
+    graph.say("p0", "mail, please")
+    wait_for(lambda: graph.sends("p0"), "a question or a reply")
+    assert said in graph.texts("p0")[-1]
+    assert len(questions(graph, "p0")) == asks
+    assert len(marks(skills, "sent") + marks(skills, "read")) == done
+
+
+@pytest.mark.parametrize("mode", ["yolo", "confirm-sensitive"])
+def test_what_may_have_happened_is_asked_about_in_every_mode_and_in_later_turns(desk, skills, mode):
+    _, graph = desk(("pay", {"amount": 5}), CONFIRMATION_MODE=mode)
+    graph.say("p0", "mail the money")
+    told(graph, "p0", "hung up")
+    assert len(marks(skills, "paid")) == 1
+    graph.say("p0", "mail the money again")
+    question = asked(graph, "p0")
+    assert list(question["buttons"]) == ["Yes", "No"]
+    assert len(marks(skills, "paid")) == 1
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", '"ok":true')
+    graph.say("p0", "mail the money once more")
+    wait_for(lambda: len(marks(skills, "paid")) == 3, "the third payment, unasked: the second is known")
+    assert len(questions(graph, "p0")) == 1
+
+
+@pytest.mark.slow
+def test_at_23_hours_a_question_ends_honestly(desk, skills):
+    server, graph = desk(start=False, SWEEP_SECONDS="0.3")
+    clock = server.folder / "clock"
+    jump = dial(clock)
+    server.env |= injected(server, CLOCK=clock)
+    server.start()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    jump(22.9 * HOURS)
+    graph.say("p0", "still here")
+    told(graph, "p0", "you said: still here")
+    jump(24 * HOURS)
+    wait_for(
+        lambda: server.rows("SELECT due_at FROM approvals WHERE due_at > ?", time.time() + 45 * HOURS), "more"
+    )
+    assert parked(server) == 1
+    jump(46 * HOURS)
+    told(graph, "p0", "nobody answered")
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "is over")
+    assert (marks(skills, "sent"), parked(server)) == ([], 0)
+
+
+def test_a_question_of_which_nobody_knows_whether_it_came_is_answered_by_its_button(desk, skills):
+    _, graph = desk()
+    graph.faults(drop_after_accept=1, hold_statuses=True)
+    graph.say("p0", "mail, please")
+    press(graph, "p0", asked(graph, "p0"), "Yes")
+    wait_for(lambda: marks(skills, "sent"), "the mail")
+    graph.faults(hold_statuses=False)
+    told(graph, "p0", '"ok":true')
+    assert (len(marks(skills, "sent")), len(questions(graph, "p0"))) == (1, 1)
+
+
+def test_a_stop_ends_what_waits(desk, skills):
+    server, graph = desk()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    graph.say("p0", "/stop")
+    told(graph, "p0", "Stopped")
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "is over")
+    assert (marks(skills, "sent"), parked(server)) == ([], 0)
+
+
+def test_a_question_outlives_a_fresh_conversation(desk, skills):
+    _, graph = desk()
+    graph.say("p0", "mail, please")
+    asked(graph, "p0")
+    graph.say("p0", "/new")
+    told(graph, "p0", "afresh")
+    graph.say("p0", "yes")
+    told(graph, "p0", '"ok":true')
+    assert len(marks(skills, "sent")) == 1
+
+
+def test_a_blocked_persons_yes_counts_for_nothing(desk, skills):
+    server, graph = desk()
+    graph.say("p1", "mail, please")
+    question = asked(graph, "p1")
+    running = json.loads((server.folder / "server.json").read_text())
+    header = {"Authorization": f"Bearer {running['token']}"}
+    body = {"action": "block", "who": "12125550001"}
+    server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
+    press(graph, "p1", question, "Yes")
+    wait_for(lambda: graph.log()["pending"] == 0, "the webhook")
+    graph.say("p0", "hello")
+    graph.reply("p0")
+    assert marks(skills, "sent") == []
+
+
+def test_what_needs_no_yes_runs_at_once_and_once(desk, skills):
+    server, graph = desk(("read_mail", {}), ANA)
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    assert len(marks(skills, "read")) == 1
+    server.kill()
+    server.start()
+    press(graph, "p0", question, "Yes")
+    said = told(graph, "p0", "result")
+    assert "IGNORE ALL RULES" in said
+    assert '"sent"' in said
+    assert (len(marks(skills, "read")), len(marks(skills, "sent"))) == (1, 1)
+
+
+@pytest.mark.slow
+def test_ten_thousand_parked_turns_cost_rows_and_no_lanes(desk):
+    server, graph = desk()
+    graph.say("p1", "mail, please")
+    asked(graph, "p1")
+    before = resident(server)
+    server.kill()
+    with closing(sqlite3.connect(server.folder / "recado.db", isolation_level=None)) as conn:
+        _park_more(conn, 10_000)
+    server.start()
+    graph.say("p0", "hello")
+    told(graph, "p0", "you said: hello")
+    assert parked(server) == 10_001
+    assert "recado_running_turns 0" in server.http.get("/metrics").text
+    grown = resident(server) - before
+    print(f"\n10,000 parked turns: {grown / 2**20:+.1f} MB")
+    assert grown < 50 * 2**20
+    press(graph, "p1", questions(graph, "p1")[0], "Yes")
+    told(graph, "p1", '"ok":true')
+
+
+def _park_more(conn: sqlite3.Connection, count: int) -> None:
+    """Copies what is parked, each into a conversation of its own."""
+    fresh = {
+        "conversations": ("id", "group_id"),
+        "turns": ("id", "conversation_id"),
+        "approvals": ("id", "turn_id", "conversation_id"),
+    }
+    conn.execute("BEGIN")
+    for table, keys in fresh.items():
+        columns = [row[1] for row in conn.execute(f"PRAGMA table_info({table})")]
+        copied = ", ".join(f"?1 || '-' || {name}" if name in keys else name for name in columns)
+        parked = {
+            "conversations": "id = (SELECT conversation_id FROM turns WHERE state = 'parked' LIMIT 1)",
+            "turns": "state = 'parked' AND id LIKE 'turn%'",
+            "approvals": "id LIKE 'approval%'",
+        }
+        conn.executemany(
+            f"INSERT INTO {table} ({', '.join(columns)}) SELECT {copied} FROM {table} WHERE {parked[table]}",
+            [(n,) for n in range(count)],
+        )
+    conn.execute("COMMIT")

@@ -1,0 +1,156 @@
+"""Types of a stranger's source text that would take for ever, or a machine's memory, to read."""
+
+import json
+import resource
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from app.tools.catalog import find_tools
+
+_READER = """
+import json, sys
+from app.tools.catalog import find_tools
+tools, left_out = find_tools(sys.stdin.read())
+print(json.dumps([
+    {tool.name: [tool.schema["properties"], tool.warnings] for tool in tools},
+    {one.function: one.reason for one in left_out},
+]))
+"""
+_BEFORE = """
+import datetime
+import enum
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from pydantic import BaseModel, Field
+"""
+_PLAIN = '\ndef plain(word: str) -> str:\n    "Say it"\n'
+TOO_LARGE = "is not a tool: its types are too large"
+ANYTHING = "x: an unknown annotation, so any JSON value is accepted"
+
+
+def read(source: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tools and what was left out, found by a process that has 20 seconds and 1.5 GB."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READER],
+        input=_BEFORE + source + _PLAIN,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 * 2**29, 3 * 2**29)),
+    )
+    tools, left_out = json.loads(done.stdout)
+    return tools, left_out
+
+
+def doubled(kind: str, times: int) -> str:
+    """Classes that hold the one before twice, and a tool that takes the last."""
+    first = (
+        "@dataclass\nclass A0:\n    x: int\n" if kind == "dataclass" else "class A0(BaseModel):\n    x: int\n"
+    )
+    head = "@dataclass\nclass A{}:\n" if kind == "dataclass" else "class A{}(BaseModel):\n"
+    rest = "".join(f"{head.format(n)}    a: A{n - 1}\n    b: A{n - 1}\n" for n in range(1, times))
+    return f'{first}{rest}\ndef f(x: A{times - 1}):\n    "Do"\n'
+
+
+_FIELDS = "".join(f"    a{n}: int\n" for n in range(900))
+_USES = "".join(f'def f{n}(x: list[A]):\n    "Do"\n' for n in range(2000))
+_ALIASES = "X0 = int\n" + "".join(f"X{n} = dict[X{n - 1}, X{n - 1}]\n" for n in range(1, 19))
+HOSTILE = {
+    "dataclasses": doubled("dataclass", 25),
+    "models": doubled("model", 25),
+    "aliases": _ALIASES + 'def f(x: X18):\n    "Do"\n',
+    "aliases in a class": _ALIASES + '@dataclass\nclass A:\n    x: X18\ndef f(x: A):\n    "Do"\n',
+    "a long literal": f'def f(x: Literal[{"1," * 20_000}]):\n    "Do"\n',
+    "a long enumeration": "class E(enum.Enum):\n"
+    + "".join(f"    A{n} = {n}\n" for n in range(5000))
+    + 'def f(x: E):\n    "Do"\n',
+    "a constant in many places": f"X = [{'1,' * 2000}]\n"
+    + f'def f({",".join(f"a{n}=X" for n in range(5000))}):\n    "Do"\n',
+    "a text in many places": f"X = '{'a' * 10_000}'\n"
+    + f'def f({",".join(f"a{n}=X" for n in range(5000))}):\n    "Do"\n',
+    "many parameters": f'def f({",".join(f"a{n}: int" for n in range(2000))}):\n    "Do"\n',
+    "a docstring in many places": f'@dataclass\nclass A:\n    "{"a" * 3000}"\n    x: int\n'
+    + "@dataclass\nclass B:\n"
+    + "".join(f"    a{n}: A\n" for n in range(6))
+    + 'def f(x: B):\n    "Do"\n',
+    "heavy patterns": "".join(
+        f'def f{n}(x: Annotated[str, Field(pattern=r"\\w{{99}}{n}")]):\n    "Do"\n' for n in range(20)
+    )
+    + 'def f(x: Annotated[str, Field(pattern=r"((a?){200}){200}")]):\n    "Do"\n',
+}
+
+
+@pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE)
+def test_a_tool_of_too_large_types_is_left_out_alone(source: str) -> None:
+    tools, left_out = read(source)
+    assert left_out["f"] == TOO_LARGE
+    assert tools["plain"][1] == []
+
+
+def test_many_tools_of_one_large_class_end_at_the_budget_of_the_file() -> None:
+    tools, left_out = read(f"@dataclass\nclass A:\n{_FIELDS}{_USES}".replace("def f(", "def g("))
+    assert set(left_out.values()) == {TOO_LARGE}
+    assert len(left_out) + len(tools) == 2001
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        "class E(bytes, enum.Enum):\n    A = 50_000_000\n",
+        "class E(bytearray, enum.Enum):\n    A = 50_000_000\n",
+        "class E(str, enum.Enum):\n    A = 5\n",
+        "class E(datetime.date, enum.Enum):\n    A = 1\n",
+        f"class E(enum.Flag):\n    A = 0x{'f' * 100_000}\n",
+    ],
+    ids=["bytes", "bytearray", "text of a number", "date", "flag"],
+)
+def test_values_of_an_enumeration_are_not_computed(members: str) -> None:
+    tools, _ = read(members + 'def f(x: E):\n    "Do"\n')
+    assert tools["f"][1] == [ANYTHING]
+
+
+@pytest.mark.parametrize(
+    ("members", "schema"),
+    [
+        ("class E(str, enum.Enum):\n    A = 'a'\n", {"type": "string", "enum": ["a"]}),
+        ("class E(int, enum.Enum):\n    A = 1\n", {"type": "integer", "enum": [1]}),
+        ("class E(float, enum.Enum):\n    A = 1.5\n", {"type": "number", "enum": [1.5]}),
+    ],
+)
+def test_an_enumeration_of_texts_or_numbers_is_one_of_its_values(members: str, schema: object) -> None:
+    (tool,) = find_tools(f'import enum\n{members}def f(x: E):\n    "Do"\n')[0]
+    assert tool.schema["properties"]["x"] == schema
+
+
+def test_classes_that_hold_one_another_in_many_ways_stay_references() -> None:
+    names = [f"A{n}" for n in range(4)]
+    classes = "".join(
+        f'@dataclass\nclass {name}:\n    leaf: int\n    one: "{"|".join(names)}|None" = None\n'
+        for name in names
+    )
+    tools, left_out = read(f'{classes}def f(x: A0):\n    "Do"\n')
+    assert left_out == {}
+    assert tools["f"] == [{"x": {"$ref": "#/$defs/A0"}}, []]
+
+
+def test_long_words_are_cut_and_their_author_is_told() -> None:
+    words = f"Do {'a' * 5000}.\n\n    Example: {'b' * 5000}\n\n    Args:\n        x: {'c' * 5000}\n"
+    (tool,), _ = find_tools(f'def f(x: int):\n    """{words}    """\n')
+    described = tool.schema["properties"]["x"]["description"]
+    assert [len(tool.description), len(tool.examples[0]), len(described)] == [2000, 500, 500]
+    assert described.endswith("c…")
+    assert tool.warnings == (
+        "its description is cut to 2000 characters",
+        "x: its description is cut to 500 characters",
+    )
+
+
+def test_a_file_has_at_most_200_tools() -> None:
+    tools, left_out = find_tools("".join(f'def f{n}():\n    "Do"\n' for n in range(203)))
+    assert [len(tools), tools[-1].name] == [200, "f199"]
+    assert [one.function for one in left_out] == ["f200", "f201", "f202"]
+    assert left_out[0].reason.startswith("comes after 200 others")
