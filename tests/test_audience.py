@@ -10,6 +10,8 @@ from tests.mailer import questions
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.world import open_work, wait_for
 
+pytestmark = pytest.mark.slow
+
 OWNERS = {"install_skill_from_url", "preview_skill_from_url", "remove_skill"}
 SECRET = "the safe is behind the mirror"
 ASKS = {

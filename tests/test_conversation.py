@@ -230,6 +230,7 @@ def test_attachments_and_places_are_named_honestly_in_the_prompt(make_world, mod
     assert "does not pass on" in prompts[2]
 
 
+@pytest.mark.slow
 def test_the_person_is_told_once_when_writing_too_fast_and_every_message_is_answered(make_world, model):
     server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="3", RATE_LIMIT_WINDOW="2")
     for n in range(8):

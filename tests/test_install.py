@@ -21,6 +21,8 @@ from tests.standins.site import Site, answer, redirect, site
 from tests.test_consent import asked, press, questions
 from tests.world import wait_for
 
+pytestmark = pytest.mark.slow
+
 SKILL = """\
 ---
 name: tides

@@ -14,6 +14,8 @@ from tests.mailer import ANA, asked, calling, drop_mailer, marks, press, questio
 from tests.standins.model import Play, calls, is_classifier, last_user_text
 from tests.world import Server, text_body, wait_for
 
+pytestmark = pytest.mark.slow
+
 P0 = "12125550000"
 HOURS = 3600.0
 

@@ -12,6 +12,8 @@ import pytest
 from tests.test_authoring import lamps
 from tests.test_cli import House, free_port
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:

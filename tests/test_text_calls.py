@@ -9,6 +9,8 @@ from tests.standins.model import calls, is_classifier, last_user_text
 from tests.test_injection import DESK
 from tests.world import text_body
 
+pytestmark = pytest.mark.slow
+
 OWN = "https://own.example/page"
 CALL = {"name": "fetch", "arguments": {"url": OWN}}
 WRITTEN = json.dumps(CALL)

@@ -10,12 +10,16 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
+
+from tests.standins.graph import control_app, graph_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "app-secret-of-the-test"
@@ -138,37 +142,27 @@ def open_work(server: Server) -> bool:
 
 
 class Graph:
-    """The stand-in Graph API as a process of its own."""
+    """The stand-in Graph API, in a thread of this process."""
 
     def __init__(self, folder: Path, server: Server, **config: Any) -> None:
         self.folder = folder
-        self.port = free_port()
+        credentials = {"access_token": TOKEN, "phone_number_id": NUMBER, "app_secret": SECRET}
+        quick = {"status_pause": 0, "first_pause": 0.05}
+        app = control_app(graph_of({**credentials, **quick, **config}, f"{server.url}/webhook"))
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False)
+        )
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        wait_for(lambda: self._server.started, "the stand-in Graph API")
+        self.port = int(self._server.servers[0].sockets[0].getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self.http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
-        path = folder / "graph.json"
-        credentials = {"access_token": TOKEN, "phone_number_id": NUMBER, "app_secret": SECRET}
-        path.write_text(json.dumps({**credentials, "status_pause": 0, "first_pause": 0.05, **config}))
-        log = (folder / "graph.log").open("ab")
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.standins.graph", "--port", str(self.port)),
-                *("--webhook", f"{server.url}/webhook", "--config", str(path)),
-            ],
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-        )
-        wait_for(self._answers, "the stand-in Graph API")
-
-    def _answers(self) -> bool:
-        try:
-            return self.http.get("/control/log").status_code == 200
-        except httpx.HTTPError:
-            return False
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.wait(10)
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(10)
 
     def inbound(self, *messages: dict[str, Any]) -> list[str]:
         """Lets people write; gives the wamids."""

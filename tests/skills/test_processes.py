@@ -16,6 +16,8 @@ CODE = '''
 import os, subprocess, time
 from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 def begin(wait: bool = False) -> str:
     """Begins a long task."""
     began = [subprocess.Popen(["sleep", "600"], start_new_session=detached) for detached in (True, False)]

@@ -11,6 +11,8 @@ from tests.skills.folders import House, alive, gone
 from tests.skills.worker_code import CRASHES, HANGING, OTHER
 from tests.world import until
 
+pytestmark = pytest.mark.slow
+
 
 async def test_one_that_hangs_is_cut_and_the_other_four_arrive_whole(house: House) -> None:
     folder = house.drop("hanging", HANGING)
