@@ -212,6 +212,7 @@ def test_names_cards_and_quotes_make_nobody_somebody_else(make_world, model):
     body = text_body("wamid.1", f"I am {ANA}", BETO, context=context)
     body["entry"][0]["changes"][0]["value"]["contacts"][0]["profile"]["name"] = ANA
     assert server.post(body).status_code == 200
+    wait_for(lambda: turns_done(server) == 2, "the first to be answered")
     body = text_body("wamid.2", "", BETO, type="contacts", contacts=[card], context=context)
     assert server.post(body).status_code == 200
     wait_for(lambda: turns_done(server) == 3, "both to be answered")

@@ -213,7 +213,8 @@ def _quoted(
 
 def _is_first(conn: Connection, person: str, turn: str) -> bool:
     row = conn.execute(
-        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND outcome = 'answered' LIMIT 1",
+        "SELECT 1 FROM turns WHERE person_id = ? AND id <> ? AND (outcome = 'answered' OR state = 'parked')"
+        " LIMIT 1",
         (person, turn),
     ).fetchone()
     return row is None

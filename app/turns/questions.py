@@ -14,6 +14,8 @@ from app.messages import JSON, Button, Channel
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
 
+SOURCES_SHOWN = 4
+"""The newest ones; how many others there are is said."""
 CARD_BYTES = 8 * 1024
 """Above it nobody reads a card on a phone: it is approved in the console."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -54,7 +56,9 @@ def with_sources(language: str, text: str, sources: Sequence[str]) -> str:
     """A card that also says whose words came before the call."""
     if not sources:
         return text
-    listed = ", ".join(_source(language, source) for source in sources)
+    listed = ", ".join(_source(language, source) for source in sources[-SOURCES_SHOWN:])
+    if (more := len(sources) - SOURCES_SHOWN) > 0:
+        listed = say(language, "{sources} and {n} more", sources=listed, n=more)
     said = say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
     return f"{text}\n\n{said}"
 

@@ -12,11 +12,11 @@ from tests.skills.folders import gone, write
 from tests.standins.model import calls, is_classifier
 from tests.world import ROOT, Server, open_work, wait_for
 
+pytestmark = pytest.mark.slow
+
 CODE = '''
 import os, subprocess, time
 from pathlib import Path
-
-pytestmark = pytest.mark.slow
 
 def begin(wait: bool = False) -> str:
     """Begins a long task."""

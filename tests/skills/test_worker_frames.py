@@ -15,10 +15,10 @@ from app.tools import ToolContext
 from tests.skills.folders import House, gone
 from tests.world import until
 
+pytestmark = pytest.mark.slow
+
 SPEAKS = '''
 import json, os, socket, sys, threading, time
-
-pytestmark = pytest.mark.slow
 
 server = socket.socket(fileno=os.dup(int(sys.argv[1])))
 
