@@ -156,16 +156,16 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         re.compile(
             rf"\b(?:ignore|disregard|forget|override)\b{_GAP}\b(?:previous|prior|above|earlier|preceding|system"
             rf"|safety|your|all other)\b{_GAP}\b(?:instruction|prompt|rule|guideline|directive|context)s?\b"
-            rf"|\b(?:do not|don't|never|must not)\s+(?:tell|inform|alert|notify|mention{_GAP}\bto"
-            rf"|reveal{_GAP}\bto)\s+(?:this\s+to\s+)?(?:the\s+)?(?:user|human|owner|person)\b"
-            r"|\bwithout\s+(?:telling|asking|informing|notifying|alerting|the\s+knowledge\s+of)\s+"
-            r"(?:the\s+)?(?:user|human|owner|person|anyone)\b"
-            rf"|\b(?:reveal|print|repeat|show|send|leak)\b{_GAP}\b(?:your|the)\s+(?:system|hidden|initial)\s+prompt"
-            r"|<\s*/?\s*(?:important|system|system[-_]reminder|admin)\s*>"
+            rf"|\b(?:do not|don't|never|must not)\s{{1,12}}(?:tell|inform|alert|notify|mention{_GAP}\bto"
+            rf"|reveal{_GAP}\bto)\s{{1,12}}(?:this\s{{1,12}}to\s{{1,12}})?(?:the\s{{1,12}})?(?:user|human|owner|person)\b"
+            r"|\bwithout\s{1,12}(?:telling|asking|informing|notifying|alerting|the\s{1,12}knowledge\s{1,12}of)\s{1,12}"
+            r"(?:the\s{1,12})?(?:user|human|owner|person|anyone)\b"
+            rf"|\b(?:reveal|print|repeat|show|send|leak)\b{_GAP}\b(?:your|the)\s{{1,12}}(?:system|hidden|initial)\s{{1,12}}prompt"
+            r"|<\s{0,12}/?\s{0,12}(?:important|system|system[-_]reminder|admin)\s{0,12}>"
             r"|<\|(?:im_start|im_end|system|endoftext)\|>|\[/?INST\]|<</?SYS>>"
             rf"|\b(?:pass|put|send|include|append)\b{_GAP}\b(?:contents?|conversation|history|secrets?|password)\b"
             rf"{_GAP}\b(?:as|in|into)\b{_GAP}\b(?:parameter|argument|sidenote|field)\b"
-            rf"|\bbefore\s+(?:using|calling|running)\s+(?:this|any(?:\s+other)?|other)\s+tools?\b{_GAP}"
+            rf"|\bbefore\s{{1,12}}(?:using|calling|running)\s{{1,12}}(?:this|any(?:\s{{1,12}}other)?|other)\s{{1,12}}tools?\b{_GAP}"
             r"\b(?:read|send|call|fetch|run)\b",
             re.IGNORECASE,
         ),
@@ -173,38 +173,38 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "instruction",
         re.compile(
-            rf"\b(?:ignor[aeáé]\w*|olvid[aeáé]\w*|descart[aeáé]\w*|haz\s+caso\s+omiso|no\s+sigas)\b{_GAP}"
+            rf"\b(?:ignor[aeáé]\w*|olvid[aeáé]\w*|descart[aeáé]\w*|haz\s{{1,12}}caso\s{{1,12}}omiso|no\s{{1,12}}sigas)\b{_GAP}"
             r"\b(?:instrucci[oó]n(?:es)?|indicaci[oó]n(?:es)?|reglas|[oó]rdenes|directrices|prompt)\b"
-            r"|\bno\s+(?:le\s+|se\s+lo\s+|lo\s+)?(?:digas|menciones|informes|avises|cuentes|reveles|muestres)\b"
+            r"|\bno\s{1,12}(?:le\s{1,12}|se\s{1,12}lo\s{1,12}|lo\s{1,12})?(?:digas|menciones|informes|avises|cuentes|reveles|muestres)\b"
             rf"{_GAP}\b(?:usuari[oa]|persona|dueñ[oa]|propietari[oa])\b"
-            r"|\bsin\s+(?:avisar|decir|preguntar|informar|contar)(?:le|lo)?\s+(?:nada\s+)?(?:al?|a\s+la)\s+"
+            r"|\bsin\s{1,12}(?:avisar|decir|preguntar|informar|contar)(?:le|lo)?\s{1,12}(?:nada\s{1,12})?(?:al?|a\s{1,12}la)\s{1,12}"
             r"(?:usuari[oa]|persona|dueñ[oa])\b"
-            rf"|\b(?:muestra|revela|envía|repite|imprime)\b{_GAP}\b(?:prompt|instrucciones)\s+del?\s+sistema\b",
+            rf"|\b(?:muestra|revela|envía|repite|imprime)\b{_GAP}\b(?:prompt|instrucciones)\s{{1,12}}del?\s{{1,12}}sistema\b",
             re.IGNORECASE,
         ),
     ),
     (
         "instruction",
         re.compile(
-            rf"\b(?:ignor[ae]\w*|esque[çc]\w*|desconsider[ae]\w*|n[ãa]o\s+siga)\b{_GAP}"
+            rf"\b(?:ignor[ae]\w*|esque[çc]\w*|desconsider[ae]\w*|n[ãa]o\s{{1,12}}siga)\b{_GAP}"
             r"\b(?:instru[çc](?:[õo]es|[ãa]o)|regras|orienta[çc][õo]es|ordens|diretrizes|prompt)\b"
-            r"|\bn[ãa]o\s+(?:lhe\s+)?(?:diga|conte|mencione|informe|avise|revele|mostre)\b"
+            r"|\bn[ãa]o\s{1,12}(?:lhe\s{1,12})?(?:diga|conte|mencione|informe|avise|revele|mostre)\b"
             rf"{_GAP}\b(?:usu[áa]ri[oa]|pessoa|don[oa]|propriet[áa]ri[oa])\b"
-            r"|\bsem\s+(?:avisar|dizer|perguntar|informar|contar)\s+(?:nada\s+)?(?:ao?|à|para\s+[oa])\s+"
+            r"|\bsem\s{1,12}(?:avisar|dizer|perguntar|informar|contar)\s{1,12}(?:nada\s{1,12})?(?:ao?|à|para\s{1,12}[oa])\s{1,12}"
             r"(?:usu[áa]ri[oa]|pessoa|don[oa])\b"
-            rf"|\b(?:mostre|revele|envie|repita|imprima)\b{_GAP}\b(?:prompt|instru[çc][õo]es)\s+d[oe]\s+sistema\b",
+            rf"|\b(?:mostre|revele|envie|repita|imprima)\b{_GAP}\b(?:prompt|instru[çc][õo]es)\s{{1,12}}d[oe]\s{{1,12}}sistema\b",
             re.IGNORECASE,
         ),
     ),
     (
         "shell",
         re.compile(
-            r"\b(?:curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64)\b[^\n|]{0,300}\|\s*"
-            r"(?:sudo\s+)?(?:(?:ba|z|da|k|fi)?sh|python3?|perl|ruby|node|iex|Invoke-Expression)\b"
-            r"|\b(?:(?:ba|z)?sh\s+-c|eval|source|(?:ba|z)?sh)\s+[\"']?(?:\$\(|<\(|`)\s*(?:curl|wget)\b[^\n]{0,200}"
-            r"|\brm\s+-(?:rf|fr)\s+[\"']?(?:/|~|\$HOME)(?=[\"'\s*]|$)|/dev/(?:tcp|udp)/\S{1,60}"
-            r"|\bn(?:c|cat)\s[^\n]{0,40}\s-e\b|\bpowershell\b[^\n]{0,60}\s-e(?:nc\w*)?\b|:\(\)\s*\{\s*:\|:&\s*\}"
-            r"|\bxattr\s+-[a-z]*d[a-z]*\s+com\.apple\.quarantine\b",
+            r"\b(?:curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64)\b[^\n|]{0,300}\|\s{0,12}"
+            r"(?:sudo\s{1,12})?(?:(?:ba|z|da|k|fi)?sh|python3?|perl|ruby|node|iex|Invoke-Expression)\b"
+            r"|\b(?:(?:ba|z)?sh\s{1,12}-c|eval|source|(?:ba|z)?sh)\s{1,12}[\"']?(?:\$\(|<\(|`)\s{0,12}(?:curl|wget)\b[^\n]{0,200}"
+            r"|\brm\s{1,12}-(?:rf|fr)\s{1,12}[\"']?(?:/|~|\$HOME)(?=[\"'\s{0,12}]|$)|/dev/(?:tcp|udp)/\S{1,60}"
+            r"|\bn(?:c|cat)\s[^\n]{0,40}\s-e\b|\bpowershell\b[^\n]{0,60}\s-e(?:nc\w*)?\b|:\(\)\s{0,12}\{\s{0,12}:\|:&\s{0,12}\}"
+            r"|\bxattr\s{1,12}-[a-z]*d[a-z]*\s{1,12}com\.apple\.quarantine\b",
             re.IGNORECASE,
         ),
     ),
@@ -215,15 +215,15 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"|docker|netrc|npmrc|pypirc|git-credentials|config/gcloud|config/gh|\w*_history|password-store)\b"
             r"|\b(?:id_rsa|id_ed25519|id_ecdsa)\b|(?<![\w./)\]])(?:\./|\.\./)*\.env(?:\.(?:local|production))?(?![\w.])"
             r"|/\.env(?![\w.])|/etc/(?:shadow|passwd|sudoers)\b|/proc/(?:self|\d+|\*|<\w+>|\$\w+)/(?:environ|mem)\b"
-            r"|\bsecurity\s+find-(?:generic|internet)-password\b|\blogin\.keychain\b|\bsecret-tool\s+lookup\b"
+            r"|\bsecurity\s{1,12}find-(?:generic|internet)-password\b|\blogin\.keychain\b|\bsecret-tool\s{1,12}lookup\b"
             r"|\bwallet\.dat\b|/(?:Login Data|Cookies)(?=[\"'])|\b169\.254\.169\.254\b|\bcookies\.sqlite\b",
         ),
     ),
     (
         "runs-code",
         re.compile(
-            r"\brequire\(\s*[\"'](?:node:)?child_process[\"']\s*\)|\bfrom\s+[\"'](?:node:)?child_process[\"']"
-            r"|\bnew\s+Function\s*\(|\bDeno\.(?:run|Command)\b|\bBun\.spawn\b|\bosascript\s+-e\b"
+            r"\brequire\(\s{0,12}[\"'](?:node:)?child_process[\"']\s{0,12}\)|\bfrom\s{1,12}[\"'](?:node:)?child_process[\"']"
+            r"|\bnew\s{1,12}Function\s{0,12}\(|\bDeno\.(?:run|Command)\b|\bBun\.spawn\b|\bosascript\s{1,12}-e\b"
         ),
     ),
     (
@@ -242,10 +242,10 @@ _ADDRESS = re.compile(
 _EXAMPLE = re.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:example|test|invalid)$|^example$")
 
 _VARIABLE = re.compile(
-    r"\benviron(?:\.get\(|\[|\.setdefault\(|\.pop\()\s*[\"']([A-Za-z_]\w{1,63})[\"']"
-    r"|\bgetenv\(\s*[\"']([A-Za-z_]\w{1,63})[\"']"
+    r"\benviron(?:\.get\(|\[|\.setdefault\(|\.pop\()\s{0,12}[\"']([A-Za-z_]\w{1,63})[\"']"
+    r"|\bgetenv\(\s{0,12}[\"']([A-Za-z_]\w{1,63})[\"']"
     r"|\bprocess\.env\.([A-Za-z_]\w{1,63})|\bprocess\.env\[[\"']([A-Za-z_]\w{1,63})[\"']"
-    r"|\bexport\s+([A-Z][A-Z0-9_]{2,63})="
+    r"|\bexport\s{1,12}([A-Z][A-Z0-9_]{2,63})="
     r"|\$\{?([A-Z][A-Z0-9_]{0,50}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_ID|AUTH))\b"
     r"|(?<![\w$])([A-Z][A-Z0-9]{1,30}_(?:[A-Z0-9]{1,30}_)?(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD))(?![\w])"
 )

@@ -203,8 +203,9 @@ def hear(
     else:
         own_words = row["said_as"] in ("text", "reaction") and not (button or payload.get("forwarded"))
         choice = read(row["text"]) if own_words else None
-        meant = [one for one in asked if _is_meant(conn, one, quoted, row["received_at"])]
-        meant = [one for one in meant if choice in orjson.loads(one["choices"]).values()]
+        meant = [one for one in asked if choice and _is_meant(conn, one, quoted, row["received_at"])]
+        if len(meant) == 1 and choice not in orjson.loads(meant[0]["choices"]).values():
+            meant = []
     if row["kind"] == "message" and not meant:
         return None
     conn.execute("UPDATE inbox SET done_at = ? WHERE seq = ?", (now, row["seq"]))
@@ -292,9 +293,9 @@ def close_all(conn: Connection, turn: str, now: float) -> None:
 
 
 def _asked(conn: Connection, conversation: str) -> list[Row]:
-    """The open questions whose message has been on its way, with when it was sent."""
+    """The open questions whose message has been on its way, with when it arrived at WhatsApp, if it did."""
     return conn.execute(
-        "SELECT a.*, coalesce(o.sent_at, o.sending_at, o.created_at) AS sent_at"
+        "SELECT a.*, o.sent_at"
         " FROM approvals a JOIN outbox o ON o.id = a.outbox_id"
         " WHERE a.conversation_id = ? AND a.state = 'open' AND o.state NOT IN ('ready', 'failed')"
         " ORDER BY a.created_at, a.rowid",
@@ -305,7 +306,7 @@ def _asked(conn: Connection, conversation: str) -> list[Row]:
 def _is_meant(conn: Connection, approval: Row, quoted: str, received_at: float) -> bool:
     """Whether words are for this question: those that quote one of its messages, or quote nothing."""
     if not quoted:
-        return bool(approval["sent_at"] <= received_at)
+        return approval["sent_at"] is not None and bool(approval["sent_at"] <= received_at)
     row = conn.execute(
         "SELECT 1 FROM outbox WHERE wamid = ? AND source = ?", (quoted, f"approval:{approval['id']}")
     ).fetchone()

@@ -36,11 +36,16 @@ _LONGEST = 40
 
 def read_answer(text: str) -> Choice | None:
     """The choice that a whole message stands for, None where it says anything else or more."""
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or "?" in text or any(_says_else(c) for c in text):
         return None
     words = _plain(text)
     said = {_SIGNS[c] for c in text if c in _SIGNS} | ({_CHOICES.get(words)} if words else set())
     return said.pop() if len(said) == 1 else None
+
+
+def _says_else(sign: str) -> bool:
+    """A question mark, or a picture that is neither a yes nor a no: 👍 beside 😡 is no answer."""
+    return sign == "¿" or (unicodedata.category(sign) == "So" and sign not in _SIGNS)
 
 
 def _plain(text: str) -> str:

@@ -1,13 +1,12 @@
 """Which calls of a round may run, which are refused, and which a person is asked about."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from sqlite3 import Connection
 from typing import Protocol
-
-import orjson
 
 from app.errors import RecadoError
 from app.llm.model import ToolCall
@@ -320,4 +319,5 @@ def arguments_hash(arguments: JSON) -> str:
 
 
 def _canonical(arguments: JSON) -> bytes:
-    return orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS, default=str)
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=str)  # any integer, any text
+    return text.encode()
