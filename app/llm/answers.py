@@ -218,9 +218,9 @@ def wordless_text(language: str) -> str:
 
 
 def _examples(abilities: Sequence[Ability], language: str) -> str:
-    if not abilities:
+    listed = [f"“{one.example}”" for one in abilities if one.example]  # a description may be in any language
+    if not listed:
         return ""
-    listed = [f"“{one.example}”" if one.example else one.description for one in abilities]
     leading = say(language, "You can write, for example:")
     return f"{leading} {' · '.join(listed)}"
 
