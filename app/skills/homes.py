@@ -7,6 +7,8 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+PASSES = 5
+
 
 def make_home(homes: Path | None) -> str:
     """A new home in a folder of the server's, or where temporary files go. Raises OSError."""
@@ -23,8 +25,20 @@ def clear(homes: Path) -> None:
 def remove(home: str) -> None:
     """Removes a folder, however deep it goes; what cannot be removed stays. Blocks.
 
-    Each folder in it is first moved up: no path grows long, and nothing recurses.
+    More than once where something came in meanwhile: another may be at it too, or code that dies just now.
     """
+    for _ in range(PASSES):
+        _empty(home)
+        try:
+            os.rmdir(home)
+        except FileNotFoundError:
+            return
+        except OSError:
+            continue
+
+
+def _empty(home: str) -> None:
+    """Each folder in it is first moved up: no path grows long, and nothing recurses."""
     numbers, waiting = count(), [home]
     while waiting:
         folder = waiting.pop()
@@ -42,5 +56,3 @@ def remove(home: str) -> None:
         if folder != home:
             with suppress(OSError):
                 os.rmdir(folder)
-    with suppress(OSError):
-        os.rmdir(home)
