@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import os
+import random
 import signal
 import socket
 import sqlite3
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,12 @@ DEADLINE = 30.0
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port below those that the system gives to whoever asks for any, so that it stays free."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for(what: Callable[[], Any], reason: str, seconds: float = DEADLINE) -> Any:
