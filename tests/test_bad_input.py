@@ -305,7 +305,9 @@ def test_somebody_with_only_a_user_id_is_answered_by_it(make_world, model):
     server, graph = make_world(model=model(echo), start=False, graph={"people": [person]})
     server.start()
     assert server.post(text_body("wamid.0", "hi", "12125550001")).status_code == 200
-    allow = {"Authorization": f"Bearer {json.loads((server.folder / 'server.json').read_text())['token']}"}
+    record = server.folder / "server.json"
+    wait_for(record.exists, "the server to say where it is")
+    allow = {"Authorization": f"Bearer {json.loads(record.read_text())['token']}"}
     change = {"action": "allow", "who": "AR.1000000000"}
     server.http.post("/admin/people/change", json=change, headers=allow).raise_for_status()
     graph.say("dani", "hola")
