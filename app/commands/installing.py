@@ -30,7 +30,7 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
         await transport.close()
     if not _agreed(preview, sandboxed=not sandbox.off):
         raise RecadoError("nothing was installed")
-    installed = await installer.install(preview.card.sha256, address, approved_by="shell")
+    installed = await installer.install(preview.subject, address, approved_by="shell")
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
     if preview.card.tools and (refusal := sandbox.refusal()):
         lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")

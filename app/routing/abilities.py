@@ -306,9 +306,9 @@ class Abilities:
         ]
 
     def settings(self, category: str) -> dict[str, str]:
-        """The variables that a skill declared, from the environment."""
+        """The variables that a skill declared, from the environment; none for a skill from elsewhere."""
         skill = self.skill(category)
-        names = skill.settings if skill is not None else ()
+        names = skill.settings if skill is not None and skill.installed is None else ()
         return {name: self._environment[name] for name in names if name in self._environment}
 
     def summary(self, person: Person, language: str, *, offline: bool) -> list[str]:

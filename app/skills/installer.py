@@ -36,10 +36,17 @@ class UnknownSkill(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A skill that was fetched and is kept apart; `change` where it would replace an earlier one."""
+    """A skill that was fetched and is kept apart; `change` where it would replace an earlier one, whose
+    hash `replaces` is."""
 
     card: Card
     change: Difference | None = None
+    replaces: str = ""
+
+    @property
+    def subject(self) -> str:
+        """All that a yes is about: these bytes, under this name, in place of that version or of none."""
+        return f"{self.card.sha256}/{self.card.name}/{self.replaces}"
 
 
 class Installer:
@@ -69,14 +76,15 @@ class Installer:
         return await asyncio.to_thread(self._keep, fetched.body, source, folder)
 
     async def install(
-        self, sha256: str, address: str, *, approved_by: str, trusted: bool = False
+        self, subject: str, address: str, *, approved_by: str, trusted: bool = False
     ) -> Installed:
         """Installs exactly what was looked at; once more is the same as once.
 
-        `approved_by` is a person's id, or who else said yes. Raises QuarantineError where it is gone or came
-        from another address, InstallError where it cannot be written.
+        `subject` is the preview's; `approved_by` a person's id, or who else said yes. Raises QuarantineError
+        where it is gone, came from another address or had another name, InstallError where it cannot be
+        written or would replace another version than was shown.
         """
-        return await asyncio.to_thread(self._install, sha256, _places(address)[0], approved_by, trusted)
+        return await asyncio.to_thread(self._install, subject, _places(address)[0], approved_by, trusted)
 
     async def remove(self, name: str, sha256: str) -> None:
         """Removes a skill that came from elsewhere, in this version of it.
@@ -94,9 +102,9 @@ class Installer:
                 return one
         raise UnknownSkill(f"no skill named {name} was installed from an address")
 
-    def look(self, sha256: str) -> Preview:
-        """What is kept under that hash. Blocks. Raises QuarantineError where it is gone."""
-        return self._preview(kept(self._data_dir, sha256))
+    def look(self, subject: str) -> Preview:
+        """What is kept of a preview. Blocks. Raises QuarantineError where it is gone."""
+        return self._preview(kept(self._data_dir, subject.split("/")[0]))
 
     def _keep(self, data: bytes, source: str, folder: str) -> Preview:
         tree = unpack(data, source, folder)
@@ -111,24 +119,34 @@ class Installer:
 
     def _preview(self, tree: Quarantined) -> Preview:
         made = card(tree)
-        before = next((one for one in current(self._data_dir) if one.name == tree.name), None)
+        before = self._current(tree.name)
         if before is None:
             return Preview(made)
         try:
             before.check()
-            return Preview(made, difference(card(before.tree()), made))
+            return Preview(made, difference(card(before.tree()), made), before.sha256)
         except TreeError:  # it is no longer what was approved: all of it is new
-            return Preview(made)
+            return Preview(made, replaces=before.sha256)
 
-    def _install(self, sha256: str, source: str, approved_by: str, trusted: bool) -> Installed:
+    def _current(self, name: str) -> Installed | None:
+        return next((one for one in current(self._data_dir) if one.name == name), None)
+
+    def _install(self, subject: str, source: str, approved_by: str, trusted: bool) -> Installed:
+        sha256, name, replaces = subject.split("/")
+        before = self._current(name)
         try:
             tree = kept(self._data_dir, sha256)
         except QuarantineError:
-            if done := next((one for one in current(self._data_dir) if one.sha256 == sha256), None):
-                return done
+            asked = (sha256, source, trusted)
+            if before is not None and (before.sha256, before.source, before.trusted) == asked:
+                return before
             raise
         if tree.source != source:
             raise QuarantineError("what was looked at came from another address; fetch it again")
+        if tree.name != name:
+            raise QuarantineError("what was looked at had another name; fetch it again")
+        if (before.sha256 if before is not None else "") not in (replaces, sha256):
+            raise InstallError(f"{name} was changed meanwhile; ask again")
         installed = install(
             self._data_dir,
             tree,
@@ -147,12 +165,20 @@ class Installer:
 
 
 def is_written_in(address: str, texts: Iterable[str]) -> bool:
-    """Whether somebody wrote this very address in these texts, with or without its https://."""
+    """Whether somebody wrote this very address in these texts, with or without its https://.
+
+    The folder behind a `#` chooses what is fetched: it must be theirs too.
+    """
     try:
         wanted = Address.parse(address).url
     except FetchError:
         return False
-    return any(_is_address(found, wanted) for text in texts for found in _written(text))
+    folder = address.partition("#")[2]
+    return any(
+        _is_address(found, wanted) and found.partition("#")[2].rstrip(_AROUND) == folder.rstrip(_AROUND)
+        for text in texts
+        for found in _written(text)
+    )
 
 
 def _written(text: str) -> Iterator[str]:

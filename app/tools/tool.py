@@ -162,8 +162,8 @@ class Tool:
 
     @cached_property
     def definition_hash(self) -> str:
-        """sha256 of what an approval was given for: name, description and schema."""
-        parts = [self.name, self._definitions[1]["description"], self.input_schema]
+        """sha256 of what an approval was given for: whose tool it is, name, description and schema."""
+        parts = [self.category, self.name, self._definitions[1]["description"], self.input_schema]
         return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def validate_args(self, args: Mapping[str, JSON] | str | None) -> dict[str, JSON]:

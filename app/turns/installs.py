@@ -44,7 +44,7 @@ class InstallQuestions:
             with_sources(language, shown.whole, run.sources),
             f"{card.name} ({card.sha256[:12]})",
             INSTALL,
-            subject=card.sha256,
+            subject=preview.subject,
             question=shown.question,
         )
 

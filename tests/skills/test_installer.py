@@ -51,7 +51,7 @@ class Archives(Transport):
 
     async def get(self, url: str, **options: object) -> Fetched:  # type: ignore[override]
         self.asked.append(url)
-        return Fetched(url, 200, {}, next(iter(self._archives.values())))
+        return Fetched(url, 200, {}, next(body for part, body in self._archives.items() if part in url))
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,10 @@ async def test_only_https_is_fetched(installer: Installer) -> None:
 async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_for(
     installer: Installer, tmp_path: Path
 ) -> None:
-    sha256 = (await installer.preview(ADDRESS)).card.sha256
-    first = await installer.install(sha256, ADDRESS, approved_by="person_1")
-    again = await installer.install(sha256, ADDRESS, approved_by="person_1")
+    preview = await installer.preview(ADDRESS)
+    sha256 = preview.card.sha256
+    first = await installer.install(preview.subject, ADDRESS, approved_by="person_1")
+    again = await installer.install(preview.subject, ADDRESS, approved_by="person_1")
     assert first == again
     assert await installer.installed("demo") == first
     with pytest.raises(InstallError, match="updated meanwhile"):
@@ -105,13 +106,42 @@ async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_fo
     with pytest.raises(UnknownSkill):
         await installer.remove("demo", sha256)
     with pytest.raises(QuarantineError):
-        await installer.install(sha256, ADDRESS, approved_by="person_1")
+        await installer.install(preview.subject, ADDRESS, approved_by="person_1")
+
+
+async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
+    nameless = b"---\ndescription: Tides.\n---\nTides.\n"
+    archive = zipped({"alpha/SKILL.md": nameless, "bank-login/SKILL.md": nameless})
+    installer = Installer(Archives({"": archive}), tmp_path, tmp_path / "own", tmp_path)
+    shown = await installer.preview("https://example.org/all.zip#alpha")
+    await installer.preview("https://example.org/all.zip#bank-login")
+    with pytest.raises(QuarantineError, match="another name"):
+        await installer.install(shown.subject, "https://example.org/all.zip", approved_by="person_1")
+
+
+async def test_a_yes_to_a_new_skill_replaces_none_that_came_meanwhile(tmp_path: Path) -> None:
+    good, evil = (zipped({"SKILL.md": SKILL + word}) for word in (b"good", b"evil"))
+    installer = Installer(Archives({"good": good, "evil": evil}), tmp_path, tmp_path / "own", tmp_path)
+    of_evil = await installer.preview("https://evil.example/demo.zip")
+    of_good = await installer.preview("https://good.example/demo.zip")
+    kept = await installer.install(of_good.subject, "https://good.example/demo.zip", approved_by="person_1")
+    with pytest.raises(InstallError, match="changed meanwhile"):
+        await installer.install(of_evil.subject, "https://evil.example/demo.zip", approved_by="person_1")
+    assert await installer.installed("demo") == kept
+
+
+def test_the_folder_of_an_address_is_the_persons_too() -> None:
+    said = ["install https://e.org/a.zip please, or https://e.org/b.zip#x/tides."]
+    assert is_written_in("https://e.org/a.zip", said)
+    assert is_written_in("https://e.org/b.zip#x/tides", said)
+    assert not is_written_in("https://e.org/a.zip#x/evil", said)
+    assert not is_written_in("https://e.org/b.zip", said)
 
 
 async def test_a_yes_to_one_address_is_none_to_another(installer: Installer) -> None:
-    sha256 = (await installer.preview(ADDRESS)).card.sha256
+    subject = (await installer.preview(ADDRESS)).subject
     with pytest.raises(QuarantineError, match="another address"):
-        await installer.install(sha256, "https://evil.net/tides.zip", approved_by="person_1")
+        await installer.install(subject, "https://evil.net/tides.zip", approved_by="person_1")
 
 
 async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
