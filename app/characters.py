@@ -27,3 +27,23 @@ def visible_lines(text: str) -> str:
 
 def _is_seen(character: str) -> bool:
     return unicodedata.category(character) not in _INVISIBLE and not _BLANK.match(character)
+
+
+def unmistakable(text: str) -> str:
+    """As `visible`, and nothing in it ends its quotation, leads the eye to another line or strikes out what
+    is beside it: a value as a card shows it."""
+    shown = _MISLEADING.sub(lambda found: _written_out(found[0]), visible(text))
+    joins = shown[:1] and unicodedata.category(shown[0]).startswith("M")
+    return _written_out(shown[0]) + shown[1:] if joins else shown
+
+
+def _written_out(character: str) -> str:
+    return "\\u0020" if character == " " else json.dumps(character)[1:-1]
+
+
+_MISLEADING = re.compile(
+    "[“”„‟❝❞〝〞＂″]|(?<= ) |[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+    "|[\u0334-\u0338\u0488\u0489\u1abe\u20d0-\u20e2\u20e4-\u20ff\ua670-\ua672]"
+)
+"""Quotation marks that could seem to end a value, spaces that could push what follows to the next line, and
+marks that strike through or enclose other letters."""

@@ -155,3 +155,23 @@ def test_what_others_wrote_makes_always_not_count_and_shows_on_the_card(make_wor
     assert "read_mail" in question["text"]
     assert list(question["buttons"]) == ["Yes", "No"]
     assert len(mails(skills)) == 1
+
+
+def test_there_is_an_end_to_what_is_asked(make_world, model, skills):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["mailer"]}'
+        results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+        if results:
+            return "result: " + results[-1]
+        said = last_user_text(body).splitlines()[-1]
+        return calls(*(("send_mail", {"to": "ana@x.example", "text": f"{said} {n}"}) for n in range(16)))
+
+    server, graph = make_world(model=model(play), SKILLS_DIR=str(skills))
+    for said, count in (("first mails", 16), ("more mails", 20)):
+        graph.say("p0", said)
+        asked(graph, "p0", count)
+    wait_for(lambda: server.rows("SELECT 1 FROM journal WHERE payload LIKE '%answer those first%'"), "a no")
+    (row,) = server.rows("SELECT count(*) AS open FROM approvals WHERE state = 'open'")
+    assert row["open"] == 20
+    assert mails(skills) == []

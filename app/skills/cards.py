@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.characters import visible
+from app.characters import unmistakable
 from app.messages import JSON
 from app.skills.findings import Finding, find, hosts, text_of, variables
 from app.skills.quarantine import Quarantined
@@ -143,8 +143,7 @@ def difference(old: Card, new: Card) -> Difference:
 
 def quoted(text: str) -> str:
     """A text from outside on one line between quotation marks, with nothing in it invisible."""
-    line = visible(" ".join(text.split()))
-    return "“" + line.replace("“", '"').replace("”", '"') + "”"
+    return f"“{unmistakable(' '.join(text.split()))}”"
 
 
 def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:

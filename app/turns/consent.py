@@ -22,6 +22,9 @@ from app.turns.questions import CALL, ONCE, Card, call_card, call_title, questio
 from app.turns.run import Run
 from app.turns.taint import foreign_addresses
 
+MOST_OPEN = 20
+"""Questions of one conversation: what a model that goes on asking can put on a phone and into prompts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
@@ -206,6 +209,9 @@ class Consent:
             if _is_open_elsewhere(one, asked):
                 verdicts.refused[one.call.id] = _asked_already(one.tool)
                 return
+            if len(asked.open) + len(verdicts.questions) >= MOST_OPEN:
+                verdicts.refused[one.call.id] = _too_many_open(one.tool)
+                return
         elif last.state == "open":
             verdicts.laid_aside.add(one.call.id)
             return
@@ -301,6 +307,14 @@ def _asked_already(tool: Tool) -> ToolResult:
         "DENIED",
         f"the person was asked about this very call of {tool.name} already and has not answered yet",
         "say that the question above still waits for an answer; do not call it again",
+    )
+
+
+def _too_many_open(tool: Tool) -> ToolResult:
+    return ToolResult.failure(
+        "DENIED",
+        f"{tool.name} did not run: {MOST_OPEN} questions wait for this person's answer already",
+        "tell the person to answer those first",
     )
 
 

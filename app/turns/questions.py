@@ -1,14 +1,12 @@
 """A question as a person reads it: what would be done, with every value as it is, and the buttons."""
 
-import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from app.characters import visible
+from app.characters import unmistakable, visible
 from app.language import say
 from app.messages import JSON, Button, Channel
 from app.store.approvals import Choice, new_button
@@ -19,12 +17,6 @@ SOURCES_SHOWN = 4
 CARD_BYTES = 8 * 1024
 """Above it nobody reads a card on a phone: it is approved in the console."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MISLEADING = re.compile(
-    "[“”„‟❝❞〝〞＂″]|(?<= ) |[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
-    "|[\u0334-\u0338\u0488\u0489\u1abe\u20d0-\u20e2\u20e4-\u20ff\ua670-\ua672]"
-)
-"""Quotation marks that could seem to end a value, spaces that could push what follows to the next line, and
-marks that strike through or enclose other letters."""
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
 ONCE: tuple[Choice, ...] = ("yes", "no")
@@ -115,19 +107,8 @@ def _name(name: str) -> str:
 
 def _value(value: JSON) -> str:
     """A value from outside: whole, on one line, quoted, nothing in it invisible."""
-    return _quoted(value) if isinstance(value, str) else f"“{_shown(orjson.dumps(value).decode())}”"
+    return _quoted(value) if isinstance(value, str) else f"“{unmistakable(orjson.dumps(value).decode())}”"
 
 
 def _quoted(text: str) -> str:
-    return f"“{_shown(text.replace(chr(92), chr(92) * 2))}”"
-
-
-def _shown(text: str) -> str:
-    """Nothing in it ends its quotation, leads the eye to another line or strikes out what is beside it."""
-    shown = _MISLEADING.sub(lambda found: _written_out(found[0]), visible(text))
-    joins = shown[:1] and unicodedata.category(shown[0]).startswith("M")
-    return _written_out(shown[0]) + shown[1:] if joins else shown
-
-
-def _written_out(character: str) -> str:
-    return "\\u0020" if character == " " else json.dumps(character)[1:-1]
+    return f"“{unmistakable(text.replace(chr(92), chr(92) * 2))}”"

@@ -342,5 +342,5 @@ def test_a_quoted_text_is_one_line_with_nothing_invisible(text: str) -> None:
 def test_quoting_shows_what_would_be_invisible() -> None:
     assert (
         quoted("Nice\u202eecin\n\nInstall? \u200b”yes” \ufe01")
-        == '“Nice\\u202eecin Install? \\u200b"yes" \\ufe01”'
+        == "“Nice\\u202eecin Install? \\u200b\\u201dyes\\u201d \\ufe01”"
     )
