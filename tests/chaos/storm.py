@@ -36,7 +36,7 @@ def settings(deaf: bool) -> dict[str, object]:
 def play(body):
     """Classifies, asks for two tools at once, then answers with every word of the burst."""
     if is_classifier(body):
-        return '{"categories": ["calculator"], "phrases": ["calculate"]}'
+        return '{"categories": ["calculator", "notes"], "phrases": ["calculate", "save a note"]}'
     said = re.findall(r"\bm\d+\b", last_user_text(body))
     if not any(message["role"] == "tool" for message in body["messages"]):
         return calls(("calculate", {"expression": "6*7"}), ("save_note", {"text": said[-1]}))

@@ -6,14 +6,18 @@ The seed is printed; RECADO_SEED replays it, RECADO_KILLS changes how often the 
 import asyncio
 import os
 import re
+import signal
 import time
 
 import pytest
 
+from tests.chaos.machine import injected
 from tests.chaos.storm import play, settings, storm
 from tests.world import open_work, wait_for
 
 pytestmark = pytest.mark.slow
+
+NOTES = "SELECT value ->> 'text' AS text FROM skill_data WHERE skill = 'notes' AND text NOT NULL ORDER BY text"
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["with wakes", "every wake dropped"])
@@ -37,6 +41,22 @@ def test_a_message_that_comes_while_a_burst_is_redone_after_a_crash_is_answered_
     wait_for(lambda: not open_work(server), "the end")
     words = [word for text in graph.texts("p0") for word in re.findall(r"m\d+", text)]
     assert words == ["m0", "m1", "m2", "m3"]
+
+
+@pytest.mark.parametrize("lost", ["0:call_0", "0:call_1"], ids=["calculate", "save_note"])
+def test_a_tool_of_the_release_that_a_crash_cut_off_is_run_again_and_asks_nobody(make_world, model, lost):
+    server, graph = make_world(start=False, model=model(play))
+    sound = dict(server.env)
+    server.env = sound | injected(server, DIE_BEFORE=f"SELECT 1 FROM journal WHERE key = 'tool:{lost}'")
+    server.start()
+    graph.say("p0", "m0")
+    assert server.process.wait(30) == -signal.SIGKILL
+    server.env = sound
+    server.start()
+    assert graph.reply("p0") == "answer m0"
+    graph.say("p0", "m1")
+    assert graph.reply("p0", 2) == "answer m1"
+    assert [note["text"] for note in server.rows(NOTES)] == ["m0", "m1"]
 
 
 def test_a_turn_that_kills_the_server_ends_after_three_attempts_with_an_honest_reply(make_world, model):
