@@ -219,9 +219,10 @@ class Abilities:
         tool = self.tool(name)
         return tool is None or tool.outside
 
-    def ships(self, tool: Tool) -> bool:
+    def ships(self, name: str) -> bool:
         """Whether a tool belongs to a skill of the release, which may use our services."""
-        skill = self.skill(tool.category)
+        tool = self.tool(name)
+        skill = self.skill(tool.category) if tool is not None else None
         return skill is not None and skill.bundled
 
     def hosts(self, tool: Tool) -> tuple[str, ...] | None:

@@ -102,7 +102,7 @@ class ToolCalls:
             settings=self._abilities.settings(tool.category) if tool is not None else {},
             idempotency_key=f"{run.opened.id}:{recorder.key}",
             channel=run.opened.conversation.channel,
-            services=self._services if tool is not None and self._abilities.ships(tool) else Services(),
+            services=self._services if tool is not None and self._abilities.ships(tool.name) else Services(),
             offered=run.offered_by(number),
             chosen=run.chosen_skills,
             approved=agreed is not None,

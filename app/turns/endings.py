@@ -17,6 +17,7 @@ from app.store.outbox import Draft
 from app.store.turns import Kept, Outcome
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
+from app.turns.receipts import with_receipts
 from app.turns.run import Run
 
 log = structlog.get_logger(__name__)
@@ -118,8 +119,8 @@ class Endings:
 
 
 def _draft(run: Run, text: str) -> Draft:
-    """The text as its channel shows it; a plain sentence where nothing of it can be shown."""
-    text = _bounded(text, run.person.language)
+    """The text and the receipts it left out, as their channel shows them; never nothing."""
+    text = with_receipts(_bounded(text, run.person.language), run.receipts)
     parts = run.channel.render(text)
     if not parts:
         text = say(run.person.language, "I found nothing to say to that. Could you put it another way?")

@@ -18,6 +18,7 @@ from app.store.uncertain import UncertainCall
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import history_messages, newest_message, round_messages, system_message
 from app.turns.offers import offers
+from app.turns.receipts import receipts
 from app.turns.taint import sources
 
 
@@ -35,6 +36,8 @@ class Run:
     """In one model call."""
     is_outside: Callable[[str], bool] = lambda tool: True
     """Whether a tool's results may hold what others wrote."""
+    ships: Callable[[str], bool] = lambda tool: False
+    """Whether a tool is one of the release."""
     foreign: Callable[[Iterable[str], Iterable[str]], tuple[str, ...]] = lambda skills, tools: ()
     """Which of these skills, and of those with these tools, came from elsewhere."""
     messages: list[dict[str, JSON]] = field(default_factory=list)
@@ -114,6 +117,11 @@ class Run:
         """What the person wrote in this turn and in those that the prompt shows."""
         members = (one.text for one in self.opened.members if in_own_words(one.kind, one.payload))
         return [*members, *(one.own for one in self.opened.exchanges)]
+
+    @property
+    def receipts(self) -> list[str]:
+        """What the tools of this turn did, in their own words."""
+        return receipts(self.transcript.rounds, self.ships)
 
     def is_uncertain(self, call: UncertainCall) -> bool:
         """Whether the same call may have happened or not, in this turn or before."""

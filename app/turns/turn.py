@@ -223,6 +223,7 @@ class TurnRunner:
             tokens_today=opened.tokens_today,
             most_tools=self._limits.tools_per_call,
             is_outside=self._abilities.is_outside,
+            ships=self._abilities.ships,
             foreign=self._abilities.foreign,
         )
 
