@@ -31,7 +31,7 @@ def test_a_tool_that_was_found_is_called_in_the_same_turn_within_the_limit(make_
     model_server = model(search_then_save)
     _, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="2")
     graph.say("p0", "hello there")
-    assert graph.reply("p0") == "saved"
+    assert graph.reply("p0") == "saved\n\n✓ Note saved: buy milk"
     first, second, third = model_server.main_calls
     assert sorted(names(first)) == ["calculate", "search_tools"]
     assert names(second) == names(third) == ["search_tools", "save_note"]
@@ -55,7 +55,7 @@ def test_after_a_kill_the_same_is_offered_again(make_world, model):
     server.kill()
     silent = False
     server.start()
-    assert graph.reply("p0") == "saved"
+    assert graph.reply("p0") == "saved\n\n✓ Note saved: buy milk"
     _, before, again, last = model_server.main_calls
     assert before["tools"] == again["tools"] == last["tools"]
     assert names(again) == ["search_tools", "save_note"]

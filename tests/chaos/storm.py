@@ -82,12 +82,18 @@ def check(server: Server, graph: Graph, people: list[str]) -> None:
     assert not failed, [dict(row) for row in failed]
     for person in sorted(set(people)):
         expected = [f"m{n}" for n, whose in enumerate(people) if whose == person]
-        answered = [word for text in graph.texts(person) for word in re.findall(r"m\d+", text)]
+        answered = answered_words(graph, person)
         assert answered == expected, f"{person} was answered {answered}, not {expected}"
     assert server.rows("SELECT source FROM outbox GROUP BY source HAVING count(*) > 1") == []
     assert server.rows("SELECT 1 FROM journal GROUP BY turn_id, key HAVING count(*) > 1") == []
     notes = "SELECT value ->> 'text' FROM skill_data WHERE skill = 'notes'"
     assert server.rows(f"{notes} GROUP BY person_id, value ->> 'text' HAVING count(*) > 1") == []
+
+
+def answered_words(graph: Graph, person: str) -> list[str]:
+    """The messages that the answers name, in order; the receipts below an answer name one again."""
+    answers = (text.partition("\n")[0] for text in graph.texts(person))
+    return [word for answer in answers for word in re.findall(r"m\d+", answer)]
 
 
 def main() -> None:

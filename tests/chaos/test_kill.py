@@ -5,19 +5,23 @@ The seed is printed; RECADO_SEED replays it, RECADO_KILLS changes how often the 
 
 import asyncio
 import os
-import re
 import signal
 import time
 
 import pytest
 
 from tests.chaos.machine import injected
-from tests.chaos.storm import play, settings, storm
+from tests.chaos.storm import answered_words, play, settings, storm
 from tests.world import open_work, wait_for
 
 pytestmark = pytest.mark.slow
 
-NOTES = "SELECT value ->> 'text' AS text FROM skill_data WHERE skill = 'notes' AND text NOT NULL ORDER BY text"
+NOTES = (
+    "SELECT value ->> 'text' AS text FROM skill_data"
+    " WHERE skill = 'notes' AND text NOT NULL ORDER BY text"
+)
+    "SELECT value ->> 'text' AS text FROM skill_data WHERE skill = 'notes' AND text NOT NULL ORDER BY text"
+)
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["with wakes", "every wake dropped"])
@@ -39,8 +43,7 @@ def test_a_message_that_comes_while_a_burst_is_redone_after_a_crash_is_answered_
     graph.say("p0", "m3")
     wait_for(lambda: "m3" in " ".join(graph.texts("p0")), "the late message")
     wait_for(lambda: not open_work(server), "the end")
-    words = [word for text in graph.texts("p0") for word in re.findall(r"m\d+", text)]
-    assert words == ["m0", "m1", "m2", "m3"]
+    assert answered_words(graph, "p0") == ["m0", "m1", "m2", "m3"]
 
 
 @pytest.mark.parametrize("lost", ["0:call_0", "0:call_1"], ids=["calculate", "save_note"])
@@ -53,9 +56,9 @@ def test_a_tool_of_the_release_that_a_crash_cut_off_is_run_again_and_asks_nobody
     assert server.process.wait(30) == -signal.SIGKILL
     server.env = sound
     server.start()
-    assert graph.reply("p0") == "answer m0"
+    assert graph.reply("p0") == "answer m0\n\n✓ Note saved: m0"
     graph.say("p0", "m1")
-    assert graph.reply("p0", 2) == "answer m1"
+    assert graph.reply("p0", 2) == "answer m1\n\n✓ Note saved: m1"
     assert [note["text"] for note in server.rows(NOTES)] == ["m0", "m1"]
 
 
