@@ -17,9 +17,6 @@ from tests.world import open_work, wait_for
 pytestmark = pytest.mark.slow
 
 NOTES = (
-    "SELECT value ->> 'text' AS text FROM skill_data"
-    " WHERE skill = 'notes' AND text NOT NULL ORDER BY text"
-)
     "SELECT value ->> 'text' AS text FROM skill_data WHERE skill = 'notes' AND text NOT NULL ORDER BY text"
 )
 
