@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from app.cli import app
 from app.commands.configuration import model_line
 from app.commands.people import may_talk, owns
 from app.settings import Settings
 from app.store.people import PersonLine
+from tests.doctor.house import kept_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
@@ -53,6 +56,14 @@ class House:
         )
         assert done.returncode == status, done.stdout + done.stderr
         assert "Traceback" not in done.stdout + done.stderr
+        return done
+
+    def call(self, *arguments: str, status: int = 0, **variables: str) -> Result:
+        """The command in this process, where nothing of a process matters: its start would be most of it."""
+        with kept_environment(self.folder, {**self.environment, **variables}):
+            done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == status, done.output
+        assert isinstance(done.exception, SystemExit | None)
         return done
 
     def start(self, port: int) -> "subprocess.Popen[str]":
@@ -146,13 +157,13 @@ def test_the_version_is_told(house: House) -> None:
     ],
 )
 def test_what_comes_later_says_so(arguments: str, house: House) -> None:
-    done = house.run(*arguments.split(), status=2)
+    done = house.call(*arguments.split(), status=2)
     assert "is not available in this version yet" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House) -> None:
-    done = house.run(
+    done = house.call(
         "token",
         status=2,
         PORT="eighty",
@@ -166,7 +177,7 @@ def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House)
     for variable in ("PORT='eighty'", "DRY_RUN='perhaps'", "TIMEZONE='Mars/Olympus'", "CONFIRMATION_MODE"):
         assert any(variable in line and "mend it" in line for line in lines)
     assert SECRET not in done.stderr
-    doctor = house.run("doctor", status=1, PORT="eighty")
+    doctor = house.call("doctor", status=1, PORT="eighty")
     fault = "FAIL configuration: PORT='eighty': expected a whole number -> mend it in the environment"
     assert doctor.stdout == f"{fault} or in .env\n"
 
@@ -187,10 +198,10 @@ def test_a_file_that_is_no_database_ends_with_one_clear_line(command: str, house
 
 def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "+34 600 111 222"}
-    house.run("people", "allow", "+52 1 55 1234 5678", **connected)
-    house.run("people", "block", "5491155550000", **connected)
-    house.run("people", "owner", "5511999990000", **connected)
-    rows = {row.split()[0]: row for row in house.run("people", "list", **connected).stdout.splitlines()}
+    house.call("people", "allow", "+52 1 55 1234 5678", **connected)
+    house.call("people", "block", "5491155550000", **connected)
+    house.call("people", "owner", "5511999990000", **connected)
+    rows = {row.split()[0]: row for row in house.call("people", "list", **connected).stdout.splitlines()}
     assert re.search(r"whatsapp +member +yes", rows["5215512345678"])
     assert "blocked" in rows["5491155550000"]
     assert re.search(r"owner +yes", rows["5511999990000"])
@@ -200,12 +211,12 @@ def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: Hous
     with sqlite3.connect(house.folder / "data" / "recado.db") as database:
         database.execute("INSERT INTO outsiders VALUES ('whatsapp', '5215587654321', 'Eva', 2, 0, 0)")
         database.execute("INSERT INTO outsiders VALUES ('whatsapp', '5215512345678', 'Ana', 2, 0, 0)")
-    shown = house.run("people", "list", **listed).stdout
+    shown = house.call("people", "list", **listed).stdout
     assert len(re.findall("turned away", shown)) == 1
-    shown = house.run("people", "list", **{**connected, "ALLOWED_PHONE_NUMBERS": "525587654321"}).stdout
+    shown = house.call("people", "list", **{**connected, "ALLOWED_PHONE_NUMBERS": "525587654321"}).stdout
     assert "turned away" not in shown
 
-    wrong = house.run("people", "allow", "Ana", status=1, **connected)
+    wrong = house.call("people", "allow", "Ana", status=1, **connected)
     assert "neither a phone number" in wrong.stderr
 
 
@@ -214,13 +225,13 @@ def test_a_number_without_its_country_code_is_refused_unless_somebody_has_writte
 ) -> None:
     mexican = {"WHATSAPP_ACCESS_TOKEN": SECRET, "TIMEZONE": "America/Mexico_City"}
     for action in ("owner", "allow"):
-        refused = house.run("people", action, "55 1234 5678", status=1, **mexican)
+        refused = house.call("people", action, "55 1234 5678", status=1, **mexican)
         assert "no phone number with its country code; put +52 before it: +52 55 1234 5678" in refused.stderr
-    assert "is blocked" in house.run("people", "block", "55 1234 5678", **mexican).stdout
-    assert "is an owner now" in house.run("people", "owner", "55 1234 5678", **mexican).stdout
-    doubtful = house.run("people", "allow", "10955501234", **mexican).stdout
+    assert "is blocked" in house.call("people", "block", "55 1234 5678", **mexican).stdout
+    assert "is an owner now" in house.call("people", "owner", "55 1234 5678", **mexican).stdout
+    doubtful = house.call("people", "allow", "10955501234", **mexican).stdout
     assert re.search("may talk now.*No country is known to use 10955501234", doubtful, re.DOTALL)
-    assert "may talk now" in house.run("people", "allow", "MX.10955501234", **mexican).stdout
+    assert "may talk now" in house.call("people", "allow", "MX.10955501234", **mexican).stdout
 
 
 def test_what_is_no_number_in_a_list_of_numbers_is_named(house: House) -> None:
@@ -236,11 +247,11 @@ def test_an_option_that_does_not_exist_is_named_in_plain_words(house: House) -> 
 
 
 def test_a_configured_number_that_only_the_simulator_knows_is_still_listed(house: House) -> None:
-    house.run("people", "owner", "12125550001")
+    house.call("people", "owner", "12125550001")
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "12125550001"}
-    shown = house.run("people", "list", **connected).stdout
+    shown = house.call("people", "list", **connected).stdout
     assert re.search(r"whatsapp +owner +yes +in the configuration", shown)
-    assert "OK   people: only owners may talk (1)" in house.run("doctor", status=1, **connected).stdout
+    assert "OK   people: only owners may talk (1)" in house.call("doctor", status=1, **connected).stdout
 
 
 @pytest.mark.parametrize(
@@ -270,15 +281,15 @@ def test_roles_are_those_that_count(
 
 
 def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
-    first = house.run("token").stdout
-    assert house.run("token").stdout == first
+    first = house.call("token").stdout
+    assert house.call("token").stdout == first
     kept = house.folder / "data" / "admin_token"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    second = house.run("token", "--renew").stdout
+    second = house.call("token", "--renew").stdout
     assert second not in ("", first)
-    assert house.run("token").stdout == second
-    assert house.run("token", ADMIN_TOKEN="of-my-own").stdout == "of-my-own\n"
-    assert "change it there" in house.run("token", "--renew", status=1, ADMIN_TOKEN="of-my-own").stderr
+    assert house.call("token").stdout == second
+    assert house.call("token", ADMIN_TOKEN="of-my-own").stdout == "of-my-own\n"
+    assert "change it there" in house.call("token", "--renew", status=1, ADMIN_TOKEN="of-my-own").stderr
 
 
 def skill(folder: Path, name: str, code: str, *, body: str = "") -> Path:
@@ -306,17 +317,17 @@ def _private():
 
 def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> None:
     mine = skill(house.folder / "mine", "lamps", LAMPS).parent
-    catalogue = json.loads(house.run("catalog", "--json", SKILLS_DIR=str(mine)).stdout)
+    catalogue = json.loads(house.call("catalog", "--json", SKILLS_DIR=str(mine)).stdout)
     names = [schema["name"] for schema in catalogue["functionSchema"]]
     assert {"calculate", "current_time", "switch_lamp"} <= set(names)
     assert catalogue["count"] == len(names)
-    assert "- switch_lamp: Switches a lamp" in house.run("catalog", SKILLS_DIR=str(mine)).stdout
+    assert "- switch_lamp: Switches a lamp" in house.call("catalog", SKILLS_DIR=str(mine)).stdout
 
-    report = house.run("skills", "check", str(mine / "lamps")).stdout
+    report = house.call("skills", "check", str(mine / "lamps")).stdout
     assert "tool: switch_lamp" in report
     assert "left out: undocumented has no docstring" in report
     assert "_private" not in report
-    assert "switch_lamp" in house.run("skills", "list", SKILLS_DIR=str(mine)).stdout
+    assert "switch_lamp" in house.call("skills", "list", SKILLS_DIR=str(mine)).stdout
     assert not (house.folder / "was-run").exists()
 
 
@@ -344,30 +355,30 @@ def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path, c
 def test_the_check_names_a_default_that_is_no_literal(house: House) -> None:
     code = 'import os\n\ndef go(place: str = os.sep) -> str:\n    """Goes."""\n'
     skill(house.folder / "mine", "walks", code)
-    report = house.run("skills", "check", "mine").stdout
+    report = house.call("skills", "check", "mine").stdout
     assert "warning: go: place: its default is no literal, so the model is not told of it" in report
 
 
 def test_the_check_fails_for_a_faulty_skill_and_goes_on(house: House) -> None:
     skill(house.folder / "mine", "broken", "def oops(:\n")
     skill(house.folder / "mine", "lamps", LAMPS)
-    report = house.run("skills", "check", "mine", status=1).stdout
+    report = house.call("skills", "check", "mine", status=1).stdout
     assert "FAULT: scripts/tools.py line 1: " in report
     assert "tool: switch_lamp" in report
     assert "2 checked, 1 with faults" in report
-    assert "no SKILL.md" in house.run("skills", "check", "nowhere", status=1).stderr
-    house.run("skills", "check")
+    assert "no SKILL.md" in house.call("skills", "check", "nowhere", status=1).stderr
+    house.call("skills", "check")
 
 
 def test_a_route_shows_the_tools_and_their_ranks(house: House) -> None:
-    shown = house.run("route", "calculate 15% of 2300", MAX_TOOLS_PER_CALL="3").stdout
+    shown = house.call("route", "calculate 15% of 2300", MAX_TOOLS_PER_CALL="3").stdout
     assert re.search(r"^Offered: \d of \d+ tools", shown)
     assert re.search(r"^calculate +calculator +0\.\d\d +\d+%", shown, re.MULTILINE)
 
 
 def test_a_route_without_words_or_tools_says_so(house: House) -> None:
-    assert "needs a message" in house.run("route", "  ", status=2).stderr
-    nothing = house.run("route", "zzz", MAX_TOOLS_PER_CALL="3").stdout
+    assert "needs a message" in house.call("route", "  ", status=2).stderr
+    nothing = house.call("route", "zzz", MAX_TOOLS_PER_CALL="3").stdout
     assert "no tool knows the words" in nothing
     assert "SCORE" not in nothing
 

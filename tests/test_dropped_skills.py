@@ -12,7 +12,9 @@ import pytest
 
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.test_cli import House
-from tests.world import Graph, Server
+from tests.world import ROOT, Graph, Server
+
+SHIPPED = {"tools", *(folder.name for folder in (ROOT / "skills").iterdir())}
 
 TIDES = '''
 from typing import Literal
@@ -117,7 +119,7 @@ def obey(body: dict[str, Any]) -> Any:
     if is_classifier(body):
         listed = str(body["messages"][0]["content"]).partition("Categories:\n")[2]
         names = [line[2:].partition(":")[0] for line in listed.splitlines() if line.startswith("- ")]
-        wanted = [name for name in names if name not in ("calculator", "datetime", "notes", "tools")]
+        wanted = [name for name in names if name not in SHIPPED]
         return json.dumps({"categories": wanted[:6]})
     _, _, wanted_calls = last_user_text(body).rpartition("message ")[2].partition(" ")
     wanted = [(name, arguments) for name, arguments in json.loads(wanted_calls)]
@@ -133,7 +135,7 @@ def harbour(
     skills = tmp_path / "skills"
     skills.mkdir()
     played = model(obey)
-    server, graph = make_world(model=played, SKILLS_DIR=str(skills), MAX_TOOLS_PER_CALL="60")
+    server, graph = make_world(model=played, SKILLS_DIR=str(skills), MAX_TOOLS_PER_CALL="100")
     harbour = Harbour(server, graph, played, skills)
     assert "tide_table" not in harbour.turn("p0").offered
     return harbour

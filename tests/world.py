@@ -11,7 +11,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
+from tests.forks import ForkedServer
 from tests.standins.graph import control_app, graph_of
+from tests.standins.listener import Listener
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "app-secret-of-the-test"
@@ -69,7 +69,7 @@ class Server:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False, verify=False)
         self.env = {
             "PATH": os.environ["PATH"],
             "PORT": str(self.port),
@@ -81,13 +81,19 @@ class Server:
             "PYTHONPATH": str(ROOT),
             **env,
         }
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedServer | None = None
 
-    def start(self, wait: bool = True, launcher: tuple[str, ...] = ("-m", "app", "serve")) -> "Server":
-        log = (self.folder / "server.log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, *launcher], cwd=self.folder, env=self.env, stdout=log, stderr=log
-        )
+    def start(self, wait: bool = True, launcher: tuple[str, ...] = ()) -> "Server":
+        """Forked, unless a launcher or an injected path needs an interpreter from its start."""
+        path = self.folder / "server.log"
+        if not launcher and self.env["PYTHONPATH"] == str(ROOT):
+            self.process = ForkedServer(self.folder, self.env, path)
+        else:
+            command = [sys.executable, *(launcher or ("-m", "app", "serve"))]
+            with path.open("ab") as log:
+                self.process = subprocess.Popen(
+                    command, cwd=self.folder, env=self.env, stdout=log, stderr=log
+                )
         if wait:
             wait_for(self.healthy, f"the server; its log:\n{self.log[-3000:]}")
         return self
@@ -154,20 +160,13 @@ class Graph:
         credentials = {"access_token": TOKEN, "phone_number_id": NUMBER, "app_secret": SECRET}
         quick = {"status_pause": 0, "first_pause": 0.05}
         app = control_app(graph_of({**credentials, **quick, **config}, f"{server.url}/webhook"))
-        self._server = uvicorn.Server(
-            uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False)
-        )
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        wait_for(lambda: self._server.started, "the stand-in Graph API")
-        self.port = int(self._server.servers[0].sockets[0].getsockname()[1])
+        self._listener = Listener(app)
+        self.port = self._listener.port
         self.url = f"http://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=20, trust_env=False, verify=False)
 
     def stop(self) -> None:
-        self._server.should_exit = True
-        self._server.force_exit = True
-        self._thread.join(10)
+        self._listener.stop()
 
     def inbound(self, *messages: dict[str, Any]) -> list[str]:
         """Lets people write; gives the wamids."""

@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+
+from tests.standins.listener import Listener
 
 Play = Callable[[dict[str, Any]], "Awaitable[Any] | Any"]
 """Body of a request → a message ("text", or a dict with `tool_calls`), or a whole `Response`."""
@@ -22,20 +22,13 @@ class ModelServer:
     def __init__(self, play: Play) -> None:
         self.play = play
         self.requests: list[dict[str, Any]] = []
-        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False)
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            self._thread.join(0.01)
-        self.port = self._server.servers[0].sockets[0].getsockname()[1]
+        routes = [Route("/v1/chat/completions", self._complete, methods=["POST"])]
+        self._listener = Listener(Starlette(routes=routes))
+        self.port = self._listener.port
         self.url = f"http://127.0.0.1:{self.port}/v1"
 
     def stop(self) -> None:
-        self._server.should_exit = True
-        self._server.force_exit = True
-        self._thread.join(5)
+        self._listener.stop()
 
     @property
     def main_calls(self) -> list[dict[str, Any]]:
@@ -47,7 +40,10 @@ class ModelServer:
         self.requests.append(body)
         answer = self.play(body)
         if asyncio.iscoroutine(answer):
-            answer = await answer
+            try:
+                answer = await answer
+            except asyncio.CancelledError:  # the test is over
+                return Response(status_code=503)
         if isinstance(answer, Response):
             return answer
         return Response(json.dumps(completion(answer)), media_type="application/json")

@@ -12,6 +12,6 @@ from app.transport.transport import Transport
 from tests.standins.site import authority
 
 if __name__ == "__main__":
-    hosts = {("127.0.0.1", int(port)) for port in sys.argv[1:]}
+    hosts = {(host, int(port)) for port in sys.argv[1:] for host in ("127.0.0.1", "localhost")}
     transport = Transport(allowed_hosts=hosts, tls=authority())
     app.server.serve(take_settings(), make_app=lambda settings: create_app(settings, transport=transport))
