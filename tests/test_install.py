@@ -1,99 +1,23 @@
 """Skills from an address: nothing is fetched for others, nothing runs before the yes, and no more than the
 card said afterwards."""
 
-import asyncio
-import json
 import os
 import pty
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.skills.archives import zipped
-from tests.standins.model import calls, is_classifier, last_user_text
-from tests.standins.site import Site, answer, redirect, site
-from tests.test_consent import asked, press, questions
+from tests.mailer import asked, press, questions
+from tests.standins.model import calls, is_classifier
+from tests.standins.site import answer, redirect
+from tests.tides import SKILL, TOOLS, Web, cards, install, obeys, say, told
 from tests.world import wait_for
 
 pytestmark = pytest.mark.slow
-
-SKILL = """\
----
-name: tides
-description: Says when the tide is high.
-metadata:
-  own-results: "*"
----
-Ask for the tide when somebody wants to swim. See {address}/now.
-"""
-TOOLS = '''
-"""Tides."""
-
-
-def high_tide(place: str, context=None) -> str:
-    """Says when the tide is high.
-
-    Args:
-        place: A harbour.
-    """
-    return f"high at noon in {place}"
-
-
-def ask_outside(url: str, context=None) -> str:
-    """Asks an address.
-
-    Args:
-        url: The address.
-    """
-    return context.http.get(url).text
-'''
-
-
-class Web:
-    """An https site on this machine, in a thread of its own; `pages` may change while it runs."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, Any] = {"": answer(status="404 Not Found")}
-        self.site = Site()
-        self._loop = asyncio.new_event_loop()
-        self._ending = asyncio.Event()
-        started = threading.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._serve(started)])
-        self._thread.start()
-        assert started.wait(10)
-
-    async def _serve(self, started: threading.Event) -> None:
-        async with site(self.pages, tls=True) as self.site:
-            started.set()
-            await self._ending.wait()
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._ending.set)
-        self._thread.join(10)
-        self._loop.close()
-
-    def put(self, path: str, files: dict[str, str]) -> str:
-        """An archive with these files; gives its address."""
-        self.pages[path] = answer(zipped({name: text.encode() for name, text in files.items()}))
-        return self.site.url + path
-
-    @property
-    def asked(self) -> list[str]:
-        """Paths that were asked for."""
-        return [head.split()[1] for head in self.site.heads]
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    made = Web()
-    yield made
-    made.stop()
 
 
 @pytest.fixture
@@ -101,57 +25,8 @@ def tides(web: Web) -> str:
     return web.put("/tides.zip", {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": TOOLS})
 
 
-def obeys(body: dict[str, Any]) -> Any:
-    """A model that does what the message says: `tool {"argument": …}`."""
-    if is_classifier(body):
-        return '{"categories": ["expand", "tides", "hostile", "mailer"]}'
-    newest = max(n for n, message in enumerate(body["messages"]) if message["role"] == "user")
-    results = [one["content"] for one in body["messages"][newest:] if one["role"] == "tool"]
-    if results:
-        return "result: " + results[-1]
-    wanted = re.search(r"(\w+) (\{.*\})", last_user_text(body))
-    if not wanted:
-        return "you said: " + last_user_text(body).splitlines()[-1]
-    return calls((wanted[1], json.loads(wanted[2])))
-
-
-@pytest.fixture
-def house(make_world: Any, model: Any, web: Web) -> tuple[Any, Any]:
-    """A server that reaches the site, and the stand-in Graph API; p0 owns, p1 does not."""
-    server, graph = make_world(start=False, model=model(obeys))
-    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
-    return server, graph
-
-
-def say(graph: Any, person: str, tool: str, **arguments: Any) -> None:
-    graph.say(person, f"please {tool} {json.dumps(arguments)}")
-
-
-def told(graph: Any, person: str, words: str) -> str:
-    """The newest text with these words."""
-
-    def found() -> str:
-        return next((text for text in reversed(graph.texts(person)) if words in text), "")
-
-    return str(wait_for(found, f"{words!r}; there are: {graph.texts(person)}"))
-
-
-def install(graph: Any, address: str, button: str = "Install", count: int = 1) -> dict[str, Any]:
-    """Installs as p0; gives the question."""
-    say(graph, "p0", "install_skill_from_url", url=address)
-    question = asked(graph, "p0", count)
-    press(graph, "p0", question, button)
-    told(graph, "p0", "✓ Installed")
-    return question
-
-
 def installed(server: Any) -> list[Path]:
     return sorted((server.folder / "skills").glob("*/*/SKILL.md"))
-
-
-def cards(graph: Any, person: str) -> str:
-    """Everything somebody was sent, questions included."""
-    return "\n".join([*graph.texts(person), *(question["text"] for question in questions(graph, person))])
 
 
 def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, tides: str) -> None:
@@ -199,11 +74,37 @@ def test_the_bytes_of_the_card_are_installed_whatever_the_site_serves_by_then(
     question = asked(graph, "p0")
     web.put("/tides.zip", {"SKILL.md": SKILL.format(address="https://evil.net")})
     server.kill()
-    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    web.start(server)
     press(graph, "p0", question, "Install")
     told(graph, "p0", "✓ Installed")
     assert "evil" not in installed(server)[0].read_text()
     assert web.asked == ["/tides.zip"]
+
+
+@pytest.mark.parametrize("answer", ["Install", "No"])
+def test_what_is_asked_about_stays_until_the_question_ends(
+    answer: str, house: Any, web: Web, tides: str
+) -> None:
+    server, graph = house
+    say(graph, "p0", "install_skill_from_url", url=tides)
+    question = asked(graph, "p0")
+    (kept,) = (server.folder / "quarantine").iterdir()
+
+    def a_week_later() -> None:
+        server.stop()
+        os.utime(kept, (1000, 1000))
+        web.start(server)
+
+    a_week_later()
+    wait_for(lambda: server.http.get("/health").json(), "the start")
+    press(graph, "p0", question, answer)
+    if answer == "Install":
+        told(graph, "p0", "✓ Installed: tides")
+        return
+    told(graph, "p0", "DENIED")
+    assert kept.exists()
+    a_week_later()
+    wait_for(lambda: not kept.exists(), "the sweep")
 
 
 def test_who_is_no_owner_installs_nothing_and_nothing_is_fetched(house: Any, web: Web, tides: str) -> None:
@@ -226,7 +127,7 @@ def test_an_address_that_the_person_did_not_write_is_not_asked(
         return "result: " + results[-1] if results else calls((tool, {"url": tides}))
 
     server, graph = make_world(start=False, model=model(led))
-    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    web.start(server)
     graph.say("p0", f"what about {tides.replace('tides', 'others')} ?")
     assert "addresses that you write to me yourself" in graph.reply("p0")
     assert web.asked == []
@@ -307,7 +208,7 @@ def test_a_changed_folder_is_not_loaded_at_the_next_start(house: Any, web: Web, 
     tools = installed(server)[0].with_name("scripts") / "tools.py"
     tools.chmod(0o600)
     tools.write_text(TOOLS + "# changed")
-    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    web.start(server)
     say(graph, "p0", "high_tide", place="Lota")
     assert "UNKNOWN_TOOL" in told(graph, "p0", "UNKNOWN_TOOL")
     assert "was changed since it was approved" in server.log
@@ -315,19 +216,46 @@ def test_a_changed_folder_is_not_loaded_at_the_next_start(house: Any, web: Web, 
 
 def test_a_card_too_long_for_the_chat_is_approved_in_the_console(house: Any, web: Web) -> None:
     server, graph = house
-    files = {f"references/a-long-name-for-a-file-{n}.md": "text" for n in range(200)}
-    address = web.put("/long.zip", {"SKILL.md": SKILL.format(address=web.site.url), **files})
+    hosts = [f"https://{'a-long-name-for-a-host.' * 6}h{n}.net" for n in range(90)]
+    address = web.put("/long.zip", {"SKILL.md": SKILL.format(address="\n".join(hosts))})
     say(graph, "p0", "install_skill_from_url", url=address)
     question = asked(graph, "p0")
     assert list(question["buttons"]) == ["No"]
     assert server.http.post("/admin/approvals").status_code == 401
     listed = _recado(server, "approvals", "list").stdout
-    assert "a-long-name-for-a-file-199.md" in listed
+    assert "a-long-name-for-a-host.h89.net" in listed
     (waiting,) = re.findall("approval_[0-9a-f]+", listed)
     assert _recado(server, "approvals", "yes", waiting).returncode == 0
     assert "is open" in _recado(server, "approvals", "no", waiting).stderr
     told(graph, "p0", "✓ Installed")
     assert len(installed(server)) == 1
+
+
+def test_a_long_card_without_danger_is_shortened_and_says_so(house: Any, web: Web) -> None:
+    server, graph = house
+    files = {f"references/a-long-name-for-a-file-{n}.md": "text" for n in range(200)}
+    address = web.put("/long.zip", {"SKILL.md": SKILL.format(address=web.site.url), **files})
+    install(graph, address)
+    shown = cards(graph, "p0")
+    assert "- and 196 more" in shown
+    assert "This is shortened. The owner reads all of it with: recado approvals list" in shown
+    assert len(installed(server)) == 1
+
+
+def test_a_card_names_the_host_that_a_site_sent_us_on_to(make_world: Any, model: Any, web: Web) -> None:
+    server, graph = make_world(start=False, model=model(obeys), CONFIRMATION_MODE="yolo")
+    web.start(server)
+    elsewhere = web.put("/tides.zip", {"SKILL.md": SKILL.format(address=""), "scripts/tools.py": TOOLS})
+    elsewhere = elsewhere.replace("127.0.0.1", "localhost")
+    web.pages["/tides.zip?key=1"] = web.pages["/tides.zip"]
+    web.pages["/moved"] = redirect(f"{elsewhere}?key=1")
+    install(graph, f"{web.site.url}/moved")
+    shown = cards(graph, "p0")
+    assert f"From: “{web.site.url}/moved”, which sent me on to “{elsewhere}?…”" in shown
+    assert "(CONFIRMATION_MODE=yolo): its calls run without a question" in shown
+    say(graph, "p0", "high_tide", place="Lota")
+    told(graph, "p0", "high at noon in Lota")
+    assert len(questions(graph, "p0")) == 1
 
 
 def test_its_words_make_a_turn_foreign(house: Any, tides: str) -> None:
@@ -344,7 +272,7 @@ def test_without_a_sandbox_its_words_help_and_its_code_does_not_run(
 ) -> None:
     played = model(obeys)
     server, graph = make_world(start=False, model=played, PATH="/nowhere")
-    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    web.start(server)
     install(graph, tides, "Install+trust")
     say(graph, "p0", "high_tide", place="Lota")
     told(graph, "p0", "UNKNOWN_TOOL")
@@ -357,7 +285,7 @@ def test_with_the_sandbox_turned_off_the_card_says_so_and_the_code_runs(
     make_world: Any, model: Any, web: Web, tides: str
 ) -> None:
     server, graph = make_world(start=False, model=model(obeys), SANDBOX="off")
-    server.start(launcher=("-m", "tests.standins.reaching_server", str(web.site.port)))
+    web.start(server)
     install(graph, tides, "Install+trust")
     assert "its code gets all the rights that I have" in cards(graph, "p0")
     say(graph, "p0", "high_tide", place="Lota")

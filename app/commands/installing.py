@@ -10,6 +10,8 @@ from app.skills.installer import Installer, Preview
 from app.skills.sandbox import Sandbox
 from app.transport.transport import Transport
 
+_UNASKED = "CONFIRMATION_MODE is yolo: its tools will run without asking."
+
 
 def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
     """Shows what is at an address, asks, and installs it; gives what to tell.
@@ -28,7 +30,7 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
         preview = await installer.preview(address)
     finally:
         await transport.close()
-    if not _agreed(preview, sandboxed=not sandbox.off):
+    if not _agreed(preview, sandboxed=not sandbox.off, mode=settings.confirmation_mode):
         raise RecadoError("nothing was installed")
     installed = await installer.install(preview.subject, address, approved_by="shell")
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
@@ -37,11 +39,11 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
     return "\n".join(lines)
 
 
-def _agreed(preview: Preview, *, sandboxed: bool) -> bool:
+def _agreed(preview: Preview, *, sandboxed: bool, mode: str) -> bool:
     shown = card_text("en", preview.card, preview.change, sandboxed=sandboxed)
     print(shown.whole)  # noqa: T201
     if preview.card.tools:
-        print("Its tools will ask before each call.")  # noqa: T201
+        print(_UNASKED if mode == "yolo" else "Its tools will ask before each call.")  # noqa: T201
     while True:
         try:
             answer = input(f"\n{shown.question} [y/n] ").strip().lower()

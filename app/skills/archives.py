@@ -21,6 +21,10 @@ FREE_OF_RATIO = 1024 * 1024
 
 _BLOCK = 512
 _MAX_HEADER = 64 * 1024
+_MAX_HEADERS = 4 * MAX_ENTRIES
+"""Of a tar in all: an entry may have up to three of its own for its long names."""
+_MAX_RECORDS = 100
+"""Of one pax header; packers write about ten."""
 _ZIP = b"PK\x03\x04"
 _GZIP = b"\x1f\x8b"
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
@@ -148,9 +152,12 @@ def _tar_entries(data: bytes) -> Iterator[Entry]:
     Not by tarfile: that of Python before 3.11.14 loops for ever on a negative size (CVE-2025-8194) and
     spends quadratic time on a crafted pax header (CVE-2024-6232).
     """
-    position = 0
+    position = headers = 0
     long_name = ""
     while header := _header(data, position):
+        headers += 1
+        if headers > _MAX_HEADERS:
+            raise ArchiveError(f"the archive has more than {_MAX_HEADERS} headers")
         start = position + _BLOCK
         size = _number(header[124:136])
         kind = header[156:157]
@@ -214,16 +221,21 @@ def _ustar_name(header: bytes) -> str:
 def _pax_path(words: bytes, *, is_global: bool) -> str:
     """The path that a pax header gives. Raises ArchiveError where one would change what a later entry is."""
     path = ""
-    while words:
-        length, _, _ = words[:16].partition(b" ")
-        if not length.isdigit() or not len(length) + 2 < int(length) <= len(words):
+    start = records = 0
+    while start < len(words):
+        length = words[start : start + 16].partition(b" ")[0]
+        end = start + int(length) if length.isdigit() else 0
+        if not start + len(length) + 2 < end <= len(words):
             raise ArchiveError("the tar is damaged: a pax header's length is wrong")
-        record, words = words[len(length) + 1 : int(length)], words[int(length) :]
-        key, _, value = record.removesuffix(b"\n").partition(b"=")
+        records += 1
+        if records > _MAX_RECORDS:
+            raise ArchiveError(f"a pax header of the tar has more than {_MAX_RECORDS} records")
+        key, _, value = words[start + len(length) + 1 : end].removesuffix(b"\n").partition(b"=")
         if key == b"path" and not is_global:
             path = _text(value)
         elif key in (b"path", b"size") or key.startswith(b"GNU.sparse"):
             raise ArchiveError(f"the tar sets {_text(key)!r} by a pax header; pack it plainly")
+        start = end
     return path
 
 

@@ -2,16 +2,26 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 from app.characters import unmistakable
 from app.messages import JSON
-from app.skills.findings import Finding, find, hosts, text_of, variables
-from app.skills.quarantine import Quarantined
+from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
+from app.skills.quarantine import Quarantined, QuarantineError
 from app.skills.servers import RefusedServer, Server, read_servers
 from app.tools.catalog import FoundTool, find_tools
 from app.tools.tool import Audience
+
+_T = TypeVar("_T")
+
+MOST = 100
+"""Hosts, tools, variables: nobody reads a longer list, and a yes would be given to what was not seen."""
+MOST_OF_A_KIND = 30
+"""Findings that are listed; the others are counted."""
 
 _TOOLS = "scripts/tools.py"
 _LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
@@ -47,12 +57,22 @@ class CardTool:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlisted:
+    """How many more findings of a kind there are, and in which files."""
+
+    kind: Kind
+    count: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """What the bytes say of themselves, and what was found in them.
 
-    Every text from outside is as it was written: whoever shows it makes it safe (`quoted`). `settings` are
-    what it asks for and would be given; `mentions` are names of variables that its text and code read and
-    would find empty.
+    `source` is the address that the person wrote, `sent_on` the one on another host that it led to. Every
+    text from outside is as it was written: whoever shows it makes it safe (`quoted`). `settings` are what it
+    asks for and would be given; `mentions` are names of variables that its text and code read and would find
+    empty.
     """
 
     name: str
@@ -71,6 +91,8 @@ class Card:
     refused: tuple[RefusedServer, ...]
     audience: Audience
     findings: tuple[Finding, ...]
+    unlisted: tuple[Unlisted, ...] = ()
+    sent_on: str = ""
 
     @property
     def size(self) -> int:
@@ -92,18 +114,36 @@ class Difference:
     settings_added: tuple[str, ...] = ()
     source_before: str = ""
     """Where it came from before, when that was elsewhere."""
+    host_before: str = ""
+    """Where its bytes came from before, when a site sent us on to another host or does so now."""
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
 
 
 def card(tree: Quarantined) -> Card:
-    """Reads every byte of the tree and runs none: not for the event loop."""
+    """Reads every byte of the tree and runs none: not for the server's process (see `examining`).
+
+    Raises QuarantineError for one with more hosts, tools or variables than a person would read.
+    """
     manifest = tree.manifest
     tools, tools_fault = _tools(tree)
     servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())
     asked = (*manifest.words("settings"), *manifest.requirements.env)
     settings = _once((*asked, *(name for server in servers for name in server.secrets)))
+    mentions = tuple(name for name in variables(tree.files) if name not in settings)
+    named = hosts(tree.files)
+    for count, what in (
+        (len(named), "hosts"),
+        (len(tools), "tools"),
+        (len(settings) + len(mentions), "variables"),
+    ):
+        if count > MOST:
+            raise QuarantineError(
+                f"it names {count} {what}; at most {MOST} are taken, more nobody would read"
+            )
+    findings = find(tree.files)
+    listed = _listed(findings)
     return Card(
         name=tree.name,
         title=manifest.name,
@@ -114,13 +154,15 @@ def card(tree: Quarantined) -> Card:
         files=tuple(_file(path, tree.files[path]) for path in sorted(tree.files)),
         tools=tools,
         tools_fault=tools_fault,
-        hosts=hosts(tree.files),
+        hosts=named,
         settings=settings,
-        mentions=tuple(name for name in variables(tree.files) if name not in settings),
+        mentions=mentions,
         servers=servers,
         refused=refused,
         audience="owners" if settings or manifest.text("audience") == "owners" else "everyone",
-        findings=find(tree.files),
+        findings=listed,
+        unlisted=_unlisted(findings, frozenset(listed)),
+        sent_on=tree.sent_on,
     )
 
 
@@ -138,12 +180,35 @@ def difference(old: Card, new: Card) -> Difference:
         hosts_added=_without(new.hosts, old.hosts),
         settings_added=_without(new.settings, old.settings),
         source_before=old.source if old.source != new.source else "",
+        host_before=_host(old) if (old.sent_on or new.sent_on) and _host(old) != _host(new) else "",
     )
 
 
 def quoted(text: str) -> str:
     """A text from outside on one line between quotation marks, with nothing in it invisible."""
     return f"“{unmistakable(' '.join(text.split()))}”"
+
+
+def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Some of each kind, in their order: the first of every file before the second of any, so that a file
+    full of them hides no other's."""
+    seen: Counter[tuple[Kind, str]] = Counter()
+    ranked: dict[Kind, list[tuple[int, int]]] = {}
+    for number, one in enumerate(findings):
+        seen[one.kind, one.file] += 1
+        ranked.setdefault(one.kind, []).append((seen[one.kind, one.file], number))
+    chosen = {number for ranks in ranked.values() for _, number in sorted(ranks)[:MOST_OF_A_KIND]}
+    return tuple(one for number, one in enumerate(findings) if number in chosen)
+
+
+def _unlisted(findings: tuple[Finding, ...], listed: frozenset[Finding]) -> tuple[Unlisted, ...]:
+    others = [one for one in findings if one not in listed]
+    files = {kind: [one.file for one in others if one.kind == kind] for kind in _once(o.kind for o in others)}
+    return tuple(Unlisted(kind, len(names), _once(names)) for kind, names in files.items())
+
+
+def _host(card: Card) -> str:
+    return urlsplit(card.sent_on or card.source).netloc
 
 
 def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
@@ -200,5 +265,5 @@ def _without(names: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names) - set(others)))
 
 
-def _once(names: Iterable[str]) -> tuple[str, ...]:
+def _once(names: Iterable[_T]) -> tuple[_T, ...]:
     return tuple(dict.fromkeys(names))

@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-MAX_SOURCE = 512 * 1024
+MAX_SOURCE = 256 * 1024
+"""Bytes of a file; a larger one is no tools.py either."""
+MAX_SOURCES = 1024 * 1024
+"""Bytes of all files of a skill: a second of parsing for each 300 KB that were made to be slow."""
 
 _RISKY = re.compile(
     r"(?:subprocess|pty|ctypes|_ctypes|cffi|multiprocessing|runpy|code)\..+"
@@ -25,9 +28,6 @@ def is_python(path: str, text: str) -> bool:
 
 def python_findings(source: bytes) -> Iterator[tuple[Literal["runs-code", "unreadable"], int, str]]:
     """Calls that start programs, run text as code, load native code or open sockets: kind, line, the call."""
-    if len(source) > MAX_SOURCE:
-        yield "unreadable", 1, f"{len(source)} bytes of Python, more than are looked through"
-        return
     try:
         module = ast.parse(source)  # as bytes: a line "coding: utf-7" counts here as it will when it runs
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.settings import Settings
 from app.skills.folder import Signatures, Stamp, stamp
-from app.skills.installed import Installed, current
+from app.skills.installed import Installed, current, records
 from app.skills.runner import Workers
 from app.skills.sandbox import Sandbox
 from app.skills.skill import Skill, broken_skill, load_skill
@@ -34,8 +34,7 @@ class Elsewhere:
 
     def look(self) -> Mapping[str, Installed]:
         """What is installed, by its folder's absolute path: a few file times where nothing changed."""
-        records = (self._data_dir / "skills").glob("*/installed.json")
-        stamps = {str(path): stamp(str(path)) for path in records}
+        stamps = {str(path): stamp(str(path)) for path in records(self._data_dir)}
         if stamps != self._stamps:
             self._stamps = stamps
             self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
@@ -75,4 +74,5 @@ def _limited(tool: Tool, installed: Installed) -> Tool:
         category=installed.name,
         sensitive=tool.sensitive or installed.is_sensitive,
         audience=installed.audience,
+        code=installed.sha256,
     )

@@ -9,11 +9,11 @@ import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Literal
 
 from app.characters import visible
-from app.skills.code_findings import is_python, python_findings
+from app.skills.code_findings import MAX_SOURCE, MAX_SOURCES, is_python, python_findings
 from app.skills.trees import Files
 
 Kind = Literal[
@@ -32,7 +32,7 @@ MOST_PER_FILE = 20
 """Of one kind, each with other words than those before; more would say no more."""
 LONGEST_EXCERPT = 120
 LOOKED_AT = 256 * 1024
-"""Characters of a file: a search of more would hold up every other thread for longer than a moment."""
+"""Characters of a file: the searches of all files must end within the time of `examining`."""
 
 _Found = tuple[Kind, int, str]
 """Kind, place in the text, excerpt."""
@@ -50,7 +50,8 @@ class Finding:
 
 def find(files: Files) -> tuple[Finding, ...]:
     """Everything worth a look, by file and line. Reads all of it: not for the event loop."""
-    return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path]))
+    parsed = _parsed(files)
+    return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path], path in parsed))
 
 
 def hosts(files: Files) -> tuple[str, ...]:
@@ -78,7 +79,15 @@ def text_of(content: bytes) -> str | None:
         return None if b"\0" in content else content.decode("latin-1")[:LOOKED_AT]
 
 
-def _in_file(path: str, content: bytes) -> Iterator[Finding]:
+def _parsed(files: Files) -> frozenset[str]:
+    """The Python files whose syntax is looked at: the smallest, as many as there is time for."""
+    sizes = sorted((len(content), path) for path, content in files.items() if len(content) <= MAX_SOURCE)
+    python = [(size, path) for size, path in sizes if is_python(path, text_of(files[path]) or "")]
+    upto = accumulate(size for size, _ in python)
+    return frozenset(path for (_, path), total in zip(python, upto, strict=True) if total <= MAX_SOURCES)
+
+
+def _in_file(path: str, content: bytes, is_parsed: bool) -> Iterator[Finding]:
     text = text_of(content)
     if content.startswith(_EXECUTABLES) or path.lower().endswith((".pyc", ".so", ".dll", ".dylib", ".exe")):
         yield Finding("executable", path, 1, "a program or library that cannot be read")
@@ -97,7 +106,11 @@ def _in_file(path: str, content: bytes) -> Iterator[Finding]:
             if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
                 excerpts.add(excerpt)
                 yield Finding(kind, path, text.count("\n", 0, place) + 1, _excerpt(excerpt))
-    if is_python(path, text):
+    if not is_python(path, text):
+        return
+    if not is_parsed:
+        yield Finding("unreadable", path, 1, f"{len(content)} bytes of Python, more than are looked through")
+    else:
         for kind, line, excerpt in islice(python_findings(content), MOST_PER_FILE):
             yield Finding(kind, path, line, _excerpt(excerpt))
 
@@ -202,7 +215,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"\b(?:curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64)\b[^\n|]{0,300}\|\s{0,12}"
             r"(?:sudo\s{1,12})?(?:(?:ba|z|da|k|fi)?sh|python3?|perl|ruby|node|iex|Invoke-Expression)\b"
             r"|\b(?:(?:ba|z)?sh\s{1,12}-c|eval|source|(?:ba|z)?sh)\s{1,12}[\"']?(?:\$\(|<\(|`)\s{0,12}(?:curl|wget)\b[^\n]{0,200}"
-            r"|\brm\s{1,12}-(?:rf|fr)\s{1,12}[\"']?(?:/|~|\$HOME)(?=[\"'\s{0,12}]|$)|/dev/(?:tcp|udp)/\S{1,60}"
+            r"|\brm\s{1,12}-(?:rf|fr)\s{1,12}[\"']?(?:/|(?:~|\$HOME|\$\{HOME\})/?)\*?(?=[\"'\s;&|)]|$)|/dev/(?:tcp|udp)/\S{1,60}"
             r"|\bn(?:c|cat)\s[^\n]{0,40}\s-e\b|\bpowershell\b[^\n]{0,60}\s-e(?:nc\w*)?\b|:\(\)\s{0,12}\{\s{0,12}:\|:&\s{0,12}\}"
             r"|\bxattr\s{1,12}-[a-z]*d[a-z]*\s{1,12}com\.apple\.quarantine\b",
             re.IGNORECASE,
@@ -236,7 +249,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 _ADDRESS = re.compile(
     r"\b(?:https?|wss?|ftps?|ssh|git)://(?:[^\s/@\"'<>()]{1,100}@)?"
-    r"([a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]+\])",
+    r"([a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])",
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(r"(?:^|\.)example\.(?:com|org|net)$|\.(?:example|test|invalid)$|^example$")

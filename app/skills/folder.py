@@ -1,6 +1,7 @@
 """The files of a skill's folder: found without following links out of it, read without ever waiting."""
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -105,6 +106,16 @@ def read_regular(path: str | Path) -> bytes:
     return content
 
 
+def code_hash(folder: Path) -> str:
+    """sha256 of all that lies in `scripts`, by name: the code's, whenever and however it came there."""
+    found = hashlib.sha256()
+    for entry in walk(f"{folder}/scripts"):
+        content = b"" if entry.is_dir() else _readable(entry.path)
+        name = os.fsencode(os.path.relpath(entry.path, folder))
+        found.update(b"%s\0%d\0%s" % (name, len(content), content))
+    return found.hexdigest()
+
+
 def check_size(folder: Path) -> None:
     """Raises ManifestError for a folder with too much in it."""
     size = 0
@@ -113,6 +124,14 @@ def check_size(folder: Path) -> None:
             size += entry.stat(follow_symlinks=False).st_size
         if files > MAX_FILES or size > MAX_BYTES:
             raise ManifestError(f"the folder is too big: at most {LARGEST}")
+
+
+def _readable(path: str) -> bytes:
+    """A file's bytes; none of what the code cannot import either."""
+    try:
+        return read_regular(path)
+    except OSError:
+        return b""
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

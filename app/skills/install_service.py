@@ -1,5 +1,7 @@
 """What the tools of the skill `expand` find as `context.services.installer`; it speaks to the person."""
 
+import asyncio
+
 from app.errors import RecadoError
 from app.language import say
 from app.people import Person
@@ -7,6 +9,9 @@ from app.skills.card_text import card_text
 from app.skills.installer import Installer
 from app.skills.refusals import refusal
 from app.tools import ToolContext, ToolResult
+
+SHOWN_BYTES = 12 * 1024
+"""Of a card as the answer to a person, which has at most 16,000 characters."""
 
 
 class InstallService:
@@ -22,7 +27,14 @@ class InstallService:
             preview = await self._installer.preview(url)
         except RecadoError as error:
             return refusal(person.language, error)
-        shown = card_text(person.language, preview.card, preview.change, sandboxed=self._sandboxed)
+        shown = await asyncio.to_thread(
+            card_text,
+            person.language,
+            preview.card,
+            preview.change,
+            sandboxed=self._sandboxed,
+            most_bytes=SHOWN_BYTES,
+        )
         said = say(
             person.language,
             "{card}\n\nNothing is installed yet. Tell me to install it if you want it.",

@@ -5,17 +5,19 @@ import json
 import logging
 import os
 import re
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.errors import RecadoError
 from app.messages import JSON
-from app.skills.cards import Card
 from app.skills.manifest import is_standard_name
-from app.skills.quarantine import Quarantined
-from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_tree
+from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_record, write_tree
 from app.tools.tool import Audience
+
+if TYPE_CHECKING:  # each start reads what is installed, few look at what could be
+    from app.skills.cards import Card
+    from app.skills.quarantine import Quarantined
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,7 @@ class InstallError(RecadoError):
 class Installed:
     """The current version of one: `folder` holds it, read-only.
 
+    `source` is the person's address, `sent_on` the one on another host that it led to, "" where it did not.
     `approved_by` is a person's id, `installed_at` Unix seconds. Without `trusted` its tools count as
     sensitive. `hosts` are those that its card named.
     """
@@ -44,6 +47,7 @@ class Installed:
     trusted: bool
     audience: Audience
     hosts: tuple[str, ...] = ()
+    sent_on: str = ""
 
     @property
     def is_sensitive(self) -> bool:
@@ -54,15 +58,17 @@ class Installed:
         """Reads all of it. Raises TreeError where it is not what was approved."""
         check_tree(self.folder, self.sha256)
 
-    def tree(self) -> Quarantined:
+    def tree(self) -> "Quarantined":
         """Its bytes once more, for the card that an update is compared with. Raises TreeError."""
-        return Quarantined(self.source, self.origin_folder, read_tree(self.folder))
+        from app.skills.quarantine import Quarantined
+
+        return Quarantined(self.source, self.origin_folder, read_tree(self.folder), self.sent_on)
 
 
 def install(
     data_dir: Path,
-    tree: Quarantined,
-    card: Card,
+    tree: "Quarantined",
+    card: "Card",
     *,
     approved_by: str,
     at: float,
@@ -76,8 +82,7 @@ def install(
     """
     if card.sha256 != tree.sha256 or card.name != tree.name:
         raise InstallError("these are not the bytes that the card was made from; look at it and ask again")
-    if tree.name in reserved:
-        raise InstallError(f"there is a skill {tree.name} that came another way; it is not replaced")
+    check_free(tree.name, reserved)
     installed = Installed(
         name=tree.name,
         folder=_home(data_dir, tree.name) / tree.sha256,
@@ -89,19 +94,31 @@ def install(
         trusted=trusted,
         audience=card.audience,
         hosts=card.hosts,
+        sent_on=tree.sent_on,
     )
     try:
         write_tree(tree.files, installed.folder)
-        _write_record(installed)
+        record = {**dataclasses.asdict(installed), "folder": installed.folder.name}
+        write_record(installed.folder.parent / _RECORD, record)
     except (OSError, TreeError) as error:
         raise InstallError(f"{tree.name} could not be written: {error}") from error
     return installed
 
 
+def check_free(name: str, reserved: frozenset[str]) -> None:
+    """Raises InstallError for the name of a skill that came otherwise."""
+    if name in reserved:
+        raise InstallError(f"there is a skill {name} that came another way; it is not replaced")
+
+
+def records(data_dir: Path) -> list[Path]:
+    """The files that say what is installed, by name; each is replaced in one step."""
+    return sorted((data_dir / "skills").glob(f"*/{_RECORD}"))
+
+
 def current(data_dir: Path) -> list[Installed]:
     """What is installed, by name: a small file for each is read, none of their own."""
-    records = sorted((data_dir / "skills").glob(f"*/{_RECORD}"))
-    return [installed for path in records if (installed := _read_record(path)) is not None]
+    return [installed for path in records(data_dir) if (installed := _read_record(path)) is not None]
 
 
 def remove(data_dir: Path, name: str) -> bool:
@@ -146,18 +163,6 @@ def _keep_only(home: Path, names: set[str]) -> None:
             remove_tree(path)
         else:
             path.unlink()
-
-
-def _write_record(installed: Installed) -> None:
-    """In one step: until then the version before is the current one."""
-    record = {**dataclasses.asdict(installed), "folder": installed.folder.name}
-    path = installed.folder.parent / _RECORD
-    arriving = path.with_name(f".{_RECORD}-{secrets.token_hex(4)}")
-    with arriving.open("x", encoding="utf-8") as file:
-        json.dump(record, file)
-        file.flush()
-        os.fsync(file.fileno())
-    arriving.replace(path)
 
 
 def _read_record(path: Path) -> Installed | None:

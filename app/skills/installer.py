@@ -9,9 +9,18 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app.errors import RecadoError
-from app.skills.cards import Card, Difference, card, difference
-from app.skills.installed import Installed, InstallError, current, install, remove
-from app.skills.quarantine import MAX_PACKED, Quarantined, QuarantineError, discard, keep, kept, unpack
+from app.skills.cards import Card, Difference, difference
+from app.skills.examining import examine
+from app.skills.installed import Installed, InstallError, check_free, current, install, remove
+from app.skills.quarantine import (
+    MAX_PACKED,
+    Quarantined,
+    QuarantineError,
+    discard,
+    keep,
+    kept,
+    unpack,
+)
 from app.skills.skill import RELEASE_SKILLS, bundled_names
 from app.skills.trees import TreeError
 from app.transport.address import Address
@@ -19,6 +28,8 @@ from app.transport.errors import FetchError
 from app.transport.transport import Transport
 
 FETCH_SECONDS = 30.0
+_LONGEST = 1000
+"""Characters that are kept of an address that a site sent us on to."""
 
 _GITHUB = re.compile(
     r"https://(?:www\.)?github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?"
@@ -66,14 +77,15 @@ class Installer:
     async def preview(self, address: str) -> Preview:
         """Fetches the skill at an https address and keeps it apart. Nothing of it runs.
 
-        After a `#` the address may name the folder in an archive. Raises FetchError, QuarantineError, and
-        InstallError where its name is taken.
+        After a `#` the address may name the folder in an archive. Raises FetchError, QuarantineError (also
+        for a skill that no card can show), and InstallError where its name is taken.
         """
         source, fetched_from, folder = _places(address)
         fetched = await self._transport.get(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
         if fetched.status != 200:
             raise FetchError("BAD_STATUS", f"the site answers with status {fetched.status}")
-        return await asyncio.to_thread(self._keep, fetched.body, source, folder)
+        sent_on = _sent_on(fetched_from, fetched.url)
+        return await asyncio.to_thread(self._keep, fetched.body, source, folder, sent_on)
 
     async def install(
         self, subject: str, address: str, *, approved_by: str, trusted: bool = False
@@ -106,10 +118,9 @@ class Installer:
         """What is kept of a preview. Blocks. Raises QuarantineError where it is gone."""
         return self._preview(kept(self._data_dir, subject.split("/")[0]))
 
-    def _keep(self, data: bytes, source: str, folder: str) -> Preview:
-        tree = unpack(data, source, folder)
-        if tree.name in self._reserved():
-            raise InstallError(f"there is a skill {tree.name} that came another way; it is not replaced")
+    def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> Preview:
+        tree = unpack(data, source, folder, sent_on)
+        check_free(tree.name, self._reserved())
         preview = self._preview(tree)
         try:
             keep(self._data_dir, tree)
@@ -118,14 +129,14 @@ class Installer:
         return preview
 
     def _preview(self, tree: Quarantined) -> Preview:
-        made = card(tree)
+        made = examine(tree)
         before = self._current(tree.name)
         if before is None:
             return Preview(made)
         try:
             before.check()
-            return Preview(made, difference(card(before.tree()), made), before.sha256)
-        except TreeError:  # it is no longer what was approved: all of it is new
+            return Preview(made, difference(examine(before.tree()), made), before.sha256)
+        except (TreeError, QuarantineError):  # it is no longer what was approved: all of it is new
             return Preview(made, replaces=before.sha256)
 
     def _current(self, name: str) -> Installed | None:
@@ -150,7 +161,7 @@ class Installer:
         installed = install(
             self._data_dir,
             tree,
-            card(tree),
+            examine(tree),
             approved_by=approved_by,
             at=time.time(),
             trusted=trusted,
@@ -196,17 +207,30 @@ def _is_address(text: str, wanted: str) -> bool:
 
 
 def _places(address: str) -> tuple[str, str, str]:
-    """The address in one spelling, the one that is fetched for it, and the folder that is wanted there.
+    """Address and folder in one spelling, the address that is fetched for it, and the folder wanted there.
 
     A page of GitHub stands for the archive of its repository. Raises FetchError for what is not https.
     """
     parsed = Address.parse(address)
     if parsed.scheme != "https":
         raise FetchError("BAD_ADDRESS", "skills are fetched from https addresses only")
-    folder = unquote(urlsplit(address).fragment)
+    folder = unquote(urlsplit(address).fragment).strip("/")
+    source = f"{parsed.url}#{folder}" if folder else parsed.url
     page = _GITHUB.fullmatch(parsed.url)
     if page is None:
-        return parsed.url, parsed.url, folder
+        return source, parsed.url, folder
     path = unquote(page["path"] or "").strip("/").removesuffix("SKILL.md").strip("/")
     archive = f"https://codeload.github.com/{page['repository']}/zip/{page['ref'] or 'HEAD'}"
-    return parsed.url, archive, folder or path
+    return source, archive, folder or path
+
+
+def _sent_on(asked: str, came: str) -> str:
+    """The address that the bytes came from, where that is on another host than was asked; else "".
+
+    Without its query: at release pages that is a key which holds for minutes.
+    """
+    first, last = Address.parse(asked), Address.parse(came)
+    if (first.host, first.port) == (last.host, last.port):
+        return ""
+    plain, query, _ = last.url.partition("?")
+    return f"{plain[:_LONGEST]}{'?…' if query else ''}"

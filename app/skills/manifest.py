@@ -144,9 +144,12 @@ def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
         raise ManifestError(f"the frontmatter has {len(frontmatter)} characters; {MAX_FRONTMATTER} at most")
     warnings: list[str] = []
     try:
-        value = load_yaml(frontmatter)
+        value = load_yaml(frontmatter, "SKILL.md", first_line=2)
     except ManifestError as error:
-        value = load_yaml(_quoted(frontmatter))
+        try:
+            value = load_yaml(_quoted(frontmatter))
+        except ManifestError:
+            raise error from None  # it has the lines of the file
         warnings.append(f"invalid YAML, read with its values quoted ({error})")
     if not isinstance(value, dict):
         raise ManifestError(f"the frontmatter must be `key: value` lines, not {type(value).__name__}")
@@ -170,15 +173,32 @@ def _decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def load_yaml(text: str) -> JSON:
-    """A YAML text as PyYAML reads it. Raises ManifestError, also for what grows or nests beyond reason."""
+def load_yaml(text: str, file: str = "", first_line: int = 1) -> JSON:
+    """A YAML text as PyYAML reads it, which begins at that line of the file.
+
+    Raises ManifestError, also for what grows or nests beyond reason.
+    """
     try:
         _check_shape(text)
         return yaml.load(text, Loader=yaml.CSafeLoader)  # in C: a tenth of safe_load's time
     except yaml.YAMLError as error:
-        raise ManifestError(f"invalid YAML: {' '.join(str(error).split())}") from error
+        place, problem = _place(error, file, first_line), _problem(error, first_line)
+        raise ManifestError(f"{place}invalid YAML: {problem}") from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # such as a date of month 13
         raise ManifestError(f"invalid YAML value: {error}") from error
+
+
+def _place(error: yaml.YAMLError, file: str, first_line: int) -> str:
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return f"{file} line {first_line + mark.line}: ".lstrip() if mark else ""
+
+
+def _problem(error: yaml.YAMLError, first_line: int) -> str:
+    """What is wrong, without PyYAML's own name for a text that is in no file."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    begun = f" from line {first_line + error.context_mark.line} on" if error.context_mark else ""
+    return f"{error.problem}, {error.context}{begun}" if error.context else str(error.problem)
 
 
 def _check_shape(text: str) -> None:

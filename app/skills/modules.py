@@ -7,9 +7,12 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from app.errors import RecadoError
@@ -43,25 +46,63 @@ def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], lis
 
 
 def _run(path: Path, skill: str) -> ModuleType:
-    """Compiles and runs the file as a fresh module.
+    """Compiles and runs the file as a fresh module; `from .other import …` finds other.py beside it.
 
-    Not through the import system: its .pyc files are told apart by whole seconds, so a file changed
+    Not as the import system does it: its .pyc files are told apart by whole seconds, so a file changed
     twice within one would be taken from the cache.
     """
-    module = ModuleType(_module_name(path, skill))
-    module.__file__ = str(path)
+    package = ModuleType(_package_name(path, skill))
+    package.__path__ = [str(path.parent)]
+    module = ModuleType(f"{package.__name__}.{path.stem}")
+    module.__package__, module.__file__ = package.__name__, str(path)
+    if not any(isinstance(finder, _FinderBeside) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _FinderBeside())
+    _forget(package.__name__)
+    sys.modules[package.__name__] = package
     sys.modules[module.__name__] = module  # dataclasses and forward references look their module up here
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the caller says whose code it is
     except (Exception, SystemExit) as error:
-        del sys.modules[module.__name__]
+        _forget(package.__name__)
         raise ToolsModuleError(_fault(path, error)) from error
     return module
 
 
-def _module_name(path: Path, skill: str) -> str:
+_PREFIX = "recado_skill_"
+
+
+def _package_name(path: Path, skill: str) -> str:
     readable = re.sub(r"\W", "_", skill)
-    return f"recado_skill_{readable}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    return f"{_PREFIX}{readable}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+
+
+def _forget(package: str) -> None:
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]
+
+
+class _FinderBeside(MetaPathFinder):
+    """Finds the modules beside a tools.py, and those alone."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        if not (path and package.startswith(_PREFIX)):
+            return None
+        file = Path(path[0], f"{name}.py")
+        return (
+            spec_from_file_location(fullname, file, loader=_Fresh(fullname, str(file)))
+            if file.exists()
+            else None
+        )
+
+
+class _Fresh(SourceFileLoader):
+    """Compiles anew each time, and leaves no .pyc behind."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.get_data(self.path), self.path, "exec")
 
 
 def _fault(path: Path, error: BaseException) -> str:

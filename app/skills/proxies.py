@@ -183,8 +183,9 @@ class Http:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
-        options = {"params": params, "headers": headers, "seconds": seconds, "limit_bytes": limit_bytes}
+        options = {"params": params, **_options(headers, seconds, limit_bytes, public)}
         return _fetched(self._ask("http.get", url, options).result(HTTP_SECONDS))
 
     def post(
@@ -196,8 +197,9 @@ class Http:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
-        options = {"headers": headers, "seconds": seconds, "limit_bytes": limit_bytes, **_sent(json, body)}
+        options = {**_options(headers, seconds, limit_bytes, public), **_sent(json, body)}
         return _fetched(self._ask("http.post", url, options).result(HTTP_SECONDS))
 
 
@@ -215,8 +217,9 @@ class AsyncHttp:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
-        options = {"params": params, "headers": headers, "seconds": seconds, "limit_bytes": limit_bytes}
+        options = {"params": params, **_options(headers, seconds, limit_bytes, public)}
         return await self._asked("http.get", url, options)
 
     async def post(
@@ -228,13 +231,20 @@ class AsyncHttp:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
-        options = {"headers": headers, "seconds": seconds, "limit_bytes": limit_bytes, **_sent(json, body)}
+        options = {**_options(headers, seconds, limit_bytes, public), **_sent(json, body)}
         return await self._asked("http.post", url, options)
 
     async def _asked(self, method: str, url: str, options: JSON) -> Fetched:
         async with asyncio.timeout(HTTP_SECONDS):
             return _fetched(await asyncio.wrap_future(self._ask(method, url, options)))
+
+
+def _options(
+    headers: Mapping[str, str] | None, seconds: float, limit_bytes: int, public: bool
+) -> dict[str, JSON]:
+    return {"headers": headers, "seconds": seconds, "limit_bytes": limit_bytes, "public": public}
 
 
 def _sent(json: JSON, body: bytes | None) -> dict[str, JSON]:

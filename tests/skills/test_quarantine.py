@@ -106,6 +106,16 @@ def test_a_repository_of_thousands_of_files_is_refused_before_it_is_looked_throu
         unpack(pack({"top/skill/SKILL.md": SKILL} | others), SOURCE, "skill")
 
 
+@pytest.mark.parametrize(
+    "one", [pax(("a", "")), header(b"@", b"L", b"1") + bytes(512)], ids=["pax headers", "GNU long names"]
+)
+def test_headers_of_no_file_are_counted_too(one: bytes) -> None:
+    noise = os.urandom(MIB)  # or it would be refused as a bomb
+    data = tar_of(GOOD, header(b"noise", size=b"%o" % len(noise)), noise, one * 20_000)
+    with pytest.raises(QuarantineError, match="more than 16384 headers"):
+        unpack(gzip.compress(data), SOURCE)
+
+
 def test_an_encrypted_zip_is_called_encrypted() -> None:
     with pytest.raises(QuarantineError, match="without a password"):
         unpack(HOSTILE["encrypted zip"], SOURCE)
@@ -144,6 +154,7 @@ HOSTILE = {
     "pax length too long": with_skill(header(b"pax", b"x", b"12"), b"99 path=a\n"),
     "pax length of nothing": with_skill(header(b"pax", b"x", b"4"), b"0 a\n"),
     "pax without length": with_skill(header(b"pax", b"x", b"4"), b"path"),
+    "pax records without end": with_skill(pax(*[("a", "")] * 10_000), header(b"harmless")),
     "pax header of a gigabyte": with_skill(header(b"pax", b"x", b"7777777777")),
     "GNU long name that climbs": with_skill(header(b"@", b"L", b"10"), b"../evil\0", header(b"harmless")),
     "GNU long name twice the same": with_skill(header(b"@", b"L", b"11"), b"SKILL.md\0", header(b"harmless")),
@@ -406,8 +417,18 @@ def test_what_nobody_answered_is_discarded(tmp_path: Path) -> None:
     keep(tmp_path, old)
     os.utime(tmp_path / "quarantine" / old.sha256, (1000, 1000))
     keep(tmp_path, new)
+    assert discard_old(tmp_path, before=2000, asked_about={old.sha256}) == 0
+    assert kept(tmp_path, old.sha256).files == old.files
     assert discard_old(tmp_path, before=2000) == 1
     assert kept(tmp_path, new.sha256).files == new.files
+
+
+def test_what_is_looked_at_once_more_waits_once_more(tmp_path: Path) -> None:
+    tree = unpack(SKILL, SOURCE)
+    keep(tmp_path, tree)
+    os.utime(tmp_path / "quarantine" / tree.sha256, (1000, 1000))
+    keep(tmp_path, tree)
+    assert discard_old(tmp_path, before=2000) == 0
 
 
 @pytest.mark.parametrize("kind", ["link", "FIFO", "extra file"])

@@ -6,16 +6,20 @@ Each is switched by an environment variable, so that the product is started exac
     CHAOS_DISK=FILE       every commit takes the seconds that FILE holds, as on a disk that is slow to sync
     CHAOS_DIE_AFTER=SQL   kill -9 in the instant after the first commit after which SQL finds a row
     CHAOS_DIE_BEFORE=SQL  the same in the instant before that commit, so that nothing of it is kept
+    CHAOS_DIE_RENAMING=RE kill -9 in the instant before a file or folder gets a path in which RE is found
 """
 
 import functools
 import os
+import re
 import signal
 import sqlite3
+import sys
 import time
 from pathlib import Path
 
 CLOCK, DISK = (os.environ.get(f"CHAOS_{name}", "") for name in ("CLOCK", "DISK"))
+RENAMING = os.environ.get("CHAOS_DIE_RENAMING", "")
 DIE = {when: os.environ.get(f"CHAOS_DIE_{when}", "") for when in ("BEFORE", "AFTER")}
 
 
@@ -42,6 +46,13 @@ class Connection(sqlite3.Connection):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_renaming(event, details):
+    if event == "os.rename" and re.search(RENAMING, str(details[1])):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+if RENAMING:
+    sys.addaudithook(die_renaming)
 if CLOCK:
     true_time = time.time
     time.time = lambda: true_time() + seconds(CLOCK)
