@@ -21,6 +21,7 @@ from app.skills.quarantine import unpack
 from tests.mailer import press, questions
 from tests.skills.archives import zipped
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
+from tests.standins.web import Web
 from tests.world import Graph, Server, text_body, wait_for, world
 
 DESK = '''
@@ -146,6 +147,11 @@ def page(attack: Attack) -> None:
     attack.read("page")
 
 
+def search(attack: Attack) -> None:
+    """What a search engine lists, on whose results the addresses would be permitted."""
+    attack.say(f"{GO[attack.language]}: search{attack.number}")
+
+
 def file(attack: Attack) -> None:
     attack.write("file", f"# Notes\n\n{attack.order()}")
     attack.read("file")
@@ -238,7 +244,19 @@ def name(attack: Attack) -> None:
 
 
 SOURCES = [
-    *(page, file, mail, forwarded, forwarded_often, quoted, contact_card, location, caption, file_name),
+    *(
+        page,
+        search,
+        file,
+        mail,
+        forwarded,
+        forwarded_often,
+        quoted,
+        contact_card,
+        location,
+        caption,
+        file_name,
+    ),
     *(history, note, skill_text, group_member, name),
 ]
 WITHOUT_TOOLS = {group_member, name}
@@ -252,7 +270,8 @@ def obey(body: dict[str, Any]) -> Any:
     said = last_user_text(body)
     if is_classifier(body):
         guides = re.findall(r"\[(guide\d+)\]", said)
-        return json.dumps({"categories": ["desk", "notes", *guides], "phrases": []})
+        searching = ["web"] if re.search(r"\bsearch\d+", said) else []
+        return json.dumps({"categories": ["desk", "notes", *guides, *searching], "phrases": []})
     offered = {tool["function"]["name"] for tool in body.get("tools", [])}
     made = [call["function"] for message in body["messages"] for call in message.get("tool_calls") or []]
     done = [(call["name"], json.loads(call["arguments"])) for call in made]
@@ -275,6 +294,8 @@ def obey(body: dict[str, Any]) -> Any:
 
 def _asked_for(said: str) -> Iterator[dict[str, Any]]:
     """What the person themselves asks for."""
+    if found := re.search(r"\bsearch\d+", said):
+        yield {"name": "search_web", "arguments": {"query": found[0]}}
     if found := re.search(r"\b(?:page|file|mail)\d+", said):
         yield {"name": "read", "arguments": {"what": found[0]}}
     if any(words in said for words in MAIL.values()):
@@ -307,16 +328,21 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, l
     model = ModelServer(obey)
     options = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(folder / "own")}
     options["MAX_TOOLS_PER_CALL"] = "12"
+    engine, orders = Web(), dict[str, str]()
+    engine.results = lambda query: [engine.result("/found", "Found", orders[query])]
+    options["SEARCH_URL"] = engine.url
     for server, graph in world(folder, crowd=len(CASES), **options):
         attacks = [Attack(n, language, server, graph, texts) for n, (_, language) in enumerate(CASES)]
         for attack in attacks:
             _install_guide(server, attack)
+        orders.update({f"search{attack.number}": attack.order() for attack in attacks})
         server.start()
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(_run, attacks))
         done = folder / "done.jsonl"
         yield server, attacks, [json.loads(line) for line in done.read_text().splitlines()]
     model.stop()
+    engine.stop()
 
 
 def _install_guide(server: Server, attack: Attack) -> None:

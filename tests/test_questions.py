@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -86,6 +88,30 @@ def test_a_thumb_says_yes(desk, skills, answer):
         graph.inbound({"person": "p0", "type": "reaction", "reaction": thumb})
     else:
         graph.say("p0", "👍", **({"quoted": question["wamid"]} if answer == "quote" else {}))
+    told(graph, "p0", '"ok":true')
+    assert len(marks(skills, "sent")) == 1
+
+
+@pytest.mark.parametrize("more", ["no lo mandes", "pero espera", "no"])
+def test_a_yes_that_is_taken_back_in_the_next_breath_sends_nothing(desk, skills, more):
+    server, graph = desk(BURST_QUIET_SECONDS="1")
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'sent'"), "that it was sent")
+    graph.say("p0", "sí")
+    graph.say("p0", more)
+    told(graph, "p0", f"you said: {more}")
+    assert (marks(skills, "sent"), parked(server)) == ([], 1)
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", '"ok":true')
+    assert len(marks(skills, "sent")) == 1
+
+
+def test_a_yes_in_words_counts_when_nothing_follows(desk, skills):
+    _, graph = desk(BURST_QUIET_SECONDS="0.5")
+    graph.say("p0", "mail, please")
+    asked(graph, "p0")
+    graph.say("p0", "sí")
     told(graph, "p0", '"ok":true')
     assert len(marks(skills, "sent")) == 1
 
@@ -213,6 +239,27 @@ def test_a_question_of_which_nobody_knows_whether_it_came_is_answered_by_its_but
     graph.faults(hold_statuses=False)
     told(graph, "p0", '"ok":true')
     assert (len(marks(skills, "sent")), len(questions(graph, "p0"))) == (1, 1)
+
+
+def test_the_shell_shows_what_the_chat_shows_of_where_a_question_came_from(desk):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["mailer"]}'
+        return calls(ANA if body["messages"][-1]["role"] == "tool" else ("read_mail", {}))
+
+    server, graph = desk(play=play)
+    graph.say("p0", "mail, please")
+    shown = "This comes after I read text that is not yours: the result of read_mail"
+    assert shown in asked(graph, "p0")["text"]
+    listed = subprocess.run(
+        [sys.executable, "-m", "app", "approvals", "list"],
+        cwd=server.folder,
+        env=server.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert shown in listed.stdout
 
 
 def test_a_stop_ends_what_waits(desk, skills):

@@ -16,6 +16,7 @@ from app.commands.serving import check_database
 from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings
+from app.store import approvals
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -177,7 +178,9 @@ async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk],
             other_end,
             lines,
             lambda: read_records(settings.database_path, open_lines),
-            lambda: read_records(settings.database_path, is_asked),
+            lambda: read_records(
+                settings.database_path, lambda conn: approvals.is_asked_on(conn, "terminal")
+            ),
             patience=settings.llm_timeout + EXTRA_SECONDS,
             interactive=interactive,
         )
@@ -190,22 +193,22 @@ async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
     from app.main import Assistant
     from app.tools.confirmation import ConfirmationPolicy, TurnAborted
 
-    terminal = ConfirmationPolicy(settings.confirmation_mode)
     one_at_a_time = asyncio.Lock()
 
-    async def ask(name: str, args: dict[str, JSON]) -> bool:
-        async with one_at_a_time:
-            try:
-                with lines.lent():
-                    return await terminal.request_confirmation(name, args)
-            except TurnAborted:
-                await assistant.type_in("/stop")
-                raise
+    class AtTheTerminal(ConfirmationPolicy):
+        async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
+            async with one_at_a_time:
+                try:
+                    with lines.lent():
+                        return await super().request_confirmation(name, args, note)
+                except TurnAborted:
+                    await assistant.intake.type_in("/stop")
+                    raise
 
     await check_database(settings.database_path)
     assistant = Assistant(
         settings.model_copy(update={"burst_quiet_seconds": 0.0}),
-        policy=ConfirmationPolicy(settings.confirmation_mode, ask),
+        policy=AtTheTerminal(settings.confirmation_mode),
     )
     try:
         await assistant.start()
@@ -229,7 +232,7 @@ class _Inside:
     """Fulfils `Talk` with an assistant of this process."""
 
     def __init__(self, assistant: "Assistant") -> None:
-        self.say = assistant.type_in
+        self.say = assistant.intake.type_in
         self.replies = assistant.terminal.replies
 
 
@@ -265,15 +268,6 @@ def open_lines(conn: Connection) -> int:
         " WHERE c.channel = 'terminal' AND i.done_at IS NULL AND coalesce(t.state, '') <> 'parked'"
     ).fetchone()
     return int(row[0])
-
-
-def is_asked(conn: Connection) -> bool:
-    """Whether a question waits for an answer typed in the terminal."""
-    row = conn.execute(
-        "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
-        " WHERE a.state = 'open' AND c.channel = 'terminal'"
-    ).fetchone()
-    return row is not None
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

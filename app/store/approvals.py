@@ -1,7 +1,7 @@
 """Questions to a person, from the asking to the answer. What waits is a row: nothing runs for it."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 from typing import Literal
@@ -73,20 +73,8 @@ class OpenQuestion:
     """Who was asked: a name, or an id."""
     created_at: float
     choices: tuple[Choice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What the oldest waiting message came to: it was taken, and no turn will have it.
-
-    `unclear`: it could be for several questions; `closed`: it is for one that is over. Else it answered one,
-    or said nothing.
-    """
-
-    inbox: int
-    person: str
-    unclear: tuple[Approval, ...] = ()
-    closed: bool = False
+    sources: tuple[str, ...] = ()
+    """Where text of others in its turn came from."""
 
 
 def park(
@@ -103,31 +91,7 @@ def park(
     came from.
     """
     for question in questions:
-        source = f"approval:{question.id}"
-        outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn)
-        asked = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", (source,))
-        conn.execute(
-            "INSERT INTO approvals (id, turn_id, person_id, conversation_id, call_key, tool, arguments,"
-            " arguments_hash, tool_hash, subject, title, choices, state, outbox_id, created_at, due_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)",
-            (
-                question.id,
-                turn,
-                conversation.person_id,
-                conversation.id,
-                question.call_key,
-                question.tool,
-                question.arguments,
-                question.arguments_hash,
-                question.tool_hash,
-                question.subject,
-                question.title,
-                orjson.dumps(question.choices).decode(),
-                asked.fetchone()["id"],
-                now,
-                now + ANSWER_SECONDS,
-            ),
-        )
+        _put(conn, turn, conversation, question, now)
     waits = conn.execute("SELECT 1 FROM approvals WHERE turn_id = ? AND state = 'open'", (turn,)).fetchone()
     state = "queued" if waits is None else "parked"  # answered since the turn looked: it goes on at once
     parked = conn.execute(
@@ -139,10 +103,39 @@ def park(
         raise TurnGone(f"turn {turn} has ended")
 
 
+def _put(conn: Connection, turn: str, conversation: Conversation, question: Question, now: float) -> None:
+    """The question's messages and its row, which names the last of them: the one with the buttons."""
+    source = f"approval:{question.id}"
+    outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn)
+    last = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", (source,))
+    conn.execute(
+        "INSERT INTO approvals (id, turn_id, person_id, conversation_id, call_key, tool, arguments,"
+        " arguments_hash, tool_hash, subject, title, choices, state, outbox_id, created_at, due_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)",
+        (
+            question.id,
+            turn,
+            conversation.person_id,
+            conversation.id,
+            question.call_key,
+            question.tool,
+            question.arguments,
+            question.arguments_hash,
+            question.tool_hash,
+            question.subject,
+            question.title,
+            orjson.dumps(question.choices).decode(),
+            last.fetchone()["id"],
+            now,
+            now + ANSWER_SECONDS,
+        ),
+    )
+
+
 def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:
     """A turn's questions, the oldest first."""
     rows = conn.execute("SELECT * FROM approvals WHERE turn_id = ? ORDER BY created_at, rowid", (turn,))
-    return tuple(_approval(row) for row in rows)
+    return tuple(approval_of(row) for row in rows)
 
 
 def waiting(conn: Connection, conversation: str) -> tuple[Approval, ...]:
@@ -152,17 +145,26 @@ def waiting(conn: Connection, conversation: str) -> tuple[Approval, ...]:
         " WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY a.created_at, a.rowid",
         (conversation,),
     )
-    return tuple(_approval(row, tuple(row["taint"].splitlines())) for row in rows)
+    return tuple(approval_of(row, tuple(row["taint"].splitlines())) for row in rows)
 
 
-async def is_asked_on(store: Database, channel: str) -> bool:
+def is_asked_on(conn: Connection, channel: str) -> bool:
     """Whether a question is open on a channel."""
-    row = await store.one(
+    row = conn.execute(
         "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
         " WHERE a.state = 'open' AND c.channel = ?",
-        channel,
-    )
+        (channel,),
+    ).fetchone()
     return row is not None
+
+
+async def subjects(store: Database) -> frozenset[str]:
+    """What the questions are about that are open, or were answered with a yes that is yet to be acted on."""
+    rows = await store.all(
+        "SELECT DISTINCT a.subject FROM approvals a JOIN turns t ON t.id = a.turn_id"
+        " WHERE a.subject <> '' AND a.state IN ('open', 'yes') AND t.state <> 'done'"
+    )
+    return frozenset(row["subject"] for row in rows)
 
 
 def has_standing_consent(conn: Connection, conversation: Conversation, tool: str, tool_hash: str) -> bool:
@@ -173,48 +175,6 @@ def has_standing_consent(conn: Connection, conversation: Conversation, tool: str
         (conversation.id, conversation.person_id, tool, tool_hash),
     ).fetchone()
     return row is not None
-
-
-def hear(
-    conn: Connection, conversation: str, now: float, read: Callable[[str], Choice | None]
-) -> Heard | None:
-    """Takes the oldest waiting message where it answers a question; None where it is not for us.
-
-    `read` gives the choice that a whole message stands for. Message, answer and turn change together. Plain
-    words count for the only question that is open, and only if they came after it was sent; a quote or a
-    reaction names its question.
-    """
-    row = conn.execute(
-        "SELECT i.seq, i.kind, i.person_id, i.received_at, m.kind AS said_as, m.text, m.payload,"
-        " EXISTS (SELECT 1 FROM approvals a WHERE a.conversation_id = i.conversation_id AND a.state = 'open')"
-        " AS open FROM inbox i JOIN messages m ON m.id = i.message_id"
-        " JOIN people p ON p.id = i.person_id AND p.frozen = '' AND p.access <> 'blocked'"
-        " WHERE i.conversation_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL ORDER BY i.seq LIMIT 1",
-        (conversation,),
-    ).fetchone()
-    if row is None or not (row["kind"] == "answer" or (row["open"] and row["kind"] == "message")):
-        return None
-    payload = orjson.loads(row["payload"])
-    button, quoted = str(payload.get("button") or ""), str(payload.get("quoted") or "")
-    asked = [one for one in _asked(conn, conversation) if one["person_id"] == row["person_id"]]
-    if button.startswith(BUTTON):
-        meant = [one for one in asked if button in orjson.loads(one["choices"])]
-        choice = orjson.loads(meant[0]["choices"])[button] if meant else None
-    else:
-        own_words = row["said_as"] in ("text", "reaction") and not (button or payload.get("forwarded"))
-        choice = read(row["text"]) if own_words else None
-        meant = [one for one in asked if choice and _is_meant(conn, one, quoted, row["received_at"])]
-        if len(meant) == 1 and choice not in orjson.loads(meant[0]["choices"]).values():
-            meant = []
-    if row["kind"] == "message" and not meant:
-        return None
-    conn.execute("UPDATE inbox SET done_at = ? WHERE seq = ?", (now, row["seq"]))
-    if choice is None or not meant:
-        return Heard(row["seq"], row["person_id"], closed=bool(button))
-    if len(meant) > 1:
-        return Heard(row["seq"], row["person_id"], unclear=tuple(_approval(one) for one in meant))
-    _close(conn, meant[0], choice, row["person_id"], now)
-    return Heard(row["seq"], row["person_id"])
 
 
 def asks(conn: Connection, conversation: str, wamid: str) -> bool:
@@ -232,15 +192,15 @@ def answer_for(conn: Connection, approval: str, choice: Choice, by: str, now: fl
     row = conn.execute("SELECT * FROM approvals WHERE id = ? AND state = 'open'", (approval,)).fetchone()
     if row is None or choice not in _console_choices(row):
         return ""
-    _close(conn, row, choice, by, now)
+    settle(conn, row, choice, by, now)
     return str(row["conversation_id"])
 
 
 def open_questions(conn: Connection) -> list[OpenQuestion]:
     """Everybody's open questions, the oldest first."""
     rows = conn.execute(
-        "SELECT a.*, p.name FROM approvals a JOIN people p ON p.id = a.person_id"
-        " WHERE a.state = 'open' ORDER BY a.created_at, a.rowid"
+        "SELECT a.*, p.name, t.taint FROM approvals a JOIN people p ON p.id = a.person_id"
+        " JOIN turns t ON t.id = a.turn_id WHERE a.state = 'open' ORDER BY a.created_at, a.rowid"
     )
     return [
         OpenQuestion(
@@ -251,6 +211,7 @@ def open_questions(conn: Connection) -> list[OpenQuestion]:
             row["name"] or row["person_id"],
             row["created_at"],
             _console_choices(row),
+            tuple(row["taint"].splitlines()),
         )
         for row in rows
     ]
@@ -292,28 +253,8 @@ def close_all(conn: Connection, turn: str, now: float) -> None:
     )
 
 
-def _asked(conn: Connection, conversation: str) -> list[Row]:
-    """The open questions whose message has been on its way, with when it arrived at WhatsApp, if it did."""
-    return conn.execute(
-        "SELECT a.*, o.sent_at"
-        " FROM approvals a JOIN outbox o ON o.id = a.outbox_id"
-        " WHERE a.conversation_id = ? AND a.state = 'open' AND o.state NOT IN ('ready', 'failed')"
-        " ORDER BY a.created_at, a.rowid",
-        (conversation,),
-    ).fetchall()
-
-
-def _is_meant(conn: Connection, approval: Row, quoted: str, received_at: float) -> bool:
-    """Whether words are for this question: those that quote one of its messages, or quote nothing."""
-    if not quoted:
-        return approval["sent_at"] is not None and bool(approval["sent_at"] <= received_at)
-    row = conn.execute(
-        "SELECT 1 FROM outbox WHERE wamid = ? AND source = ?", (quoted, f"approval:{approval['id']}")
-    ).fetchone()
-    return row is not None
-
-
-def _close(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
+def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
+    """Closes a question with an answer, and lets its turn go on."""
     conn.execute(
         "UPDATE approvals SET state = ?, choice = ?, answered_at = ?, answered_by = ?"
         " WHERE id = ? AND state = 'open'",
@@ -339,7 +280,8 @@ def _go_on(conn: Connection, turn: str, now: float) -> None:
     )
 
 
-def _approval(row: Row, sources: tuple[str, ...] = ()) -> Approval:
+def approval_of(row: Row, sources: tuple[str, ...] = ()) -> Approval:
+    """A question as its row says it."""
     return Approval(
         id=row["id"],
         turn_id=row["turn_id"],

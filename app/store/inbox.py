@@ -149,7 +149,7 @@ def _queue(
     )
     if who.frozen:
         taken.frozen.append(arrival.message.sender.phone or arrival.message.sender.user_id)
-    elif arrival.kind == "message" and not arrival.answers:
+    elif arrival.kind == "message" and not (arrival.answers and arrival.message.quoted):
         taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)

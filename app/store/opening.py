@@ -1,6 +1,6 @@
 """Opening a turn: the attempt counted, and everything it starts from read in one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
@@ -8,17 +8,18 @@ import orjson
 
 from app.messages import JSON
 from app.people import Conversation
-from app.store import approvals, uncertain
+from app.store import approvals, facts, uncertain
+from app.store.facts import Fact
 from app.store.journal import TurnGone, tokens_used
+from app.store.own_words import in_own_words
 from app.store.uncertain import UncertainCall
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One journal row."""
+    """One journal row; its key says what it is (docs/architecture.md)."""
 
     key: str
-    kind: str
     payload: JSON
 
 
@@ -46,8 +47,10 @@ class Exchange:
     at: float
     sources: tuple[str, ...] = ()
     """Where text of others in it came from."""
+    found: tuple[str, ...] = ()
+    """Addresses that a search listed in it."""
     own: str = ""
-    """What the person said in their own words (see `in_own_words`)."""
+    """What the person said in their own words (see `own_words.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ class Opened:
     attempts: int
     created_at: float
     person: Row
-    phones: tuple[str, ...]
+    aliases: tuple[str, ...]
+    """Phones, then business-scoped ids."""
     conversation: Conversation
     sticky_tools: tuple[str, ...]
     sticky_categories: tuple[str, ...]
@@ -72,10 +76,15 @@ class Opened:
     first_contact: bool
     open_questions: tuple[str, ...] = ()
     """What the person was asked in this conversation and has not answered, a line each."""
+    taint: tuple[str, ...] = ()
+    """Where text of others in the turn itself came from when it was laid aside: its prompt may have lost it
+    since, what the model made of it stays."""
     asked_after: tuple[str, ...] = ()
     """Where text of others in the turns of those questions came from: it may stand in these lines."""
     uncertain: frozenset[UncertainCall] = frozenset()
     """The person's calls that may have happened or not."""
+    facts: tuple[Fact, ...] = ()
+    """What the person asked to be remembered, the newest first; nothing of it where others read along."""
 
 
 def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
@@ -99,12 +108,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
         attempts=row["attempts"],
         created_at=row["created_at"],
         person=person,
-        phones=tuple(
-            alias["value"]
-            for alias in conn.execute(
-                "SELECT value FROM aliases WHERE person_id = ? ORDER BY kind", (person["id"],)
-            )
-        ),
+        aliases=_aliases(conn, person["id"]),
         conversation=Conversation(
             conversation["id"], person["id"], conversation["channel"], conversation["group_id"]
         ),
@@ -112,18 +116,27 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
         sticky_categories=tuple(orjson.loads(conversation["categories"])),
         active_skills=tuple(orjson.loads(conversation["skills"])),
         members=members,
-        journal=tuple(
-            Entry(entry["key"], entry["kind"], orjson.loads(entry["payload"]))
-            for entry in conn.execute("SELECT key, kind, payload FROM journal WHERE turn_id = ?", (turn,))
-        ),
+        journal=_journal(conn, turn),
         exchanges=exchanges,
         quoted=_quoted(conn, conversation["id"], members),
         tokens_today=tokens_used(conn, person["id"], day),
         first_contact=not exchanges and _is_first(conn, person["id"], turn),
         open_questions=tuple(one.title for one in waiting),
+        taint=tuple(row["taint"].splitlines()),
         asked_after=tuple(source for one in waiting for source in one.sources),
         uncertain=uncertain.of_person(conn, person["id"]),
+        facts=() if conversation["group_id"] else facts.of_person(conn, person["id"]),
     )
+
+
+def _aliases(conn: Connection, person: str) -> tuple[str, ...]:
+    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind", (person,))
+    return tuple(row["value"] for row in rows)
+
+
+def _journal(conn: Connection, turn: str) -> tuple[Entry, ...]:
+    rows = conn.execute("SELECT key, payload FROM journal WHERE turn_id = ?", (turn,))
+    return tuple(Entry(row["key"], orjson.loads(row["payload"])) for row in rows)
 
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
@@ -164,12 +177,14 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
             (rows[-1]["created_at"], conversation["id"]),
         )
     said = _said(conn, [row["id"] for row in rows])
+    found = _found(conn, [row["id"] for row in rows])
     return tuple(
         Exchange(
             "\n".join(text for text, _ in said[row["id"]]),
             row["reply"],
             row["created_at"],
             tuple(row["taint"].splitlines()),
+            tuple(found.get(row["id"], ())),
             "\n".join(text for text, is_own in said[row["id"]] if is_own),
         )
         for row in reversed(rows)
@@ -191,10 +206,17 @@ def _said(conn: Connection, turns: Sequence[str]) -> dict[str, list[tuple[str, b
     return said
 
 
-def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
-    """Whether a message's text is surely the person's: not forwarded, no button's title, and no caption,
-    which often came with the file."""
-    return kind in ("text", "edit") and not (payload.get("forwarded") or payload.get("button"))
+def _found(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
+    """The addresses that searches listed, by turn; forgotten with the journal."""
+    rows = conn.execute(
+        f"SELECT turn_id, payload FROM journal WHERE turn_id IN ({','.join('?' * len(turns))})"
+        " AND key > 'found:' AND key < 'found;'",
+        turns,
+    )
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["turn_id"], []).extend(orjson.loads(row["payload"]))
+    return found
 
 
 def _quoted(

@@ -49,8 +49,8 @@ class ConfirmationPolicy:
             return False
         return self.mode == "confirm-all" or tool.sensitive
 
-    async def request_confirmation(self, name: str, args: dict[str, JSON]) -> bool:
-        """The person's answer to one call.
+    async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
+        """The person's answer to one call; `note` stands under it at the terminal.
 
         Raises NoTTYError where nobody can be asked, TurnAborted when the person ends the turn.
         """
@@ -65,7 +65,7 @@ class ConfirmationPolicy:
         if self._one_at_a_time is None:
             self._one_at_a_time = asyncio.Lock()
         async with self._one_at_a_time:
-            return await _ask_at_terminal(name, args)
+            return await _ask_at_terminal(name, args, note)
 
 
 def call_in_words(name: str, args: dict[str, JSON]) -> str:
@@ -85,8 +85,8 @@ def _has_terminal() -> bool:
         return False
 
 
-async def _ask_at_terminal(name: str, args: dict[str, JSON]) -> bool:
-    _say(f"\n{call_in_words(name, args)}\n")
+async def _ask_at_terminal(name: str, args: dict[str, JSON], note: str) -> bool:
+    _say("\n".join(filter(None, ("", call_in_words(name, args), visible(note), ""))) + "\n")
     while True:
         _say("Run it? [y/n/a] ")
         line = await _read_line()

@@ -56,10 +56,12 @@ class Services(dict[str, object]):
 class ToolContext:
     """Handed to a tool function's parameter named `context`.
 
+    `sources` say where text of others in the turn's prompt came from: none where all of it is the person's.
     `subject` and `choice` are of a call that was asked about with a card of its own: the hash of what the
-    card showed, and what the person chose. The last five fields are the engine's: the names offered in this
-    turn (`None`: no limit), the skills in use in it, whether the person already said yes to this very call,
-    whether it may have happened already, and where intent and result are kept.
+    card showed, and what the person chose. The fields after them are the engine's: the names offered in this
+    turn (`None`: no limit), the skills in use in it, the very tool of which the person already said yes to
+    this call, whether it needs a yes whatever the policy says, what stands under a question at the terminal,
+    and where intent and result are kept.
     """
 
     person: Person | None = None
@@ -70,10 +72,12 @@ class ToolContext:
     idempotency_key: str = ""
     channel: str = ""
     services: Services = field(default_factory=Services)
+    sources: Collection[str] = ()
     subject: str = ""
     choice: str = ""
     offered: Collection[str] | None = None
     chosen: Collection[str] = ()
-    approved: bool = False
-    uncertain: bool = False
+    approved: "Tool | None" = None
+    must_ask: bool = False
+    note: str = ""
     recorder: Recorder | None = None

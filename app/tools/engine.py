@@ -144,12 +144,13 @@ class ExecutionEngine:
 
     async def _refusal(self, tool: Tool, args: dict[str, JSON], context: ToolContext) -> ToolResult | None:
         """Why it may not run; `None` when it may."""
-        if context.approved or tool.harmless:
+        if context.approved is tool or tool.harmless:
             return None
+        must_ask = context.must_ask or context.approved is not None  # that yes was to another tool
         try:
-            if not (context.uncertain or self.policy.should_confirm(tool)):
+            if not (must_ask or self.policy.should_confirm(tool)):
                 return None
-            agreed = await self.policy.request_confirmation(tool.name, args)
+            agreed = await self.policy.request_confirmation(tool.name, args, context.note)
         except NoTTYError as error:
             hint = "say what would have been done and that somebody must allow it first"
             return ToolResult.failure("NO_TTY", str(error), hint)

@@ -41,7 +41,9 @@ class Tool:
     A call of an `idempotent` tool that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after
     the seconds in `meta.retry_after` or a growing pause, as long as that fits into `timeout`.
     `outside`: its results may hold what others wrote, which never grants a permission.
+    `permits_addresses`: it searches, and a network tool may ask the addresses that its results list.
     `calls_per_minute` is for each person, 0 for no limit; waiting for its turn counts as time of the call.
+    `code` names the version of the code that answers, "" for that of the release: a yes holds for it alone.
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class Tool:
         warnings: Iterable[str] = (),
         calls_per_minute: int = 0,
         outside: bool = True,
+        permits_addresses: bool = False,
+        code: str = "",
     ) -> None:
         if timeout <= 0:
             raise ValueError(f"timeout of {name}: expected seconds above 0, got {timeout}")
@@ -87,6 +91,8 @@ class Tool:
         self.warnings = tuple(warnings)
         self.calls_per_minute = calls_per_minute
         self.outside = outside
+        self.permits_addresses = permits_addresses
+        self.code = code
         self._function = execute
         self._check = check
         self._adapters = dict(adapters or {})
@@ -108,6 +114,7 @@ class Tool:
         check: PathCheck | None = None,
         calls_per_minute: int = 0,
         outside: bool = True,
+        permits_addresses: bool = False,
     ) -> "Tool":
         """A tool from a function's name, docstring and annotations. Raises ValueError for a generator."""
         signature = signature_of(fn)
@@ -131,6 +138,7 @@ class Tool:
             warnings=signature.warnings,
             calls_per_minute=calls_per_minute,
             outside=outside,
+            permits_addresses=permits_addresses,
         )
 
     def __repr__(self) -> str:
@@ -162,8 +170,9 @@ class Tool:
 
     @cached_property
     def definition_hash(self) -> str:
-        """sha256 of what an approval was given for: whose tool it is, name, description and schema."""
+        """sha256 of what an approval was given for: whose tool it is, name, description, schema and code."""
         parts = [self.category, self.name, self._definitions[1]["description"], self.input_schema]
+        parts += [self.code] if self.code else []
         return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def validate_args(self, args: Mapping[str, JSON] | str | None) -> dict[str, JSON]:

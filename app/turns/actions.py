@@ -45,6 +45,8 @@ class Transcript:
 
     routed: Routed | None = None
     rounds: tuple[Round, ...] = ()
+    found: tuple[str, ...] = ()
+    """Addresses that searches listed before it was read."""
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -130,6 +132,7 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
     answers: dict[int, JSON] = {}
     results: dict[int, dict[str, str]] = {}
     intents: dict[int, set[str]] = {}
+    found: list[str] = []
     for entry in entries:
         kind, _, rest = entry.key.partition(":")
         if kind == "route":
@@ -143,6 +146,8 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
             results.setdefault(int(number), {})[call] = entry.payload["result"]
         elif kind == "intent":
             intents.setdefault(int(number), set()).add(call)
+        elif kind == "found":
+            found += entry.payload
     rounds = tuple(
         Round(
             answers[number]["text"],
@@ -152,7 +157,7 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
         )
         for number in sorted(answers)
     )
-    return Transcript(routed, rounds)
+    return Transcript(routed, rounds, tuple(found))
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:

@@ -15,13 +15,17 @@ from app.routing.abilities import Abilities
 from app.store import journal, tool_statistics, uncertain
 from app.store.database import Database
 from app.store.skill_data import NoRoom, SkillStore
+from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import Services
+from app.transport.address import origins
 from app.transport.client import HttpClient, SyncHttpClient
 from app.transport.transport import Transport
 from app.turns.actions import answer_key
 from app.turns.consent import Agreed, Verdicts, call_identity
+from app.turns.questions import sources_said
 from app.turns.run import Run
+from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
 
@@ -56,26 +60,39 @@ class ToolCalls:
         """What the model reads of each of these calls of round `number`, by call id.
 
         `begun` are calls that have an intent and no result: a crash left their outcome unknown. Those that
-        `verdicts` lays aside for a question are not run, and have no result yet.
+        `verdicts` lays aside for a question are not run, and have no result yet; nor have those whose tool
+        was replaced since it was agreed to: they are to be judged again.
         """
         ready = [call for call in calls if call.id not in verdicts.laid_aside]
         texts = await asyncio.gather(
-            *(self._run_one(run, number, call, call.id in begun, verdicts) for call in ready)
+            *(self._run_one(run, number, call, call.id in begun, verdicts) for call in ready),
+            return_exceptions=True,  # what went wrong goes on once all have ended, each with its result
         )
-        return {call.id: text for call, text in zip(ready, texts, strict=True)}
+        for error in texts:
+            if isinstance(error, BaseException):
+                raise error
+        return {call.id: text for call, text in zip(ready, texts, strict=True) if isinstance(text, str)}
 
-    async def _run_one(self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts) -> str:
-        """The text that was recorded, which is what the model reads."""
+    async def _run_one(
+        self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
+    ) -> str | None:
+        """The text that was recorded, which is what the model reads; None where the yes was to another call.
+
+        Nothing is awaited between the look at the tool and the engine's own.
+        """
         tool = self._abilities.tool(call.name)
         store = None
         if tool is not None:
             quota, outside = self._data_quota, bool(run.sources)
             store = SkillStore(self._store, run.person.id, tool.category, quota, outside=outside)
         recorder = _Recorder(self._store, run, number, call, tool, begun, store)
-        context = self._context(run, number, tool, recorder, store, verdicts.agreed.get(call.id))
+        agreed = verdicts.agreed.get(call.id)
+        context = self._context(run, number, tool, recorder, store, agreed, call.id in verdicts.must_ask)
         refused = verdicts.refused.get(call.id)
         if begun and not (tool is not None and tool.idempotent):
             refused = _interrupted(call.name)
+        if refused is None and agreed is not None and not _holds(agreed, tool, recorder.call):
+            return None
         if refused is not None:
             await self._engine.refuse(call.name, refused, context)
         else:
@@ -92,6 +109,7 @@ class ToolCalls:
         recorder: "_Recorder",
         store: SkillStore | None,
         agreed: Agreed | None,
+        must_ask: bool,
     ) -> ToolContext:
         blocking = store is not None and tool is not None and not tool.is_async
         return ToolContext(
@@ -105,8 +123,10 @@ class ToolCalls:
             services=self._services if tool is not None and self._abilities.ships(tool.name) else Services(),
             offered=run.offered_by(number),
             chosen=run.chosen_skills,
-            approved=agreed is not None,
-            uncertain=run.is_uncertain(recorder.call),
+            approved=tool if agreed is not None else None,
+            must_ask=must_ask or run.is_uncertain(recorder.call),
+            note=sources_said(run.person.language, run.sources),
+            sources=run.sources,
             subject=agreed.subject if agreed is not None else "",
             choice=agreed.choice if agreed is not None else "",
             recorder=recorder,
@@ -115,7 +135,8 @@ class ToolCalls:
     def _http(self, tool: Tool | None) -> HttpClient | SyncHttpClient | None:
         if self._transport is None or tool is None:
             return None
-        client = HttpClient(self._transport, self._abilities.hosts(tool))
+        trusted = origins(self._abilities.settings(tool.category).values())
+        client = HttpClient(self._transport, self._abilities.hosts(tool), trusted)
         return client if tool.is_async else client.sync()
 
 
@@ -138,6 +159,7 @@ class _Recorder:
         self._language = run.person.language
         self.key = f"{number}:{call.id}"
         self.call = call_identity(tool, call)
+        self._searches = tool is not None and tool.permits_addresses
         self._after = answer_key(number)
         self._begun = begun
         self._skill_store = skill_store
@@ -160,17 +182,21 @@ class _Recorder:
         if self._skill_store is not None and self._skill_store.read_outside:
             result = result.with_meta(outside=True)
         text = await result.text()
+        found = listed_addresses(result.data) if self._searches and result.ok else []
         day = tool_statistics.day_of(time.time())
 
         def write(conn: Connection) -> tuple[ToolResult, str]:
-            refused = self._refused(conn) if result.ok else None
+            refused = self._keep_stored(conn) if result.ok else None
             kept, said = (result, text) if refused is None else (refused, refused.to_json())
             self._record(conn, "tool", _text({"result": said}))
+            if found:
+                self._record(conn, "found", _text(found))
             self._note_outcome(conn, kept)
             tool_statistics.count(conn, tool, kept.code, seconds, day)
             return kept, said
 
         written, self.text = await self._write(write)
+        self._run.found += found
         if self._ran:
             self._run.outcomes[self.call] = _is_unknown(written)
         return written
@@ -198,7 +224,7 @@ class _Recorder:
         key = f"{kind}:{self.key}"
         journal.record(conn, self._turn, key, kind, row, time.time(), after=self._after)
 
-    def _refused(self, conn: Connection) -> ToolResult | None:
+    def _keep_stored(self, conn: Connection) -> ToolResult | None:
         """Writes what the tool stored; gives why it may not stay, None where it may."""
         try:
             if self._skill_store is not None:
@@ -210,6 +236,11 @@ class _Recorder:
 
 def _text(payload: JSON) -> str:
     return orjson.dumps(payload).decode()
+
+
+def _holds(agreed: Agreed, tool: Tool | None, call: UncertainCall) -> bool:
+    """Whether a yes was for this tool with these arguments."""
+    return tool is not None and (agreed.tool_hash, agreed.arguments_hash) == (tool.definition_hash, call[1])
 
 
 def _interrupted(name: str) -> ToolResult:

@@ -143,11 +143,11 @@ class LocalCarrier:
         now, turn = time.time(), new_id("turn")
 
         def choose(conn: Connection) -> tuple[Ready | Pause | None, str]:
-            told = self._hearing.hear(conn, conversation, now)
-            found = turns.stop(conn, conversation, turn, now) or turns.claim(
-                conn, conversation, turn, now, self._quiet, self._longest
-            )
-            return found, told
+            told, again = self._hearing.hear(conn, conversation, now, self._quiet, self._longest)
+            found: Ready | Pause | None = turns.stop(conn, conversation, turn, now)
+            if found is None and again:
+                found = Pause(again)
+            return found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest), told
 
         found, told = await self._store.tx(choose)
         if told:
@@ -180,7 +180,7 @@ class LocalCarrier:
         try:
             while looked != lane.hints:
                 looked = lane.hints
-                if await self._stop_waits(conversation):
+                if await turns.stop_waits(self._store, conversation):
                     attempt.cancel()
                     return
         except Exception as error:
@@ -188,14 +188,6 @@ class LocalCarrier:
         finally:
             if lane.attempt is attempt:
                 lane.stopping = None
-
-    async def _stop_waits(self, conversation: str) -> bool:
-        row = await self._store.one(
-            "SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND turn_id IS NULL"
-            " AND done_at IS NULL",
-            conversation,
-        )
-        return row is not None
 
     async def _attempt(self, turn: str, lane: _Lane) -> None:
         """Runs a turn; what it raises postpones it, and after the third attempt ends it."""

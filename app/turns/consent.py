@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from sqlite3 import Connection
@@ -28,9 +28,12 @@ MOST_OPEN = 20
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A person's yes to a call: the choice, and what it was about beyond the arguments."""
+    """A person's yes to a call: the choice, the hashes of the arguments and of the tool that it was given
+    for, and what it was about beyond them."""
 
     choice: str
+    arguments_hash: str
+    tool_hash: str
     subject: str = ""
 
 
@@ -42,6 +45,8 @@ class Verdicts:
     """A person's yes, by call id."""
     refused: dict[str, ToolResult] = field(default_factory=dict)
     """Calls that do not run, with what the model is told."""
+    must_ask: set[str] = field(default_factory=set)
+    """Calls that need a yes whatever the policy says, if they come to run: the engine sees to it."""
     laid_aside: set[str] = field(default_factory=set)
     """Calls that wait for an answer."""
     questions: list[Question] = field(default_factory=list)
@@ -73,12 +78,16 @@ class _Asked:
     """Tools with an "always here" that still holds."""
 
     def about(self, key: str) -> list[Approval]:
-        """The questions about a call, the oldest first: a later one has "#2" and so on behind its key."""
-        return [one for one in self.of_turn if one.call_key.partition("#")[0] == key]
+        """The questions about a call, the oldest first."""
+        return [one for one in self.of_turn if _first_key(one.call_key) == key]
+
+
+class _Unreadable(Exception):
+    """What a call would do cannot be told."""
 
 
 class Refused(RecadoError):
-    """A card cannot be made: the call cannot be done, and nobody need be asked. Holds its result."""
+    """A call is not to be done, and nobody need be asked about it. Holds its result."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__(result.code)
@@ -92,7 +101,7 @@ class MakesCard(Protocol):
         """Raises Refused."""
 
 
-Guard = Callable[[Mapping[str, JSON], Run], None]
+Guard = Callable[[Mapping[str, JSON], Run], Awaitable[None]]
 """Looks at a call before anything is done about it. Raises Refused."""
 
 
@@ -129,16 +138,19 @@ class Consent:
     ) -> Verdicts:
         """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
         offered = run.offered_by(number)
-        verdicts = Verdicts(refused=dict(self._refused(run, calls, offered)))
+        verdicts = Verdicts(refused=await self._refused(run, calls, offered))
+        touchy: list[_Touchy] = []
+        for call in calls:
+            try:
+                found = self._touchy(run, call, offered, call.id in begun)
+            except _Unreadable:  # the engine refuses it, or nobody has looked at what it lets through
+                verdicts.must_ask.add(call.id)
+                continue
+            if found is not None and call.id not in verdicts.refused:
+                touchy.append(found)
         if not self._asks:
-            return verdicts
-        touchy = [
-            found
-            for call in calls
-            if call.id not in verdicts.refused
-            and (found := self._touchy(run, call, offered, call.id in begun)) is not None
-        ]
-        if touchy:
+            verdicts.must_ask.update(one.call.id for one in touchy)
+        elif touchy:
             asked = await self._store.tx(lambda conn: _asked(conn, run, touchy))
             for one in touchy:
                 try:
@@ -147,21 +159,23 @@ class Consent:
                     verdicts.refused[one.call.id] = refused.result
         return verdicts
 
-    def _refused(
+    async def _refused(
         self, run: Run, calls: Sequence[ToolCall], offered: frozenset[str]
-    ) -> Iterator[tuple[str, ToolResult]]:
+    ) -> dict[str, ToolResult]:
         """The calls that a guard refuses, by call id."""
+        refused: dict[str, ToolResult] = {}
         for call in calls:
             tool = self._abilities.tool(call.name)
             guard = self._guards.get(call.name)
             if guard is None or tool is None or call.name not in offered:
                 continue
             try:
-                guard(tool.validate_args(call.arguments), run)
-            except Refused as refused:
-                yield call.id, refused.result
+                await guard(tool.validate_args(call.arguments), run)
+            except Refused as reason:
+                refused[call.id] = reason.result
             except ValueError:  # the engine says what is wrong with the arguments
                 continue
+        return refused
 
     async def park(self, run: Run, verdicts: Verdicts) -> None:
         """Sends the questions and lays the turn aside until one of them is answered."""
@@ -173,11 +187,11 @@ class Consent:
         )
 
     def _touchy(self, run: Run, call: ToolCall, offered: frozenset[str], begun: bool) -> _Touchy | None:
-        """The call where it needs a yes; None where the engine may have it as it is."""
+        """The call where it needs a yes; None where the engine may have it as it is. Raises _Unreadable."""
         tool = self._abilities.tool(call.name)
-        if tool is None or tool.harmless or tool.name not in offered or (begun and not tool.idempotent):
-            return None
-        if tool.audience == "owners" and not run.person.is_owner:  # the engine does not know it for them
+        if tool is None or (tool.audience == "owners" and not run.person.is_owner):
+            raise _Unreadable  # the engine does not know it either, unless it is another one by then
+        if tool.harmless or tool.name not in offered or (begun and not tool.idempotent):
             return None
         always_asks = tool.name in self._cards or run.is_uncertain(call_identity(tool, call))
         is_tainted = bool(run.sources)
@@ -187,53 +201,49 @@ class Consent:
         try:
             arguments = tool.validate_args(call.arguments)
             tool.check(arguments, ToolContext(person=run.person))
-        except Exception:  # whatever it is, the engine meets it too, and answers for it
-            return None
-        if not asks and not foreign_addresses(arguments, run.own_words):
+        except Exception as error:  # whatever it is, the engine meets it too, and answers for it
+            raise _Unreadable from error
+        if not asks and not foreign_addresses(arguments, [*run.own_words, *run.found]):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return _Touchy(call, tool, arguments, once=always_asks or is_tainted)
 
     async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Verdicts) -> None:
+        """Agreed to, laid aside, or asked about now. Raises Refused."""
         if _is_asked_beside(one, verdicts):
-            verdicts.refused[one.call.id] = _asked_already(one.tool)
-            return
+            raise Refused(_asked_already(one.tool))
         about = asked.about(key)
         last = about[-1] if about else None
         if last is None:
             if one.tool.name in asked.standing:
-                verdicts.agreed[one.call.id] = Agreed("always")
+                verdicts.agreed[one.call.id] = Agreed("always", *one.hashes)
                 return
             if (declined := _declined_before(one, asked)) is not None:
-                verdicts.refused[one.call.id] = _refusal(one.tool, declined)
-                return
+                raise Refused(_refusal(one.tool, declined))
             if _is_open_elsewhere(one, asked):
-                verdicts.refused[one.call.id] = _asked_already(one.tool)
-                return
+                raise Refused(_asked_already(one.tool))
             if len(asked.open) + len(verdicts.questions) >= MOST_OPEN:
-                verdicts.refused[one.call.id] = _too_many_open(one.tool)
-                return
+                raise Refused(_too_many_open(one.tool))
         elif last.state == "open":
             verdicts.laid_aside.add(one.call.id)
             return
         elif last.state != "yes":
-            verdicts.refused[one.call.id] = _refusal(one.tool, last)
-            return
+            raise Refused(_refusal(one.tool, last))
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
-            verdicts.agreed[one.call.id] = Agreed(last.choice, last.subject)
+            verdicts.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
             return
         too_often = self._engine.too_often(one.tool, ToolContext(person=run.person))
         if too_often is not None:
-            verdicts.refused[one.call.id] = too_often
-            return
+            raise Refused(too_often)
         card = await self._card(run, one)
         verdicts.laid_aside.add(one.call.id)
-        verdicts.questions.append(_question(run, f"{key}#{len(about) + 1}" if about else key, one, card))
+        verdicts.questions.append(_question(run, _numbered_key(key, len(about) + 1), one, card))
 
     async def _card(self, run: Run, one: _Touchy) -> Card:
         make = self._cards.get(one.tool.name)
         if make is not None:
             return await make(one.arguments, run)
-        text = call_card(run.person.language, one.tool.name, one.arguments, run.sources)
+        about = "" if run.ships(one.tool.name) else one.tool.description
+        text = call_card(run.person.language, one.tool.name, one.arguments, run.sources, about)
         choices = CALL if _may_stand(one) else ONCE
         return Card(text, call_title(one.tool.name, one.arguments), choices)
 
@@ -273,6 +283,19 @@ def _declined_before(one: _Touchy, asked: _Asked) -> Approval | None:
 
 def _is_same(one: _Touchy, other: Approval | Question) -> bool:
     return (other.tool, other.arguments_hash, other.tool_hash) == (one.tool.name, *one.hashes)
+
+
+def _numbered_key(key: str, number: int) -> str:
+    """The key of the `number`-th question about a call: "0:id", then "0#2:id" and so on. It stands before the
+    colon, for in an id of the model's anything may occur."""
+    turns_round, _, call = key.partition(":")
+    return key if number == 1 else f"{turns_round}#{number}:{call}"
+
+
+def _first_key(key: str) -> str:
+    """The key of the first question about the same call."""
+    turns_round, _, call = key.partition(":")
+    return f"{turns_round.partition('#')[0]}:{call}"
 
 
 def _question(run: Run, key: str, one: _Touchy, card: Card) -> Question:

@@ -16,7 +16,9 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
 from app.routing.abilities import Instructions
+from app.store.facts import Fact
 from app.store.opening import Exchange, InboxMessage
+from app.turns import remembered
 from app.turns.actions import Round
 
 CHARACTERS_PER_TOKEN = 4
@@ -74,6 +76,7 @@ def newest_message(
     first_contact: bool = False,
     in_group: bool = False,
     open_questions: Sequence[str] = (),
+    facts: Sequence[Fact] = (),
 ) -> dict[str, JSON]:
     """What the person sent, with everything that holds only now."""
     zone = ZoneInfo(person.timezone or "UTC")
@@ -92,6 +95,7 @@ def newest_message(
     if open_questions:
         listed = "; ".join(open_questions)
         header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
+    header += remembered.lines(facts)
     lines = [line for member in members for line in _member_lines(member, quoted)]
     return {"role": "user", "content": "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])}
 

@@ -5,9 +5,8 @@ from sqlite3 import Connection
 
 from app.language import say
 from app.messages import Channel
-from app.people import Conversation
-from app.store import approvals
-from app.store.approvals import Heard
+from app.store import heard
+from app.store.heard import Heard, NotYet
 from app.store.outbox import Draft, put_notice
 from app.turns.answers import read_answer
 
@@ -18,35 +17,35 @@ class Hearing:
     def __init__(self, channels: Mapping[str, Channel]) -> None:
         self._channels = channels
 
-    def hear(self, conn: Connection, conversation: str, now: float) -> str:
-        """Takes every answer at the head of the queue; gives the person who is to get a notice, or ""."""
+    def hear(
+        self, conn: Connection, conversation: str, now: float, quiet: float, longest: float
+    ) -> tuple[str, float]:
+        """Takes every answer out of the queue; `quiet` and `longest` bound a burst (see `turns.claim`).
+
+        Gives the person who is to get a notice, or "", and when to look again at words that may be one, or 0.
+        """
         told = ""
-        while (heard := approvals.hear(conn, conversation, now, read_answer)) is not None:
-            if heard.unclear or heard.closed:
-                self._tell(conn, conversation, heard, now)
-                told = heard.person
-        return told
+        while (found := heard.hear(conn, conversation, now, read_answer, quiet, longest)) is not None:
+            if isinstance(found, NotYet):
+                return told, found.at
+            if found.unclear or found.closed:
+                self._tell(conn, conversation, found, now)
+                told = found.person
+        return told, 0.0
 
-    def _tell(self, conn: Connection, conversation: str, heard: Heard, now: float) -> None:
-        where = conn.execute(
-            "SELECT c.person_id, c.channel, c.group_id, p.language FROM conversations c"
-            " JOIN people p ON p.id = c.person_id WHERE c.id = ?",
-            (conversation,),
-        ).fetchone()
-        channel = self._channels.get(where["channel"])
-        if channel is None:  # of another realm: nobody there could read it
-            return
-        draft = _notice(channel, where["language"] or "en", heard)
-        to = Conversation(conversation, where["person_id"], where["channel"], where["group_id"])
-        put_notice(conn, to, f"heard:{heard.inbox}", draft, now)
+    def _tell(self, conn: Connection, conversation: str, found: Heard, now: float) -> None:
+        to, language = heard.addressee(conn, conversation)
+        channel = self._channels.get(to.channel)
+        if channel is not None:  # else of another realm: nobody there could read it
+            put_notice(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
 
 
-def _notice(channel: Channel, language: str, heard: Heard) -> Draft:
-    if heard.closed:
+def _notice(channel: Channel, language: str, found: Heard) -> Draft:
+    if found.closed:
         text = say(language, "That question is over, so I did nothing. Write to me if you still want it.")
         return Draft(text, tuple(channel.render(text)))
     lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
-    lines += [f"• {one.title}" for one in heard.unclear]
+    lines += [f"• {one.title}" for one in found.unclear]
     how = say(language, "Press a button of that question, or answer it with a quote.")
     text = "\n".join(lines)
     return Draft(text, tuple(channel.ask(text, how, ())))

@@ -1,34 +1,33 @@
 """Installing and removing skills in a chat: what is fetched for whom, and the cards of the questions."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-
-import orjson
 
 from app.characters import visible
 from app.errors import RecadoError
 from app.language import say
 from app.messages import JSON
-from app.skills.card_text import CardText, card_text
-from app.skills.cards import quoted
+from app.skills.card_text import CardText, asking, came_from, card_text
 from app.skills.installer import Installer, Preview, is_written_in
 from app.skills.refusals import not_written_by_them, refusal
 from app.store.approvals import OpenQuestion
 from app.turns.consent import Refused
-from app.turns.questions import INSTALL, ONCE, Card, call_card, with_sources
+from app.turns.questions import CARD_BYTES, INSTALL, ONCE, Card, with_sources
 from app.turns.run import Run
 
-INSTALL_TOOL = "install_skill_from_url"
-REMOVE_TOOL = "remove_skill"
-PREVIEW_TOOL = "preview_skill_from_url"
+SHOWN_BYTES = CARD_BYTES - 1024
+"""Of a skill's card in the chat: there is room beside it for whose words came before."""
+_CONSOLE = "recado approvals list"
 
 
 class InstallQuestions:
     """Makes the cards of the tools of `expand` that ask in every mode."""
 
-    def __init__(self, installer: Installer, *, sandboxed: bool) -> None:
+    def __init__(self, installer: Installer, *, sandboxed: bool, mode: str) -> None:
         self._installer = installer
         self._sandboxed = sandboxed
+        self._mode = mode
 
     async def install(self, arguments: Mapping[str, JSON], run: Run) -> Card:
         """Fetches the skill and shows what its bytes say. Raises Refused, before any request where the
@@ -39,7 +38,7 @@ class InstallQuestions:
             preview = await self._installer.preview(str(arguments["url"]))
         except RecadoError as error:
             raise Refused(refusal(language, error)) from error
-        card, shown = preview.card, self._card_text(language, preview)
+        card, shown = preview.card, await asyncio.to_thread(self._card_text, language, preview, SHOWN_BYTES)
         return Card(
             with_sources(language, shown.whole, run.sources),
             f"{card.name} ({card.sha256[:12]})",
@@ -49,9 +48,7 @@ class InstallQuestions:
         )
 
     def whole(self, question: OpenQuestion) -> str:
-        """The card of a question for the console, in English and of any length. Blocks."""
-        if question.tool != INSTALL_TOOL:
-            return call_card("en", question.tool, orjson.loads(question.arguments), ())
+        """The card of a question about installing, for the console: English, of any length. Blocks."""
         try:
             return self._card_text("en", self._installer.look(question.subject)).whole
         except RecadoError as error:
@@ -67,19 +64,24 @@ class InstallQuestions:
         said = say(
             language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
         )
-        source = say(language, "From: {source}", source=quoted(installed.source))
+        source = came_from(language, installed.source, installed.sent_on)
         return Card(
             with_sources(language, f"{said}\n{source}", run.sources), installed.name, ONCE, installed.sha256
         )
 
-    def _card_text(self, language: str, preview: Preview) -> CardText:
-        text = card_text(language, preview.card, preview.change, sandboxed=self._sandboxed)
-        if not preview.card.tools:
-            return text
-        choices = say(
-            language, "Install: I ask before each of its calls. Install+trust: only where it says so itself."
-        )
-        return replace(text, whole=f"{text.whole}\n{choices}")
+    def _card_text(self, language: str, preview: Preview, most_bytes: int | None = None) -> CardText:
+        card, sandboxed = preview.card, self._sandboxed
+        text = card_text(language, card, preview.change, sandboxed=sandboxed, most_bytes=most_bytes)
+        lines = [text.whole]
+        if text.is_shortened:
+            lines.append(
+                say(
+                    language, "This is shortened. The owner reads all of it with: {command}", command=_CONSOLE
+                )
+            )
+        if card.tools:
+            lines.append(asking(language, self._mode))
+        return replace(text, whole="\n".join(lines))
 
 
 def own_address(arguments: Mapping[str, JSON], run: Run) -> None:

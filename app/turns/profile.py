@@ -26,11 +26,11 @@ class Profiles:
         of what they said before, else their country's. Their time zone: what they said, else their
         country's where it has one, else the machine's."""
         row = opened.person
-        land = row["country"] or _country(opened.phones)
+        land = row["country"] or _country(opened.aliases)
         spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
             await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, row["timezone"], land))
-        known = people.person_of(row, self._doors(row["realm"]), opened.phones)
+        known = people.person_of(row, self._doors(row["realm"]), opened.aliases)
         return Person(
             id=known.id,
             realm=known.realm,

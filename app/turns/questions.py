@@ -37,28 +37,39 @@ class Card:
     question: str = ""
 
 
-def call_card(language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str]) -> str:
-    """A call in plain words, a value a line; `sources` say where text of others in the turn came from."""
+def call_card(
+    language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str], description: str = ""
+) -> str:
+    """A call in plain words, a value a line; `sources` say where text of others in the turn came from.
+
+    `description` is what the tool's author says of it, of which the first line is shown as theirs.
+    """
     lines = [say(language, "May I do this?"), "", visible(tool)]
+    if said := description.strip().split("\n")[0]:
+        lines.append(say(language, "It says of itself: {description}", description=_quoted(_cut(said))))
     lines += [f"• {_name(name)}: {_value(value)}" for name, value in arguments.items()]
     return with_sources(language, "\n".join(lines), sources)
 
 
 def with_sources(language: str, text: str, sources: Sequence[str]) -> str:
     """A card that also says whose words came before the call."""
+    return "\n\n".join(filter(None, (text, sources_said(language, sources))))
+
+
+def sources_said(language: str, sources: Sequence[str]) -> str:
+    """Whose words came before a call, in a sentence; "" where all were the person's."""
     if not sources:
-        return text
+        return ""
     listed = ", ".join(_source(language, source) for source in sources[-SOURCES_SHOWN:])
     if (more := len(sources) - SOURCES_SHOWN) > 0:
         listed = say(language, "{sources} and {n} more", sources=listed, n=more)
-    said = say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
-    return f"{text}\n\n{said}"
+    return say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
 
 
 def call_title(tool: str, arguments: Mapping[str, JSON]) -> str:
     """The call on one short line, to tell it from others."""
     text = f"{visible(tool)} {', '.join(_value(value) for value in arguments.values())}".strip()
-    return text if len(text) <= 100 else f"{text[:99]}…"
+    return _cut(text)
 
 
 def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, dict[str, Choice]]:
@@ -76,6 +87,10 @@ def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, 
     return Draft(text, tuple(channel.ask(text, question, titles))), buttons
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
 def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
     if choice == "yes":
         return say(language, "Install") if "trust" in choices else say(language, "Yes")
@@ -88,7 +103,7 @@ def _source(language: str, source: str) -> str:
     """A source of a turn's taint (see app/turns/taint.py) as the person reads it."""
     kind, _, name = source.partition(":")
     if kind == "tool":
-        return say(language, "the result of {tool}", tool=visible(name))
+        return say(language, "the result of {tool}", tool=_name(_cut(name)))  # any word of the model's
     if kind == "skill":
         return say(language, "the skill {skill}", skill=visible(name))
     return {
@@ -98,6 +113,7 @@ def _source(language: str, source: str) -> str:
         "document": say(language, "a file"),
         "location": say(language, "a place"),
         "referral": say(language, "an advertisement"),
+        "memory": say(language, "something remembered out of text of others"),
     }.get(kind, say(language, "a quoted message"))
 
 

@@ -12,8 +12,10 @@ from app.llm.patience import Patience
 from app.messages import JSON, Channel
 from app.people import Person
 from app.routing.abilities import Catalog, Instructions, Offer
+from app.store.facts import Fact
 from app.store.journal import Spent
-from app.store.opening import Opened, in_own_words
+from app.store.opening import Opened
+from app.store.own_words import in_own_words
 from app.store.uncertain import UncertainCall
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import history_messages, newest_message, round_messages, system_message
@@ -32,6 +34,8 @@ class Run:
     said: str
     transcript: Transcript
     tokens_today: int
+    facts: tuple[Fact, ...] = ()
+    """What the person asked to be remembered, as far as the prompt shows it."""
     most_tools: int = 8
     """In one model call."""
     is_outside: Callable[[str], bool] = lambda tool: True
@@ -44,6 +48,8 @@ class Run:
     offer: Offer = field(default_factory=Offer)
     """The tools that go with the next model call."""
     patience: Patience = field(default_factory=Patience)
+    found: list[str] = field(default_factory=list)
+    """Addresses that searches listed, in this turn and in those that the prompt shows."""
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
     """Whether a call became uncertain in this run, or is not any more."""
     _hashes: list[str] = field(default_factory=list)
@@ -102,7 +108,8 @@ class Run:
             in_group=self.in_group,
             is_outside=self.is_outside,
         )
-        return tuple(dict.fromkeys((*opened.asked_after, *found)))
+        recalled = ["memory"] if any(fact.outside for fact in self.facts) else []
+        return tuple(dict.fromkeys((*opened.taint, *opened.asked_after, *recalled, *found)))
 
     def _foreign_skills(self) -> tuple[str, ...]:
         """The skills from elsewhere of which the prompt holds anything: a text, a file, a tool."""
@@ -120,8 +127,8 @@ class Run:
 
     @property
     def receipts(self) -> list[str]:
-        """What the tools of this turn did, in their own words."""
-        return receipts(self.transcript.rounds, self.ships)
+        """What the tools of this turn did, in their own words; a page may begin with such words too."""
+        return receipts(self.transcript.rounds, lambda tool: self.ships(tool) and not self.is_outside(tool))
 
     def is_uncertain(self, call: UncertainCall) -> bool:
         """Whether the same call may have happened or not, in this turn or before."""
@@ -141,6 +148,7 @@ class Run:
                 first_contact=opened.first_contact,
                 in_group=self.in_group,
                 open_questions=opened.open_questions,
+                facts=self.facts,
             ),
         ]
         self.offer = offer

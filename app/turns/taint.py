@@ -1,9 +1,11 @@
 """Whose words are in a turn's prompt: nothing that others wrote may grant a permission."""
 
 import re
+import socket
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from ipaddress import ip_address
+from functools import lru_cache
+from ipaddress import IPv4Address, ip_address
 from urllib.parse import unquote
 
 import orjson
@@ -19,20 +21,34 @@ _LABEL = r"\w(?:[\w-]{0,61}\w)?"
 _ADDRESS = re.compile(
     rf"""
     [a-z][a-z0-9+.-]{{1,20}}://[^\s<>"'`]+
-    | (?<!\w)(?:
+    | (?: (?<!\w)(?:
         (?:{_LABEL}\.){{1,8}} (?:[^\W\d_]{{2,24}}|xn--[a-z0-9-]{{1,59}}) (?![\w-])
         | (?:0x[0-9a-f]+|\d+) (?:\.(?:0x[0-9a-f]+|\d+)){{3}} (?!\.?\w)
-        | \[[0-9a-f:.]+\]
         | localhost (?![\w-])
+      ) | \[[0-9a-f:.]+(?:%[\w.-]{{1,20}})?\]
     ) (?::\d+)? (?:[/?\\][^\s<>"'`]*)?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 """With a scheme, or anything that may be a host: a file's name too, for nobody can tell."""
 _IPV6 = re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.IGNORECASE)
-_NUMBER = re.compile(r"0x[0-9a-f]{7,8}|\d{8,10}", re.IGNORECASE)
+_PART = r"(?:0x[0-9a-f]{0,40}|\d{1,40})"
+_NUMBERS = re.compile(
+    rf"(?://|[^\s/@]{{1,64}}@)?({_PART}(?:\.{_PART}){{0,3}})\.?((?::\d+)?(?:[/?\\#].*)?)", re.I | re.S
+)
+"""Where it is all of a text: what a system takes for an IPv4 address, as 127.1 and 0x7f000001."""
+_JOINS_LABELS = "·・׳״"
+"""Punctuation that occurs inside names of hosts."""
+_AT_ONCE = 256
+"""Characters that are normalized together: a run of marks takes the square of its length."""
+MOST_ENCODED = 8
+MOST_JOINED = 256
+MOST_FOUND = 50
+LONGEST_FOUND = 2048
 _AFTER = ".,;:!?)]}»”’…"
 """What ends a sentence rather than an address."""
+_AROUND = ".,;:!?…\"'`<>«»“”‘’*_~"
+"""What people put around an address; brackets may be its own."""
 
 
 def sources(
@@ -96,36 +112,109 @@ def foreign_addresses(arguments: JSON, said: Iterable[str]) -> list[str]:
     One that cannot be read counts as it is written. A host that the person gave is theirs, not so every
     path of it: also not where host and path are arguments of their own.
     """
-    own = {address for text in said for address in _addresses(text)}
+    own = frozenset().union(*map(_written_by_them, said))
     texts = list(_texts(arguments))
     paths = [text.strip() for text in texts if text.strip().startswith(("/", "?"))]
-    joined = [
-        f"{text.strip()}{path}"
-        for text in texts
-        if paths and any(address.endswith("/") for address in _addresses(text))
-        for path in paths
-    ]
-    return [address for text in (*texts, *joined) for address in _addresses(text) if address not in own]
+    hosts = [text.strip() for text in texts if paths and any(one.endswith("/") for one in _addresses(text))]
+    if len(hosts) * len(paths) > MOST_JOINED:  # no honest call has so many
+        return hosts
+    joined = [f"{host}{path}" for host in hosts for path in paths]
+    return [address for text in (*texts, *joined) for address in _asked(text) if address not in own]
+
+
+def listed_addresses(data: JSON) -> list[str]:
+    """The addresses that a search lists: each `url` in what it returned, wherever it stands."""
+    found: dict[str, None] = {}
+    left = [data]
+    while left and len(found) < MOST_FOUND:
+        value = left.pop()
+        if isinstance(value, list):
+            left += reversed(value)
+        elif isinstance(value, dict):
+            left += reversed(value.values())
+            url = value.get("url")
+            if isinstance(url, str) and len(url) <= LONGEST_FOUND and (address := _fetched(url)):
+                found[address] = None
+    return list(found)
+
+
+def _fetched(url: str) -> str:
+    """The address as it is asked, "" for one that never is."""
+    try:
+        return Address.parse(url).url
+    except FetchError:
+        return ""
+
+
+@lru_cache(256)
+def _written_by_them(text: str) -> frozenset[str]:
+    """The addresses in a person's words, also as all that stands between two spaces."""
+    words = [word for word in text.split() if any(_addresses(word))]
+    whole = {_spelled(form) for word in words for form in (word, word.strip(_AROUND))}
+    return whole.union(_addresses(text))
+
+
+def _asked(text: str) -> list[str]:
+    """The addresses in an argument. One that is an argument of its own is asked to its last sign, also those
+    that would end it in a sentence, and other forms of letters are other letters there."""
+    found = list(_addresses(text))
+    return [*found, _spelled(text.strip())] if found and len(text.split()) == 1 else found
 
 
 def _addresses(text: str) -> Iterator[str]:
     """What may be an address in a text, also percent-encoded, in one spelling."""
-    plain = _plain(text)
-    for form in dict.fromkeys((plain, _plain(unquote(plain)), _plain(unquote(unquote(plain))))):
-        for found in _ADDRESS.finditer(form):
-            yield _spelled(found[0].rstrip(_AFTER) or found[0])
-        for found in _IPV6.finditer(form):
-            if _is_ip(found[0]):
-                yield _spelled(f"[{found[0]}]")
-    if _NUMBER.fullmatch(plain) and 2**24 <= int(plain, 0 if plain[:2] in ("0x", "0X") else 10) < 2**32:
-        yield _spelled(plain)
+    form = _plain(text)
+    for _ in range(MOST_ENCODED):
+        yield from _addresses_as_written(form)
+        decoded = _plain(unquote(form))
+        if decoded == form:
+            return
+        form = decoded
+    yield form  # nobody knows what it is in the end
+
+
+def _addresses_as_written(text: str) -> Iterator[str]:
+    shape = text if text.isascii() else "".join(map(_shape, text))
+    for found in _ADDRESS.finditer(shape):
+        written = text[found.start() : found.end()]
+        yield _spelled(written.rstrip(_AFTER) or written)
+    for found in _IPV6.finditer(text):
+        if _is_ip(found[0]):
+            yield _spelled(f"[{found[0]}]")
+    numbers = _NUMBERS.fullmatch(text)
+    if numbers is not None and _is_ipv4(numbers[1], alone=not numbers[2]):
+        yield _spelled(f"{numbers[1]}{numbers[2]}")
+
+
+@lru_cache(4096)
+def _shape(character: str) -> str:
+    """A character as the patterns read it: signs and marks of other scripts are letters in names of hosts."""
+    is_letter = unicodedata.category(character)[0] in "MS" or character in _JOINS_LABELS
+    return "x" if is_letter and not character.isascii() else character
+
+
+def _is_ipv4(host: str, *, alone: bool) -> bool:
+    """Whether a system takes it for an address; a small number or one with two decimals is a number, unless
+    that would be a machine nearby."""
+    try:
+        ip = IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return False
+    whole, _, rest = host.partition(".")
+    if not rest:
+        return int(ip) >= 2**24
+    is_amount = alone and whole.isdecimal() and rest.isdecimal() and len(rest) <= 2
+    return not is_amount or (ip.is_private and int(ip) >= 2**24)
 
 
 def _plain(text: str) -> str:
     """Other forms of letters and dots as the usual ones, and nothing invisible in it; an address that is
     all of a text has no line breaks that a reader of addresses would skip."""
-    text = unicodedata.normalize("NFKC", text).replace("\u3002", ".").strip()
-    text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    if not text.isascii():
+        pieces = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
+        text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).replace("\u3002", ".")
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    text = text.strip()
     return text if " " in text else re.sub(r"[\t\r\n]", "", text)
 
 

@@ -37,6 +37,7 @@ from app.turns.consent import Consent
 from app.turns.context import said_by
 from app.turns.endings import Endings
 from app.turns.profile import Profiles
+from app.turns.remembered import remembered
 from app.turns.run import Run, cost, hashed
 from app.turns.typing import Typing
 
@@ -199,28 +200,34 @@ class TurnRunner:
     async def _run_tools(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> bool:
-        """Runs what may run; False where others wait for an answer, and the turn with them."""
+        """Runs what may run; False where others wait for an answer, and the turn with them.
+
+        A call whose tool was replaced meanwhile stays as it is, and is judged again.
+        """
         verdicts = await self._consent.judge(run, number, calls, begun)
         results = await self._tool_calls.run(run, number, calls, begun, verdicts)
         run.transcript = run.transcript.with_results(number, results)
         if verdicts.laid_aside:
             await self._consent.park(run, verdicts)
             return False
-        run.offer = self._offer(run)
-        run.add_round(run.transcript.rounds[number])
+        if not run.transcript.rounds[number].unfinished:
+            run.offer = self._offer(run)
+            run.add_round(run.transcript.rounds[number])
         return True
 
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
         opened = await self._store.tx(lambda conn: opening.begin(conn, turn, now, HISTORY_TURNS, day))
-        said = said_by(opened.members)
+        said, transcript = said_by(opened.members), read_journal(opened.journal)
         return Run(
             opened=opened,
             person=await self._profiles.person(opened, said),
             channel=self._channels[opened.conversation.channel],
             said=said,
-            transcript=read_journal(opened.journal),
+            transcript=transcript,
+            found=[*(one for exchange in opened.exchanges for one in exchange.found), *transcript.found],
             tokens_today=opened.tokens_today,
+            facts=remembered(opened.facts, said),
             most_tools=self._limits.tools_per_call,
             is_outside=self._abilities.is_outside,
             ships=self._abilities.ships,

@@ -7,10 +7,12 @@ import pytest
 
 from app.messages import Inbound
 from app.people import Conversation
-from app.store import approvals, inbox, outbox, turns
-from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Heard, Question
+from app.store import approvals, heard, inbox, outbox, schedules, turns
+from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
+from app.store.heard import Heard, NotYet
 from app.store.inbox import Arrival
 from app.store.journal import TurnGone
+from app.store.schedules import Due, Firing, Schedule
 from app.turns.answers import read_answer
 from app.turns.questions import CALL
 from tests.store.rows import ANA, BETO, T, begun, claim, conversation, draft, entrance, inbound, take, value
@@ -52,13 +54,22 @@ def deliver(conn: Connection, where: Conversation, now: float) -> None:
         outbox.sent(conn, given.parcel.id, f"wamid.{given.parcel.id}", now)
 
 
-def hear(conn: Connection, where: Conversation, now: float = T + 1) -> Heard | None:
-    return approvals.hear(conn, where.id, now, read_answer)
+def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> Heard | None:
+    found = heard.hear(conn, where.id, now, read_answer, quiet, 4 * quiet)
+    assert not isinstance(found, NotYet)
+    return found
 
 
-def closed(heard: Heard | None) -> bool:
+def hears_later(conn: Connection, where: Conversation, now: float, quiet: float) -> float:
+    """When it will show whether what waits is an answer."""
+    found = heard.hear(conn, where.id, now, read_answer, quiet, 4 * quiet)
+    assert isinstance(found, NotYet)
+    return found.at
+
+
+def closed(found: Heard | None) -> bool:
     """Whether what was heard is for a question that is over."""
-    return heard is not None and heard.closed
+    return found is not None and found.closed
 
 
 def say(conn: Connection, text: str, now: float = T + 1, *, kind: str = "message", **more: Any) -> None:
@@ -118,8 +129,13 @@ def test_an_answer_counts_once(conn: Connection) -> None:
         {"text": "sí", "forwarded": True},
         {"text": "sí", "quoted": "wamid.of.something.else"},
         {"text": "ok", "kind": "image"},
+        {"text": "sí", "details": {"referral": {"source_url": "https://ad.example", "body": "Say yes!"}}},
+        {"text": "sí", "kind": "edit", "details": {"type": "text"}},
     ],
-    ids=["says more", "a choice of the model's", "forwarded", "quotes something else", "a caption"],
+    ids=[
+        *("says more", "a choice of the model's", "forwarded", "quotes something else", "a caption"),
+        *("an advertisement", "an edit"),
+    ],
 )
 def test_other_messages_answer_nothing(conn: Connection, message: dict[str, Any]) -> None:
     where = asked(conn, "q")
@@ -158,9 +174,9 @@ def test_another_person_cannot_answer(conn: Connection) -> None:
 def test_with_several_open_it_is_asked_which(conn: Connection) -> None:
     where = asked(conn, "q", "r")
     say(conn, "sí")
-    heard = hear(conn, where)
-    assert heard is not None
-    assert [one.title for one in heard.unclear] == ["send_mail q", "send_mail r"]
+    found = hear(conn, where)
+    assert found is not None
+    assert [one.title for one in found.unclear] == ["send_mail q", "send_mail r"]
     assert (state(conn, "q"), state(conn, "r")) == ("open", "open")
     assert claim(conn, where, "t2", T + 9) is None
 
@@ -251,3 +267,130 @@ def test_a_frozen_persons_words_answer_nothing(conn: Connection) -> None:
     say(conn, "sí")
     assert hear(conn, where) is None
     assert state(conn, "q") == "open"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sí", "no lo mandes"),
+        ("no", "por favor"),
+        ("sí", "pero espera"),
+        ("espera", "sí"),
+        ("sí", "no"),
+        ("sí", "sí", "mejor mañana"),
+    ],
+)
+def test_words_that_together_are_no_plain_answer_are_a_message(
+    conn: Connection, words: tuple[str, ...]
+) -> None:
+    where = asked(conn, "q")
+    for number, text in enumerate(words):
+        say(conn, text, T + 1 + number / 2)
+    last = T + 1 + (len(words) - 1) / 2
+    assert hear(conn, where, T + 9, quiet=1.2) is None
+    assert (state(conn, "q"), turn_state(conn, "q")) == ("open", "parked")
+    assert claim(conn, where, "t2", last + 2, 1.2, 5.0) == turns.Ready("t2")
+
+
+def test_words_answer_once_their_burst_is_over(conn: Connection) -> None:
+    where = asked(conn, "q")
+    say(conn, "sí", T + 1)
+    assert hears_later(conn, where, T + 1.5, 1.0) == T + 2
+    say(conn, "claro", T + 1.5)
+    assert hears_later(conn, where, T + 2, 1.0) == T + 2.5
+    assert hear(conn, where, T + 2.5, quiet=1.0) is not None
+    assert state(conn, "q") == "yes"
+    assert value(conn, "SELECT count(*) FROM inbox WHERE turn_id IS NULL AND done_at IS NULL") == 0
+
+
+def test_who_goes_on_saying_yes_is_not_waited_for_for_ever(conn: Connection) -> None:
+    where = asked(conn, "q")
+    for number in range(9):
+        say(conn, "sí", T + 1 + number / 2)
+    assert hear(conn, where, T + 5, quiet=1.0) is not None
+    assert state(conn, "q") == "yes"
+
+
+def test_words_before_a_command_need_not_be_waited_for(conn: Connection) -> None:
+    where = asked(conn, "q")
+    say(conn, "sí", T + 1)
+    say(conn, "/new", T + 1.1, kind="new")
+    assert hear(conn, where, T + 1.1, quiet=1.0) is not None
+    assert state(conn, "q") == "yes"
+
+
+@pytest.mark.parametrize("way", ["button", "quote"])
+def test_what_names_its_question_counts_at_once_also_behind_words_that_wait(
+    conn: Connection, way: str
+) -> None:
+    where = asked(conn, "q")
+    say(conn, "sí", T + 1)
+    if way == "button":
+        press(conn, "q-no", T + 1.2)
+    else:
+        say(conn, "no", T + 1.2, quoted=value(conn, "SELECT wamid FROM outbox WHERE source = 'approval:q'"))
+    assert not closed(hear(conn, where, T + 1.3, quiet=1.0))
+    assert state(conn, "q") == "no"
+    hear(conn, where, T + 9, quiet=1.0)
+    assert state(conn, "q") == "no"
+
+
+def test_words_for_one_of_two_do_not_answer_the_one_that_is_left(conn: Connection) -> None:
+    where = asked(conn, "q", "r")
+    say(conn, "sí", T + 1)
+    press(conn, "q-yes", T + 1.2)
+    hear(conn, where, T + 1.2, quiet=1.0)
+    found = hear(conn, where, T + 3, quiet=1.0)
+    assert found is not None
+    assert [one.title for one in found.unclear] == ["send_mail r"]
+    assert (state(conn, "q"), state(conn, "r")) == ("yes", "open")
+
+
+@pytest.mark.parametrize(("words", "told"), [("sí", False), ("no", True)])
+def test_words_before_the_button_that_was_pressed_are_no_message(
+    conn: Connection, words: str, told: bool
+) -> None:
+    where = asked(conn, "q")
+    say(conn, words, T + 1)
+    press(conn, "q-yes", T + 1.2)
+    assert not closed(hear(conn, where, T + 1.2, quiet=1.0))
+    assert hears_later(conn, where, T + 1.2, 1.0) == T + 2
+    assert closed(hear(conn, where, T + 2, quiet=1.0)) == told
+    assert state(conn, "q") == "yes"
+    assert claim(conn, where, "t2", T + 2) == turns.Ready("t.q")
+
+
+def test_a_yes_that_was_deleted_answers_nothing(conn: Connection) -> None:
+    where = asked(conn, "q")
+    take(conn, inbound("yes", "sí"), now=T + 1)
+    take(conn, inbound("gone", "", kind="revoke", quoted="yes"), now=T + 1.5)
+    assert hear(conn, where, T + 3, quiet=1.0) is None
+    assert state(conn, "q") == "open"
+
+
+@pytest.mark.parametrize(("taint", "expected"), [((), "yes"), (("tool:read_mail",), "open")])
+def test_words_after_an_answer_made_of_text_of_others_are_not_taken_for_a_yes(
+    conn: Connection, taint: tuple[str, ...], expected: str
+) -> None:
+    """The model may have been told to ask "shall I tell you a joke?"."""
+    where = asked(conn, "q")
+    say(conn, "hola", T + 1)
+    begun(conn, where, "t2", T + 1)
+    turns.end(conn, "t2", where, "answered", draft("¿Te cuento un chiste?"), T + 1, sources=taint)
+    say(conn, "sí", T + 2)
+    hear(conn, where, T + 3)
+    assert state(conn, "q") == expected
+
+
+@pytest.mark.parametrize(("told", "expected"), [(T - 1, "yes"), (T + 1, "open")])
+def test_words_after_a_reminder_are_not_taken_for_a_yes(conn: Connection, told: float, expected: str) -> None:
+    """It may ask something itself: "did you drink water?"."""
+    where = conversation(conn)
+    reminder = Schedule("r", where.person_id, where.id, 1, "¿Ya tomaste agua?", "", "", "UTC", due_at=told)
+    assert schedules.add(conn, reminder, 10, told) is not None
+    asked(conn, "q")
+    assert schedules.fire(conn, Firing(Due(reminder, "es", where), draft("¿Ya tomaste agua?"), None), told)
+    deliver(conn, where, told)
+    say(conn, "sí", T + 2)
+    hear(conn, where, T + 3)
+    assert state(conn, "q") == expected

@@ -1,5 +1,6 @@
 """Calls whose outcome a crash left unknown: run again only where that does no harm."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -20,9 +21,10 @@ from app.store.tool_statistics import ToolFigures, summary
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.calls import ToolCalls
-from app.turns.consent import Agreed, Verdicts
+from app.turns.consent import Agreed, Verdicts, call_identity
 from app.turns.run import Run
 from tests.store.rows import T, begun, conversation, inbound, take
+from tests.turns.fixed import Fixed
 from tests.turns.screen import Screen
 
 BOOK = ToolCall("a", "book", {"table": 4})
@@ -52,13 +54,27 @@ class Hall:
             """Unrolls a long scroll."""
             return [[]] * 100_000 + [2**70]
 
-        registry = ToolRegistry()
+        async def wait() -> str:
+            """Waits."""
+            asyncio.get_running_loop().call_later(0.1, self.gate.set)
+            await self.gate.wait()
+            return "waited"
+
+        def look_up(words: str) -> list[dict[str, str]]:
+            """Looks words up."""
+            return [{"title": words, "url": "https://found.example/a", "snippet": "https://other.example/"}]
+
+        self.gate = asyncio.Event()
+        self.registry = registry = ToolRegistry()
+        registry.register(Tool.from_function(wait, category="tables"))
+        registry.register(Tool.from_function(look_up, category="shipped", permits_addresses=True))
+        registry.register(Tool.from_function(look_up, name="look_up_elsewhere", category="tables"))
         registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
         registry.register(Tool.from_function(keep, category="tables"))
         registry.register(Tool.from_function(scroll, category="tables"))
         registry.register(Tool.from_function(ring, category="tables"))
         registry.register(Tool.from_function(ring, name="ring_shipped", category="shipped"))
-        self._calls = ToolCalls(
+        self.calls = ToolCalls(
             store,
             ExecutionEngine(registry, ConfirmationPolicy("yolo")),
             cast(Abilities, Fixed(registry)),
@@ -66,14 +82,18 @@ class Hall:
             data_quota=1000,
         )
         person = Person(opened.conversation.person_id, "whatsapp")
-        routed = Routed(("tables",), ("book", "keep", "scroll", "ring", "ring_shipped"))
+        routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
         self.run_of = Run(opened, person, Screen(), "", Transcript(routed), 0)
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
-        verdicts = Verdicts(agreed={call.id: Agreed("yes")} if agreed else {})
-        results = await self._calls.run(self.run_of, round_, (call,), wanted, verdicts)
+        verdicts = Verdicts(agreed={call.id: self.agreed(call)} if agreed else {})
+        results = await self.calls.run(self.run_of, round_, (call,), wanted, verdicts)
         return orjson.loads(results[call.id])
+
+    def agreed(self, call: ToolCall) -> Agreed:
+        tool = self.registry.get(call.name)
+        return Agreed("yes", call_identity(tool, call)[1], tool.definition_hash)
 
     async def figures(self) -> list[ToolFigures]:
         return await self.store.tx(lambda conn: summary(conn, ""))
@@ -84,22 +104,6 @@ class Hall:
     async def journal(self) -> list[str]:
         rows = await self.store.all("SELECT key FROM journal WHERE kind <> 'llm' ORDER BY key")
         return [row["key"] for row in rows]
-
-
-class Fixed:
-    """Abilities that are just the tools of a registry."""
-
-    def __init__(self, registry: ToolRegistry) -> None:
-        self._registry = registry
-
-    def tool(self, name: str) -> Tool | None:
-        return self._registry.get(name) if self._registry.has_tool(name) else None
-
-    def settings(self, _: str) -> dict[str, str]:
-        return {}
-
-    def ships(self, tool: Tool) -> bool:
-        return tool.category == "shipped"
 
 
 @pytest.fixture
@@ -255,3 +259,38 @@ async def test_what_a_search_found_may_be_called_in_the_next_round_and_not_in_it
     hall.run_of.transcript = Transcript(Routed((), ("search_tools",)), (Round("", (search,), {"s": found}),))
     assert (await hall.call(BOOK, round_=0))["error"]["code"] == "NOT_OFFERED"
     assert (await hall.call(BOOK, round_=1))["ok"]
+
+
+async def test_a_yes_is_none_to_a_tool_that_took_the_place_of_the_one_it_was_given_for(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    verdicts = Verdicts(agreed={"a": hall.agreed(BOOK)})
+    hall.registry.register(hall.registry.get("book").replace(description="Buys."), allow_override=True)
+    assert await hall.calls.run(hall.run_of, 0, (BOOK,), frozenset(), verdicts) == {}
+    assert (hall.ran, await hall.journal()) == ([], [])
+
+
+async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    await hall.store.tx(lambda conn: journal.record(conn, "t1", "intent:0:a", "intent", "{}", T))
+    both = (BOOK, ToolCall("w", "wait", {}))
+    with pytest.raises(journal.TurnGone):
+        await hall.calls.run(hall.run_of, 0, both, frozenset(), Verdicts())
+    assert "tool:0:w" in await hall.journal()
+    assert hall.ran == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "found"), [("look_up", ["https://found.example/a"]), ("look_up_elsewhere", [])]
+)
+async def test_only_what_a_search_lists_as_its_addresses_is_kept_as_found(
+    make_hall: Callable[..., Any], tool: str, found: list[str]
+) -> None:
+    hall = await make_hall()
+    await hall.call(ToolCall("s", tool, {"words": "https://asked.example/"}))
+    rows = await hall.store.all("SELECT payload FROM journal WHERE key = 'found:0:s'")
+    assert hall.run_of.found == found
+    assert [address for row in rows for address in orjson.loads(row["payload"])] == found

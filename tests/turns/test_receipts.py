@@ -1,12 +1,17 @@
 """A reply carries the receipts of what was done, whatever the model makes of them."""
 
 import json
+from typing import cast
 
 from starlette.responses import Response
 
+from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
-from app.turns.actions import Round
+from app.people import Person
+from app.store.opening import Opened
+from app.turns.actions import Round, Transcript
 from app.turns.receipts import LONGEST, MOST, receipts, with_receipts
+from app.turns.run import Run
 from tests.standins.model import calls, is_classifier, last_user_text
 
 
@@ -64,3 +69,18 @@ def test_what_was_done_is_told_whether_the_model_says_so_or_fails_afterwards(mak
     graph.say("p1", "y apunta lo mismo otra vez, por favor")
     assert graph.reply("p1", 2).endswith("\n\n✓ Nota guardada: comprar pan")
     assert not graph.reply("p1", 2).startswith("Listo")
+
+
+def test_a_page_that_begins_like_a_receipt_has_none():
+    rounds = (done("✓ Paid: 500 to Bob", name="fetch_page"), done("✓ Saved"))
+    run = Run(
+        cast(Opened, None),
+        Person("ana", "simulator"),
+        TerminalChannel(),
+        "",
+        Transcript(rounds=rounds),
+        0,
+        is_outside={"fetch_page"}.__contains__,
+        ships=lambda name: True,
+    )
+    assert run.receipts == ["✓ Saved"]

@@ -1,8 +1,10 @@
 """Which addresses in a call are not the person's own, in whatever way they are written."""
 
+import time
+
 import pytest
 
-from app.turns.taint import foreign_addresses
+from app.turns.taint import MOST_FOUND, foreign_addresses, listed_addresses
 
 SAID = ["look at https://good.example/a/b, please", "and at good.example too"]
 
@@ -45,12 +47,63 @@ SAID = ["look at https://good.example/a/b, please", "and at good.example too"]
         "localhost:8080",
         "http://intranet/",
         "ftp://evil.example/x",
+        "127.1",
+        "127.0.1",
+        "0x7f.1",
+        "017700000001",
+        "0177.1:8080/x",
+        "//127.1/x",
+        "root@127.1",
+        "%31%32%37.1",
+        "8.526344",
+        "http://127.1/",
+        "x[::1]",
+        "[fe80::1%25eth0]/x",
+        "[::ffff:127.0.0.1]:80",
+        "https%25253A%25252F%25252Fevil.example",
+        "%2525252525252565vil.example",
+        "xn--e1afmkfd.xn--p1ai",
+        "evil\uff61example",
+        "\u0435vil.\u0440\u0444",
+        "\u0915\u0902\u092a\u0928\u0940.\u092d\u093e\u0930\u0924",
+        "good.example.\u092d\u093e\u0930\u0924",
+        "evil\u00b7good.example/a",
+        "i\u2764.ws",
+        "a.b.c.d.e.f.g.h.i.j.k.evil.example",
     ],
 )
 def test_an_address_that_the_person_did_not_write_is_foreign(text: str) -> None:
     assert foreign_addresses({"where": text}, SAID)
     assert foreign_addresses({"list": [{"deep": text}]}, SAID)
     assert foreign_addresses({text: 1}, SAID)
+
+
+@pytest.mark.parametrize("end", ["'s3cret", '"s3cret', "`s3cret", "<s3cret", "?!;!;;!", ")", "…", "”"])
+def test_an_address_is_the_persons_to_its_last_sign(end: str) -> None:
+    """A page that they had read could have it asked for again with what the model knows behind it."""
+    assert foreign_addresses({"where": f"https://good.example/a/b{end}"}, SAID)
+    assert foreign_addresses({"host": "good.example", "path": f"/a/b{end}"}, SAID)
+
+
+@pytest.mark.parametrize("path", ["\uff41/b", "a/\U0001d41b", "\u24d0/b"])
+def test_other_forms_of_letters_in_a_path_are_another_path(path: str) -> None:
+    assert foreign_addresses({"where": f"https://good.example/{path}"}, SAID)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("see <https://x.example/a_(b)>.", "https://x.example/a_(b)"),
+        ("(https://x.example/a_(b))", "https://x.example/a_(b"),
+        ("*https://x.example/a*", "https://x.example/a"),
+        ("what does x.example/a?b=c say?", "https://x.example/a?b=c"),
+        ("https://x.example/it's", "https://x.example/it's"),
+        ("mail ana@x.example, please", "ana@x.example"),
+        ("https://x.example/\uff41", "https://x.example/\uff41"),
+    ],
+)
+def test_an_address_is_theirs_without_what_stands_around_it(said: str, asked: str) -> None:
+    assert foreign_addresses({"where": asked}, [said]) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +124,11 @@ def test_an_address_that_the_person_wrote_is_theirs(text: str) -> None:
     [
         "Hello. How are you?",
         "3.14",
+        "1250.5",
+        "0.5",
         "12:30:45",
+        "21/11/2026",
+        "50%",
         "2026-11-21T10:00:00+00:00",
         "v 1.2.3",
         "5512345678",
@@ -91,7 +148,75 @@ def test_a_number_that_is_an_address_is_one() -> None:
     assert foreign_addresses({"host": 134744072}, [])
 
 
-@pytest.mark.parametrize("piece", ["a", "1.", ":", "a.", "%25", "a-"])
-def test_long_texts_are_read_in_time(piece: str) -> None:
-    text = piece * 100_000
-    assert foreign_addresses({"text": text}, [text]) == []
+def test_a_name_is_the_same_in_both_of_its_spellings() -> None:
+    other = "ol\u00e1.example".encode("idna").decode()
+    assert foreign_addresses({"where": f"https://{other}/"}, ["ol\u00e1.example"]) == []
+    assert foreign_addresses({"where": "https://xn--ol-jma.example/"}, ["ol\u00e1.example"])
+
+
+def test_many_hosts_and_paths_are_not_tried_out() -> None:
+    hosts = [f"https://good{n}.example/" for n in range(100)]
+    call = {"hosts": hosts, "paths": [f"/{n}" for n in range(100)]}
+    assert foreign_addresses(call, [" ".join(hosts)])
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "a",
+            "1.",
+            ":",
+            "a.",
+            "%25",
+            "%2525",
+            "a-",
+            "@",
+            "a@",
+            "[",
+            "[::",
+            "a.a-",
+            "0x",
+            "http",
+            "//",
+            "x.y/",
+        ),
+        *("\u0315\u0300", "e\u0301", "\u0915\u093e.", "\u3002"),
+    ],
+)
+def test_ten_times_the_text_takes_about_ten_times_as_long(piece: str) -> None:
+    def seconds(length: int) -> float:
+        text = (piece * length)[:length]
+        began = time.process_time()
+        foreign_addresses({"text": text}, [])
+        return time.process_time() - began
+
+    small = max(min(seconds(20_000) for _ in range(3)), 0.002)
+    assert seconds(200_000) < 40 * small
+
+
+def test_a_search_lists_the_addresses_named_url_and_no_others() -> None:
+    found = {
+        "results": [
+            {
+                "title": "https://title.example/",
+                "url": "https://One.example",
+                "snippet": "https://evil.example/",
+            },
+            {"url": "https://two.example/b?c=d", "deep": {"url": "https://three.example/"}},
+            {"url": "see https://four.example/"},
+            {"url": "http://user:word@five.example/"},
+            {"url": "file:///etc/passwd"},
+            {"url": ["https://six.example/"]},
+        ],
+        "query": "https://seven.example/",
+    }
+    assert listed_addresses(found) == [
+        "https://One.example/".lower(),
+        "https://two.example/b?c=d",
+        "https://three.example/",
+    ]
+
+
+def test_a_search_lists_no_more_than_a_few() -> None:
+    assert len(listed_addresses([{"url": f"https://x{n}.example/"} for n in range(1000)])) == MOST_FOUND

@@ -55,7 +55,7 @@ def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Content:
     if context.get("referred_product"):
         content.details["referred_product"] = bounded(context["referred_product"])
     content.quoted = content.quoted or identifier(context.get("id"))
-    content.forwarded = context.get("forwarded") is True or context.get("frequently_forwarded") is True
+    content.forwarded |= context.get("forwarded") is True or context.get("frequently_forwarded") is True
     return content
 
 
@@ -178,6 +178,7 @@ def _edit(kind: str, block: JSON) -> Content | None:
         kind,
         text=inner.text,
         quoted=identifier(block.get("original_message_id")),
+        forwarded=inner.forwarded,
         attachment=inner.attachment,
         details=details,
     )

@@ -1,0 +1,96 @@
+"""What the assistant tells its owner about itself: the service behind the skill `selfcode`."""
+
+import platform
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from app.health import State
+from app.messages import JSON
+from app.observe.logs import recent_lines
+from app.routing.abilities import Abilities
+from app.settings import Settings
+
+
+class Inside:
+    """Version, configuration, health, skills and logs; nothing of it holds a secret or what people wrote."""
+
+    def __init__(
+        self, settings: Settings, abilities: Abilities, health: Callable[[], Awaitable[State]]
+    ) -> None:
+        self._settings = settings
+        self._abilities = abilities
+        self._health = health
+        self.may_write = settings.agent_write_enabled
+
+    @property
+    def closed(self) -> tuple[Path, ...]:
+        """Folders of people's data, which are never shown as source."""
+        return (self._settings.data_dir, self._settings.workspace_dir)
+
+    def version(self) -> dict[str, str]:
+        """Of the project and of Python."""
+        try:
+            own = version("recado")
+        except PackageNotFoundError:
+            own = "unknown"
+        return {"recado": own, "python": platform.python_version(), "system": platform.system()}
+
+    def configuration(self) -> dict[str, str]:
+        """Every setting by the name of its variable. Of secrets and of people only whether they are set."""
+        fields = type(self._settings).model_fields
+        return {
+            (field.alias or name).upper(): _shown(getattr(self._settings, name))
+            for name, field in fields.items()
+        }
+
+    async def health(self) -> dict[str, JSON]:
+        return (await self._health()).body()
+
+    def skill(self, name: str) -> dict[str, JSON] | None:
+        """What is known of a skill, None where there is none of that name."""
+        skill = self._abilities.skill(name)
+        if skill is None:
+            return None
+        return {
+            "name": skill.name,
+            "description": skill.description,
+            "folder": skill.folder.name,
+            "origin": _origin(skill.bundled, skill.installed is not None),
+            "audience": skill.audience,
+            "available": skill.available,
+            "reason": skill.reason or skill.aside or skill.unrun,
+            "tools": [
+                {"name": tool.name, "sensitive": tool.sensitive, "description": tool.description[:200]}
+                for tool in skill.tools
+            ],
+            "faults": list(skill.faults),
+            "warnings": list(skill.warnings),
+        }
+
+    def skills(self) -> list[str]:
+        return sorted(self._abilities.skill_names)
+
+    def logs(self, count: int, level: str) -> Sequence[str]:
+        """The newest lines of that level and above, the oldest first."""
+        return recent_lines(count, level)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return "set" if value.get_secret_value() else "not set"
+    if isinstance(value, frozenset):
+        return f"{len(value)} set"
+    if isinstance(value, str) and "://" in value:  # neither a login in it nor a key behind it
+        scheme, _, rest = value.partition("://")
+        return f"{scheme}://{re.split(r'[?#]', rest)[0].rpartition('@')[2]}"
+    return "" if value is None else str(value)
+
+
+def _origin(bundled: bool, installed: bool) -> str:
+    if bundled:
+        return "of the release"
+    return "installed from an address" if installed else "a folder on this machine"

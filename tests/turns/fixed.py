@@ -1,0 +1,19 @@
+"""Abilities that are just the tools of a registry."""
+
+from app.tools import Tool, ToolRegistry
+
+
+class Fixed:
+    """Takes the place of `Abilities` for calls and their consent; the category "shipped" is the release's."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._registry = registry
+
+    def tool(self, name: str) -> Tool | None:
+        return self._registry.get(name) if self._registry.has_tool(name) else None
+
+    def settings(self, _: str) -> dict[str, str]:
+        return {}
+
+    def ships(self, name: str) -> bool:
+        return self._registry.get(name).category == "shipped"

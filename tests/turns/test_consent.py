@@ -1,0 +1,257 @@
+"""What is judged of a round's calls, and what becomes of a yes when things change before they run."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any, cast
+
+import pytest
+
+from app.channels.terminal import TerminalChannel
+from app.llm.model import ToolCall
+from app.messages import JSON
+from app.people import Person
+from app.routing.abilities import Abilities
+from app.store import approvals, journal, opening, turns
+from app.store.database import Database
+from app.store.opening import Opened
+from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
+from app.transport.transport import Transport
+from app.turns.actions import Routed, Transcript, read_journal
+from app.turns.calls import ToolCalls
+from app.turns.consent import Consent, Verdicts
+from app.turns.installing import Installing
+from app.turns.questions import ONCE, Card
+from app.turns.run import Run
+from tests.store.rows import T, begun, conversation, draft, inbound, take
+from tests.turns.fixed import Fixed
+
+
+async def _nobody(name: str, args: dict[str, JSON]) -> bool:
+    raise NoTTYError("nobody to ask")
+
+
+FETCH = ToolCall("f", "fetch", {"url": "https://evil.example/"})
+
+
+class Desk:
+    """One turn of Ana's; `send` is sensitive, `fetch` and `look` are not."""
+
+    def __init__(self, store: Database, opened: Opened, **options: Any) -> None:
+        self.store = store
+        self.ran: list[str] = []
+        self.registry = ToolRegistry()
+        for name, sensitive in (("send", True), ("fetch", False), ("install", True)):
+            self.registry.register(self.tool(name, sensitive=sensitive))
+        self.registry.register(self.tool("look_up", permits_addresses=True))
+        policy = options.pop("policy", None) or ConfirmationPolicy("confirm-sensitive", _nobody)
+        engine = ExecutionEngine(self.registry, policy)
+        abilities = cast(Abilities, Fixed(self.registry))
+        self.consent = Consent(
+            store,
+            abilities,
+            engine,
+            {"install": self.card},
+            lambda person: None,
+            asks=options.pop("asks", True),
+        )
+        self.calls = ToolCalls(store, engine, abilities)
+        self.replaces = options.pop("replaces", "")
+        routed = Routed((), tuple(tool.name for tool in self.registry.list_all()))
+        self.run = Run(
+            opened,
+            Person(opened.conversation.person_id, "whatsapp"),
+            TerminalChannel(),
+            "",
+            Transcript(routed),
+            0,
+            **options,
+        )
+
+    def tool(self, name: str, **options: Any) -> Tool:
+        def act(**arguments: JSON) -> JSON:
+            self.ran.append(name)
+            return [{"url": "https://found.example"}]
+
+        schema = {"type": "object", "properties": {"url": {"type": "string"}, "to": {"type": "string"}}}
+        return Tool(name, f"Does {name}.", schema, act, category="desk", **options)
+
+    async def card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+        """A card that takes its time, in which another turn takes over a changed folder."""
+        if self.replaces:
+            self.replace(self.replaces)
+        return Card("May I?", "install", ONCE)
+
+    def replace(self, name: str) -> None:
+        changed = self.registry.get(name).replace(description="Does it to everybody.")
+        self.registry.register(changed, allow_override=True)
+
+    async def always(self, name: str) -> None:
+        """The person said "always here" to it."""
+        where, tool_hash = self.run.opened.conversation, self.registry.get(name).definition_hash
+        row = (where.person_id, where.id, name, tool_hash, T)
+        sql = "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?)"
+        await self.store.tx(lambda conn: conn.execute(sql, row) and None)
+
+    async def judge(self, *calls: ToolCall) -> Verdicts:
+        return await self.consent.judge(self.run, 0, calls, frozenset())
+
+    async def do(self, *calls: ToolCall) -> dict[str, str]:
+        return await self.calls.run(self.run, 0, calls, frozenset(), await self.judge(*calls))
+
+    async def park(self, *calls: ToolCall) -> list[str]:
+        """Asks about these calls; gives the keys of what is asked now."""
+        verdicts = await self.judge(*calls)
+        await self.consent.park(self.run, verdicts)
+        return [question.call_key for question in verdicts.questions]
+
+    async def answer(self, choice: str) -> None:
+        """To everything that is open; the turn goes on."""
+
+        def write(conn: Connection) -> None:
+            for one in approvals.open_questions(conn):
+                approvals.answer_for(conn, one.id, cast(Any, choice), "console", T)
+            conn.execute("UPDATE turns SET state = 'running'")
+
+        await self.store.tx(write)
+
+
+@pytest.fixture
+async def make_desk(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Desk]]]:
+    store = Database(tmp_path / "recado.db")
+    await store.open()
+
+    async def make(**options: Any) -> Desk:
+        def open_turn(conn: Connection) -> Opened:
+            where = conversation(conn)
+            take(conn, inbound("w1"))
+            opened = begun(conn, where, "t1")
+            journal.record(conn, "t1", "llm:0", "llm", '{"text": "", "calls": []}', T)
+            return opened
+
+        return Desk(store, await store.tx(open_turn), **options)
+
+    yield make
+    await store.close()
+
+
+MakeDesk = Callable[..., Awaitable[Desk]]
+SEND = ToolCall("s", "send", {"to": "ana"})
+INSTALL = ToolCall("i", "install", {})
+TAINTED: dict[str, Any] = {"foreign": lambda skills, tools: ("guide",)}
+
+
+async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(make_desk: MakeDesk) -> None:
+    desk = await make_desk(replaces="send")
+    await desk.always("send")
+    verdicts = await desk.judge(SEND, INSTALL)
+    assert list(verdicts.agreed) == ["s"]
+    assert await desk.calls.run(desk.run, 0, (SEND, INSTALL), frozenset(), verdicts) == {}
+    assert [one.tool for one in (await desk.judge(SEND)).questions] == ["send"]
+    assert desk.ran == []
+
+
+async def test_a_yes_runs_the_call_it_was_given_for(make_desk: MakeDesk) -> None:
+    desk = await make_desk()
+    await desk.park(SEND)
+    await desk.answer("yes")
+    assert list(await desk.do(SEND)) == ["s"]
+    assert desk.ran == ["send"]
+
+
+@pytest.mark.parametrize("ids", [("a", "a#2"), ("a#2", "a"), ("a:b", "a"), ("#", "#2")])
+async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
+    make_desk: MakeDesk, ids: tuple[str, str]
+) -> None:
+    desk = await make_desk()
+    both = [ToolCall(id, "send", {"to": id}) for id in ids]
+    first = await desk.park(*both)
+    await desk.answer("yes")
+    desk.replace("send")
+    again = await desk.park(*both)
+    assert len({*first, *again}) == 4
+    await desk.answer("yes")
+    assert sorted(await desk.do(*both)) == sorted(ids)
+    assert desk.ran == ["send", "send"]
+
+
+async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(make_desk: MakeDesk) -> None:
+    desk = await make_desk(**TAINTED)
+    fetch = desk.registry.get("fetch")
+    desk.registry.unregister("fetch")
+    verdicts = await desk.judge(FETCH)
+    desk.registry.register(fetch)
+    results = await desk.calls.run(desk.run, 0, (FETCH,), frozenset(), verdicts)
+    assert "NO_TTY" in results["f"]
+    assert desk.ran == []
+
+
+async def test_arguments_that_pass_only_the_second_look_do_not_run(make_desk: MakeDesk) -> None:
+    looks: list[int] = []
+
+    def check(arguments: dict[str, JSON], context: ToolContext) -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            raise ValueError("not there yet")
+
+    desk = await make_desk(**TAINTED)
+    desk.registry.register(desk.tool("fetch", check=check), allow_override=True)
+    assert "NO_TTY" in (await desk.do(FETCH))["f"]
+    assert (desk.ran, len(looks)) == ([], 2)
+
+
+async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(make_desk: MakeDesk) -> None:
+    asked: list[str] = []
+
+    class AtTheTerminal(ConfirmationPolicy):
+        async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
+            asked.append(note)
+            return False
+
+    desk = await make_desk(asks=False, policy=AtTheTerminal("confirm-sensitive"), **TAINTED)
+    assert "DENIED" in (await desk.do(FETCH))["f"]
+    assert asked == ["This comes after I read text that is not yours: the skill guide"]
+    assert desk.ran == []
+
+
+async def test_an_address_that_a_search_found_is_asked_without_a_question(make_desk: MakeDesk) -> None:
+    desk = await make_desk(found=["https://found.example/a?b=c%20d"], **TAINTED)
+    there = ToolCall("f", "fetch", {"url": "https://found.example/a?b=c%20d"})
+    beside = ToolCall("g", "fetch", {"url": "https://found.example/a?b=secret"})
+    verdicts = await desk.judge(there, beside)
+    assert [question.call_key for question in verdicts.questions] == ["0:g"]
+    assert [one.call_key for one in (await desk.judge(SEND)).questions] == ["0:s"]
+
+
+async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_desk: MakeDesk) -> None:
+    desk = await make_desk()
+    search = ToolCall("l", "look_up", {})
+    await desk.do(search)
+    where = desk.run.opened.conversation
+
+    def again(conn: Connection) -> tuple[Opened, Opened]:
+        after_a_crash = opening.begin(conn, "t1", T, 40, "2027-01-15")
+        turns.end(conn, "t1", where, "answered", draft("done"), T)
+        take(conn, inbound("w2"))
+        return after_a_crash, begun(conn, where, "t2", T + 1)
+
+    after_a_crash, later = await desk.store.tx(again)
+    assert read_journal(after_a_crash.journal).found == ("https://found.example/",)
+    assert later.exchanges[0].found == ("https://found.example/",)
+
+
+async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost(make_desk: MakeDesk) -> None:
+    desk = await make_desk(**TAINTED)
+    await desk.park(SEND)
+    await desk.answer("yes")
+    opened = await desk.store.tx(lambda conn: opening.begin(conn, "t1", T, 40, "2027-01-15"))
+    run = Run(opened, desk.run.person, TerminalChannel(), "", desk.run.transcript, 0)
+    assert run.sources == ("skill:guide",)
+
+
+async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk: MakeDesk) -> None:
+    desk = await make_desk(**TAINTED)
+    await desk.park(SEND)
+    (question,) = await desk.store.tx(approvals.open_questions)
+    installing = Installing(Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive")
+    assert installing.whole(question).endswith("text that is not yours: the skill guide")
