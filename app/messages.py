@@ -108,12 +108,21 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class Template:
+    """A message that Meta approved, by name and language; the text takes its one place."""
+
+    name: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message to send: text already rendered for its channel, perhaps with buttons."""
+    """One message to send: text already rendered for its channel, perhaps with buttons or in a template."""
 
     text: str
     buttons: tuple[Button, ...] = ()
     quoted: str = ""
+    template: Template | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dotenv import dotenv_values
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from app.messages import Template
 from app.phones import canonical
 
 GRAPH_API = "https://graph.facebook.com/v25.0"
@@ -29,6 +30,7 @@ class Settings(BaseSettings):
     whatsapp_phone_number_id: str = ""
     whatsapp_verify_token: SecretStr = SecretStr("")
     whatsapp_app_secret: SecretStr = SecretStr("")
+    whatsapp_reminder_template: str = Field("", pattern=r"^([a-z0-9_]+(:[a-z]{2,3}(_[A-Z]{2})?)?)?$")
     whatsapp_api_url_setting: str = Field("", alias="WHATSAPP_API_URL")
     allowed_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
@@ -131,6 +133,12 @@ class Settings(BaseSettings):
         """Names of the credentials that are unset while others are set; empty when none or all are."""
         unset = [name for name, value in self.whatsapp_credentials.items() if not value]
         return [] if len(unset) == len(self.whatsapp_credentials) else unset
+
+    @property
+    def reminder_template(self) -> Template | None:
+        """The template that brings reminders outside WhatsApp's 24-hour window; None where there is none."""
+        name, _, language = self.whatsapp_reminder_template.partition(":")
+        return Template(name, language) if name else None
 
     @property
     def uses_simulator(self) -> bool:

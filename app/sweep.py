@@ -8,7 +8,7 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.store import approvals, inbox, outbox, retention, space
+from app.store import approvals, inbox, outbox, retention, schedules, space
 from app.store.database import Database
 from app.store.space import Disk
 
@@ -27,7 +27,8 @@ class Sweep:
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
-        discard: Callable[[float], object],
+        wake_reminders: Callable[[], None],
+        discard: Callable[[float, Collection[str]], object],
     ) -> None:
         self._store = store
         self._seconds = seconds
@@ -35,8 +36,10 @@ class Sweep:
         self._disk = disk
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
+        self._wake_reminders = wake_reminders
         self._discard = discard
-        """Told the time, in a thread: removes files that nobody waits for any more."""
+        """Told the time and what questions are about, in a thread: removes files that nobody waits for any
+        more."""
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
 
@@ -66,12 +69,12 @@ class Sweep:
     async def _look(self) -> None:
         now, free = time.time(), await asyncio.to_thread(self._free)
         try:
-            await asyncio.to_thread(self._discard, now)
+            await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
         except OSError as error:
             log.warning("old files could not be removed", error=str(error))
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
-        def look(conn: Connection) -> tuple[list[str], list[str], list[str]]:
+        def look(conn: Connection) -> tuple[list[str], list[str], list[str], bool]:
             retention.sweep(conn, now)
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
@@ -80,15 +83,18 @@ class Sweep:
                 inbox.waiting(conn, self._channels, now, ahead),
                 outbox.waiting(conn, self._channels, now, ahead),
                 changes,
+                schedules.waiting(conn, now),
             )
 
-        conversations, people, changes = await self._store.tx(look)
+        conversations, people, changes, reminders = await self._store.tx(look)
         for change in changes:
             log.warning("free space", change=change)
         for conversation in conversations:
             self._wake_conversation(conversation)
         for person in people:
             self._wake_person(person)
+        if reminders:
+            self._wake_reminders()
 
     def _free(self) -> int | None:
         """Free bytes; None where the disk does not say, and then nothing changes."""

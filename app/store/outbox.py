@@ -10,7 +10,7 @@ from sqlite3 import Connection, Row
 
 import orjson
 
-from app.messages import Address, Button, Outgoing, Status
+from app.messages import Address, Button, Outgoing, Status, Template
 from app.people import Conversation
 from app.store.ids import new_id
 
@@ -356,7 +356,8 @@ def _parcel(conn: Connection, row: Row) -> Parcel:
 def _outgoing(payload: str) -> Outgoing:
     data = orjson.loads(payload)
     buttons = tuple(Button(button["id"], button["title"]) for button in data["buttons"])
-    return Outgoing(data["text"], buttons, data["quoted"])
+    template = Template(**found) if (found := data.get("template")) else None
+    return Outgoing(data["text"], buttons, data["quoted"], template)
 
 
 def _first_error(errors: str) -> tuple[int, str]:

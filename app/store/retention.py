@@ -2,7 +2,7 @@
 
 from sqlite3 import Connection
 
-from app.store import catalogs
+from app.store import catalogs, schedules
 from app.store.tool_statistics import day_of
 
 DAY = 86400.0
@@ -12,6 +12,8 @@ CATALOG_DAYS = TRACE_DAYS + 2
 """Their use is noted once a day."""
 DEAD_LETTER_DAYS = 90
 STATISTICS_DAYS = 90
+REMINDER_DAYS = 30
+"""After they were told for the last time, or cancelled."""
 BATCH = 500
 TURNS_AT_ONCE = 50
 
@@ -45,6 +47,7 @@ def sweep(conn: Connection, now: float) -> int:
         " (SELECT tool, day, code, step FROM tool_statistics WHERE day < ? LIMIT ?)",
         (day_of(now - STATISTICS_DAYS * DAY), BATCH),
     ).rowcount
+    gone += schedules.forget_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     gone += catalogs.forget(conn, now - CATALOG_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, now - TRACE_DAYS * DAY)
 

@@ -6,12 +6,14 @@ import orjson
 import structlog
 
 from app.endpoint import Endpoint, NoAnswer, NotSent
-from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Unknown, seconds_in
+from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Template, Unknown, seconds_in
 from app.phones import digits, other_form
 
 log = structlog.get_logger(__name__)
 
 TEXT_LIMIT = 4096
+TEMPLATE_TEXT = 900
+"""Characters of ours in a template: its whole body has at most 1024."""
 SEND_SECONDS = 25.0
 CONNECTIONS = 100
 
@@ -89,6 +91,8 @@ def message_body(to: Address, message: Outgoing, outbox_id: str) -> dict[str, An
         body["recipient"] = to.user_id
     if message.quoted:
         body["context"] = {"message_id": message.quoted}
+    if message.template is not None:
+        return {**body, "type": "template", "template": _template(message.template, message.text)}
     if message.buttons:
         buttons = [
             {"type": "reply", "reply": {"id": button.id, "title": button.title}} for button in message.buttons
@@ -96,6 +100,18 @@ def message_body(to: Address, message: Outgoing, outbox_id: str) -> dict[str, An
         interactive = {"type": "button", "body": {"text": message.text}, "action": {"buttons": buttons}}
         return {**body, "type": "interactive", "interactive": interactive}
     return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}
+
+
+def _template(template: Template, text: str) -> dict[str, Any]:
+    """A template with the text in its place: Meta takes no line breaks there, and no long runs of spaces."""
+    bare = " ".join(text.split())
+    bare = bare if len(bare) <= TEMPLATE_TEXT else f"{bare[: TEMPLATE_TEXT - 1]}…"
+    parameters = [{"type": "text", "text": bare}]
+    return {
+        "name": template.name,
+        "language": {"code": template.language},
+        "components": [{"type": "body", "parameters": parameters}],
+    }
 
 
 def read_response(status: int, body: bytes, retry_after: str | None = None) -> SendResult:

@@ -1,0 +1,1 @@
+"""Moments and repetitions: read from people's words, counted in their time zone."""

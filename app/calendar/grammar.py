@@ -1,0 +1,339 @@
+"""The words for moments and repetitions in three languages, as patterns over folded text.
+
+Each pattern stands for one kind of piece; `pieces` finds them in a text, each word in one piece only.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+_NUMBERS = (
+    "cero zero",
+    "un uno una um uma a an one",
+    "dos dois duas two",
+    "tres three",
+    "cuatro quatro four",
+    "cinco five",
+    "seis six",
+    "siete sete seven",
+    "ocho oito eight",
+    "nueve nove nine",
+    "diez dez ten",
+    "once onze eleven",
+    "doce doze twelve",
+)
+NUMBERS: Mapping[str, int] = {
+    **{word: number for number, words in enumerate(_NUMBERS) for word in words.split()},
+    **dict.fromkeys(("quince", "quinze", "fifteen"), 15),
+    **dict.fromkeys(("veinte", "vinte", "twenty"), 20),
+    **dict.fromkeys(("treinta", "trinta", "thirty"), 30),
+    **dict.fromkeys(("cuarenta", "quarenta", "forty"), 40),
+    **dict.fromkeys(("cincuenta", "cinquenta", "fifty"), 50),
+}
+UNITS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("minuto", "minutos", "minute", "minutes", "min", "mins", "minutito", "minutitos"), "minute"
+    ),
+    **dict.fromkeys(("hora", "horas", "hour", "hours", "h", "hs", "hrs", "horita"), "hour"),
+    **dict.fromkeys(("dia", "dias", "day", "days"), "day"),
+    **dict.fromkeys(("semana", "semanas", "week", "weeks"), "week"),
+    **dict.fromkeys(("mes", "meses", "month", "months"), "month"),
+    **dict.fromkeys(("ano", "anos", "year", "years"), "year"),
+}
+WEEKDAYS: Mapping[str, int] = {
+    name: day
+    for day, names in enumerate(
+        (
+            "lunes monday mon segunda-feira",
+            "martes tuesday tue terca-feira",
+            "miercoles wednesday wed quarta-feira",
+            "jueves thursday thu quinta-feira",
+            "viernes friday fri sexta-feira",
+            "sabado sabados saturday sat",
+            "domingo domingos sunday sun",
+        )
+    )
+    for name in names.split()
+}
+_SHORT_WEEKDAYS = {"segunda": 0, "terca": 1, "quarta": 2, "quinta": 3, "sexta": 4}
+MONTHS: Mapping[str, int] = {
+    name: month
+    for month, names in enumerate(
+        (
+            "enero janeiro january jan ene",
+            "febrero fevereiro february feb",
+            "marzo marco march mar",
+            "abril april apr abr",
+            "mayo maio may",
+            "junio junho june jun",
+            "julio julho july jul",
+            "agosto august aug ago",
+            "septiembre setiembre setembro september sep sept set",
+            "octubre outubro october oct out",
+            "noviembre novembro november nov",
+            "diciembre dezembro december dec dic dez",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("manana", "mananas", "manha", "manhas", "morning"), "morning"),
+    **dict.fromkeys(("tarde", "tardes", "afternoon"), "afternoon"),
+    **dict.fromkeys(("noche", "noches", "noite", "noites", "evening", "night", "nights"), "night"),
+    **dict.fromkeys(("madrugada",), "dawn"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Words that say when: their place in the text, what kind they are, and the pattern's groups."""
+
+    kind: str
+    start: int
+    end: int
+    said: Mapping[str, str]
+
+
+def pieces(text: str, language: str) -> list[Piece]:
+    """Every piece of a text, in its order; kinds that say more take their words first."""
+    folded = fold(text)
+    found: list[Piece] = []
+    for kind, pattern in _patterns(language):
+        for match in pattern.finditer(folded):
+            start, end = match.span()
+            if all(end <= one.start or start >= one.end for one in found):
+                groups = {name: value for name, value in match.groupdict().items() if value is not None}
+                found.append(Piece(kind, start, end, groups))
+    return sorted(found, key=lambda one: one.start)
+
+
+def fold(text: str) -> str:
+    """Lower case without accents, character for character."""
+    return "".join(_plain(character) for character in unicodedata.normalize("NFC", text))
+
+
+def weekdays(words: str) -> list[int]:
+    """The weekdays that words name, Monday 0."""
+    names = {**WEEKDAYS, **_SHORT_WEEKDAYS}
+    known = (
+        names.get(word) if word in names else names.get(word.removesuffix("s")) for word in _names(words)
+    )
+    return sorted({day for day in known if day is not None})
+
+
+def number(word: str) -> int:
+    """A number in digits or words."""
+    return int(word) if word.isdigit() else NUMBERS[word]
+
+
+def _plain(character: str) -> str:
+    base = unicodedata.normalize("NFKD", character)[0].lower()
+    return base if len(base) == 1 else character
+
+
+def _names(words: str) -> Iterator[str]:
+    for found in re.finditer(r"[a-z]+(?:-feiras?)?", words):
+        yield found[0].replace("-feiras", "-feira")
+
+
+def _any(words: Sequence[str] | Mapping[str, object]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+@cache
+def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The kinds in the order in which they take their words. Weekdays that are ordinals in other languages
+    ("segunda") and "às" are read in Portuguese alone."""
+    in_portuguese = language == "pt"
+    day = _any([*WEEKDAYS, *(_SHORT_WEEKDAYS if in_portuguese else ())])
+    day = rf"(?:{day})"
+    more_days = rf"(?:(?:\s*,\s*|\s+)(?:(?:y|e|and|a|o|os|as|el|los|on)\s+)*{day}s?(?:-feiras)?)*"
+    days = rf"{day}s?(?:-feiras)?{more_days}"
+    month, part, unit = _any(MONTHS), _any(PARTS), _any(UNITS)
+    count = rf"\d{{1,4}}|{_any([word for word, n in NUMBERS.items() if n])}"
+    clock_words = [word for word, n in NUMBERS.items() if 1 <= n <= 12 and word not in ("a", "an")]
+    hour = rf"\d{{1,2}}|(?:{_any(clock_words)})\b"
+    each = r"(?:a\s+cada|cada|todos\s+(?:los|os)|todas\s+(?:las|as)|todo|toda|every|each)"
+    at = r"a\s+partir\s+das?|a\s+las?|para\s+las?|las|at|@"
+    at = rf"(?:{at}|a?as|a(?=\s+(?:uma|1)\b))" if in_portuguese else rf"(?:{at})"
+    of_day = rf"(?:\s*,?\s*(?:de\s+la|da|de|in\s+the|por\s+la|a\s+la|at|a)\s+(?P<part>{part})\b)?"
+    half = r"[ap]\.?\s?m\b\.?"
+    amount = rf"""
+        (?: (?P<half> half\s+an? | media | meia )
+          | (?P<quarter> (?:un\s+cuarto|um\s+quarto|a\s+quarter)\s+(?:de|of\s+an?) )
+          | (?P<count> {count} ) )
+        \s* (?P<unit> {unit} )\b
+        (?: \s+(?:y|e|and)\s+
+            (?: (?P<more_half> half | a\s+half | media | meia )
+              | (?P<more> {count} )(?: \s*(?:minutos?|minutes?|min) )? )\b )?
+    """
+    of_each_month = r"""
+        (?: de\s+cada\s+mes | de\s+todos?\s+(?:los\s+|os\s+)?mes(?:es)? | do\s+mes | del\s+mes
+          | of\s+(?:every|each|the)\s+month )
+    """
+    dd, th = r"\d{1,2}", r"(?:st|nd|rd|th)?"
+    listed = (
+        (
+            "iso",
+            r"""(?<!\d)(?P<date> \d{4}-\d{2}-\d{2} )
+            (?: [t\s]\s*(?P<time> \d{2}:\d{2}(?::\d{2})? )(?:\.\d+)?\s*(?P<offset> z | [+-]\d{2}:?\d{2} )? )?
+            (?!\d)""",
+        ),
+        (
+            "cron",
+            r"""(?:\bcron\s*:?\s*)?
+            (?P<cron> (?<!\S)(?:[\d*][\d*/,-]*\s+){4}
+                (?:[\d*][\d*/,-]*|(?:mon|tue|wed|thu|fri|sat|sun)\S*) )(?!\S)""",
+        ),
+        ("rrule", r"(?:\brrule:)?(?P<rrule> freq=[a-z]+(?:;[a-z]+=[\w,+-]+)* )"),
+        (
+            "month_day",
+            rf"""(?P<last> \b(?:(?:todo|cada|every|el|no|o|the|on\s+the)\s+)*(?:ultimo\s+dia|last\s+day)\s+
+                (?:{of_each_month}|de\s+mes) )
+            | \b(?:(?:el|no|on\s+the|the|o|los|os|todo|cada)\s+)*(?:dias?\s+)?
+                (?P<each_day> {dd} ){th}\s+{of_each_month}
+            | (?:cada|todo|every)\s+(?:mes|month),?\s+(?:(?:el|no|on\s+the|on|the)\s+)?(?:dia\s+)?
+                (?P<each_day2> {dd} ){th}\b
+            | (?:todos\s+los|todo|cada)\s+dias?\s+(?P<each_day3> {dd} )\b
+                (?!\s*(?:h|:|de\s+(?:{month})))""",
+        ),
+        (
+            "yearly",
+            rf"""(?:cada|every|todo)\s+(?:(?:ano|year),?\s+(?:(?:el|no|on)\s+)?)?(?:dia\s+)?
+            (?: (?P<day> {dd} )\s+(?:de\s+|of\s+)?(?P<month> {month} )
+              | (?P<month2> {month} )\s+(?P<day2> {dd} ){th} )\b""",
+        ),
+        (
+            "workdays",
+            rf"""(?:(?:{each}|los|nos|os|on|de)\s+)?
+                (?:dias?\s+(?:habiles|habil|laborables?|uteis|util|de\s+semana)|weekdays?|working\s+days?)\b
+            | \bentre\s+semana\b | \bdurante\s+a\s+semana\b
+            | \b(?:de\s+)?lunes\s+a\s+viernes\b | \b(?:de\s+)?segunda(?:-feira)?\s+a\s+sexta(?:-feira)?\b
+            | \b(?:from\s+)?monday\s+(?:to|through)\s+friday\b""",
+        ),
+        (
+            "weekends",
+            r"""\b(?:(?:todos\s+(?:los|os)|los|nos|cada|todo|every|on)\s+)?
+                (?:fines\s+de\s+semana|fins\s+de\s+semana|weekends)\b
+            | \b(?:cada|todo|every)\s+(?:fin\s+de\s+semana|fim\s+de\s+semana|weekend)\b""",
+        ),
+        (
+            "every_other",
+            rf"""\bevery\s+other\s+(?P<other> day | week | month | {day} )\b
+            | \b(?P<other_day> dia\s+por\s+medio | un\s+dia\s+si\s+y\s+otro\s+no | dia\s+sim,?\s+dia\s+nao )\b
+            | \b(?:semana\s+por\s+medio|semana\s+sim,?\s+semana\s+nao)\b""",
+        ),
+        (
+            "every_part",
+            rf"""\b{each}\s+
+            (?: dia\s+(?:a\s+la|por\s+la|de|a)\s+ | dias\s+(?:por\s+la|a\s+la|de)\s+
+              | day\s+(?:in\s+the|at)\s+ | dia\s+ )?
+            (?P<part> {part} )\b""",
+        ),
+        (
+            "every",
+            rf"""\b(?: {each}\s+(?:(?P<count> {count} )\s+)?(?P<unit> {unit} )
+              | (?P<day> diariamente | a\s+diario | diario | daily ) | (?P<week> semanalmente | weekly )
+              | (?P<month> mensualmente | mensalmente | monthly ) | (?P<hour> hourly )
+              | (?P<year> anualmente | yearly ) )\b""",
+        ),
+        (
+            "every_weekday",
+            rf"""\b(?:{each}|los|nos|nas|as|aos)\s+(?:(?:dias?|los|as|os)\s+)*(?P<days> {days} )\b
+            | \b(?:on\s+)?(?P<days2> (?:mon|tues|wednes|thurs|fri|satur|sun)days
+                (?:(?:\s*,\s*|\s+and\s+|\s+)(?:mon|tues|wednes|thurs|fri|satur|sun)days)* )\b""",
+        ),
+        (
+            "span",
+            rf"""\b(?:en|dentro\s+de|de\s+aqui\s+a|in|em|daqui\s+a|daqui|within|por|for|by)\s+
+            (?:unos\s+|uns\s+|about\s+)?{amount}(?:\s+(?:mas|mais|more|from\s+now|de\s+tiempo))?""",
+        ),
+        ("span", rf"\b{amount}\s+(?:mas|mais|more|from\s+now|later)\b"),
+        (
+            "yesterday",
+            r"""\b(?: anteayer | antier | ayer | anteontem | ontem
+              | (?:the\s+)?day\s+before\s+yesterday | yesterday )\b""",
+        ),
+        (
+            "next_week",
+            r"""\b(?:de\s+|en\s+|da\s+|na\s+)?(?:la\s+|a\s+)?
+                (?:proxima\s+semana|semana\s+(?:que\s+(?:viene|vem)|proxima))\b
+            | \bnext\s+week\b""",
+        ),
+        (
+            "next_month",
+            r"""\b(?:en\s+|no\s+)?(?:el\s+|o\s+)?(?:proximo\s+mes|mes\s+(?:que\s+(?:viene|vem)|proximo))\b
+            | \bnext\s+month\b""",
+        ),
+        (
+            "date",
+            rf"""\b(?:(?:el|no|on|the|em|o|en|para\s+el)\s+)*(?:dia\s+)?(?P<day> {dd} )(?:st|nd|rd|th|o)?\s+
+                (?:de\s+|of\s+)?(?P<month> {month} )\b(?:,?\s+(?:de\s+|del\s+)?(?P<year> 20\d\d ))?
+            | \b(?:on\s+)?(?P<month2> {month} )\s+(?:the\s+)?(?P<day2> {dd} ){th}\b(?!\s*:)
+                (?:,?\s+(?P<year2> 20\d\d ))?
+            | (?<![\d/.])(?:\b(?:el|no|on|em|dia|para\s+el)\s+)*
+                (?P<first> {dd} )/(?P<second> {dd} )(?:/(?P<year3> \d{{4}} | \d{{2}} ))?(?![\d/])""",
+        ),
+        (
+            "tomorrow",
+            r"""\b(?P<after> pasado\s+manana | depois\s+de\s+amanha | (?:the\s+)?day\s+after\s+tomorrow )\b
+            | \b(?:tomorrow|tmrw|tmw|amanha)\b
+            | (?<!la\s)(?<!las\s)(?<!de\s)(?<!cada\s)\bmanana\b""",
+        ),
+        (
+            "day_of_month",
+            rf"""\b(?:el\s+dia|no\s+dia|para\s+el\s+dia|dia|on\s+the)\s+(?P<day> {dd} ){th}\b
+                (?!\s*(?::|h\b|hs\b|de\s+la|[ap]m))""",
+        ),
+        (
+            "day_of_month",
+            rf"""\b(?:el|the)\s+(?P<day> {dd} ){th}\b
+                (?=\s*(?:$|[,.;]|a\s+las?\s|por\s+la\s|at\s))""",
+        ),
+        (
+            "clock",
+            rf"""\b{at}\s*(?P<hour> {hour} )(?:\s*[:h]\s*(?P<minute> \d{{2}} )(?!\d))?(?!\d)
+                (?:\s*(?:hs|hrs|horas|h|o'?clock|en\s+punto|em\s+ponto)\b)?
+                (?: \s+(?:y|e)\s+(?P<plus> media | meia | cuarto | quinze | quince | {dd} )\b
+                  | \s+menos\s+(?P<minus> cuarto | {dd} )\b )?
+                (?:\s*(?P<ampm> {half} ))?{of_day}
+            | \b(?:at\s+)?(?P<past> half | quarter )\s+(?P<side> past | to )\s+(?P<hour2> {hour} )
+                (?:\s*(?P<ampm2> {half} ))?""",
+        ),
+        (
+            "clock",
+            rf"""(?<![\d:.,/-])(?P<hour> {dd} )
+            (?: (?: :(?P<minute> \d{{2}} )(?!\d)(?:\s*h(?:s|rs)?\b)?
+                  | \s?h(?P<minute2> \d{{2}} )?\b | \s?hs\b )
+                (?:\s*(?P<ampm> {half} ))?{of_day}
+              | \s*(?P<ampm2> [ap]\.?m\b\.? ) )""",
+        ),
+        (
+            "clock",
+            rf"(?<![\d:.,/-])\b(?P<hour> {dd} )\s+(?:de\s+la|da|in\s+the)\s+(?P<part> {part} )\b",
+        ),
+        ("noon", r"\b(?:(?:al|ao|at|a)\s+)?(?:mediodia|medio\s+dia|meio[\s-]dia|noon|midday)\b"),
+        ("midnight", r"\b(?:(?:a\s+la|a|at)\s+)?(?:medianoche|media\s+noche|meia[\s-]noite|midnight)\b"),
+        (
+            "part",
+            rf"""\b
+            (?: (?:por|en|a|de|esta|pela|nesta|hoje\s+a|hoy\s+a|na|in|this|during)\s+(?:la\s+|the\s+)?
+              | (?<=amanha\s) | (?<=tomorrow\s) )(?P<part> {part} )\b
+            | \b(?P<tonight> tonight )\b""",
+        ),
+        ("today", r"\b(?:hoy(?:\s+mismo)?|hoje|today)\b"),
+        (
+            "weekday",
+            rf"""\b(?:(?:el|este|esta|o|a|na|no|on|this|para|nesta|neste)\s+)*
+            (?P<next> proxim[oa]s?\s+ | next\s+ )?
+            (?P<day> {day} )\b(?P<coming> \s+(?:que\s+(?:viene|vem)|proxim[oa]) )?""",
+        ),
+        (
+            "weekend",
+            r"\b(?:(?:este|no|neste|this|on\s+the)\s+)?(?:fin\s+de\s+semana|fim\s+de\s+semana|weekend)\b",
+        ),
+    )
+    return tuple((kind, re.compile(pattern, re.VERBOSE)) for kind, pattern in listed)

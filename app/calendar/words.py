@@ -1,0 +1,402 @@
+"""What people write for a moment or a repetition ("mañana a las 9", "every weekday at 7"), read."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, number, pieces, weekdays
+from app.calendar.rules import CRON, EVERY, instant, month_days, next_after
+
+HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
+"""What a part of the day means where no hour is named."""
+DEFAULT_HOUR = 9
+_SMALLEST_CLEAR_HOUR = 6
+"""Up to here "a las 3" may be of the night or of the afternoon."""
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_LONGEST = 300
+
+Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A moment, or the first of several: `due` in Unix seconds, `start` and `rule` as `rules.next_after`
+    takes them."""
+
+    due: float
+    start: datetime
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text says of when: `words` are the parts of it that do, `rest` is the text without them.
+
+    `choices` are the times that an ambiguous one may mean, by the person's clock.
+    """
+
+    when: When | None = None
+    problem: Problem = ""
+    choices: tuple[datetime, ...] = ()
+    words: tuple[str, ...] = ()
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    hour: int
+    minute: int = 0
+    is_certain: bool = True
+    """Whether it says which half of the day, or leaves no doubt."""
+
+
+def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", country: str = "") -> Reading:
+    """Reads the first moment or repetition of a text, the next one that fits, in a person's zone."""
+    text = unicodedata.normalize("NFC", text)
+    found = pieces(text[:_LONGEST], language)
+    if not found:
+        return Reading(problem="missing", rest=text)
+    words = tuple(text[one.start : one.end].strip() for one in found)
+    try:
+        reading = _Reader(found, zone, now, language, country).read()
+    except (ValueError, OverflowError):
+        reading = Reading(problem="unclear")
+    return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found))
+
+
+def _without(text: str, found: Sequence[Piece]) -> str:
+    parts, at = [], 0
+    for one in found:
+        parts.append(text[at : one.start])
+        at = one.end
+    return " ".join(" ".join([*parts, text[at:]]).split())
+
+
+class _Reader:
+    """One reading: the pieces by kind, and the moment at which they were said."""
+
+    def __init__(
+        self, found: Sequence[Piece], zone: ZoneInfo, now: float, language: str, country: str
+    ) -> None:
+        self._by_kind: dict[str, Piece] = {}
+        for piece in found:
+            self._by_kind.setdefault(piece.kind, piece)
+        self._days = sorted(
+            {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
+        )
+        self._zone = zone
+        self._now = now
+        self._local = datetime.fromtimestamp(now, zone).replace(tzinfo=None, microsecond=0)
+        self._month_first = country == "US" and language == "en"
+
+    def read(self) -> Reading:
+        if iso := self._said("iso"):
+            return self._iso(iso)
+        if cron := self._said("cron"):
+            return self._repeated(CRON + " ".join(cron["cron"].split()), self._local)
+        if rrule := self._said("rrule"):
+            return self._ruled(rrule["rrule"].upper(), self._local.date())
+        for kind, read in (
+            ("month_day", self._month_day),
+            ("yearly", self._yearly),
+            ("workdays", self._workdays),
+            ("weekends", self._weekends),
+            ("every_other", self._every_other),
+            ("every_part", self._every_part),
+            ("every_weekday", self._every_weekday),
+            ("every", self._every),
+        ):
+            if (said := self._said(kind)) is not None:
+                return read(said)
+        return self._once()
+
+    def _said(self, kind: str) -> Mapping[str, str] | None:
+        piece = self._by_kind.get(kind)
+        return None if piece is None else piece.said
+
+    # Once
+
+    def _iso(self, said: Mapping[str, str]) -> Reading:
+        if "time" not in said:
+            return self._on(date.fromisoformat(said["date"]))
+        moment = datetime.fromisoformat(f"{said['date']}T{said['time']}{said.get('offset', '').upper()}")
+        if moment.tzinfo is not None:
+            return self._at(moment.timestamp())
+        return self._at(instant(moment, self._zone))
+
+    def _once(self) -> Reading:
+        if "yesterday" in self._by_kind:
+            return Reading(problem="past")
+        if (said := self._said("span")) is not None:
+            return self._span(said)
+        day = self._date()
+        if day is not None:
+            return self._on(day)
+        return self._next_clock()
+
+    def _span(self, said: Mapping[str, str]) -> Reading:
+        seconds, days, months = span(said)
+        if seconds:
+            return self._at(self._now + seconds + days * 86_400)
+        day = _later(self._local.date(), days, months)
+        if self._clock() is not None:
+            return self._on(day)
+        return self._at(instant(datetime.combine(day, self._local.time()), self._zone))
+
+    def _date(self) -> date | None:
+        """The day that is named, None where none is."""
+        today = self._local.date()
+        if (said := self._said("tomorrow")) is not None:
+            return today + timedelta(days=2 if "after" in said else 1)
+        if (said := self._said("date")) is not None:
+            return self._calendar_day(said)
+        if self._days:
+            return self._weekday()
+        if (said := self._said("day_of_month")) is not None:
+            return self._day_of_month(int(said["day"]))
+        if "weekend" in self._by_kind:
+            return today + timedelta(days=(5 - today.weekday()) % 7)
+        if "next_week" in self._by_kind:
+            return today + timedelta(days=7)
+        if "next_month" in self._by_kind:
+            return _later(today, 0, 1)
+        return today if "today" in self._by_kind else None
+
+    def _calendar_day(self, said: Mapping[str, str]) -> date:
+        if "first" in said:
+            one, two = int(said["first"]), int(said["second"])
+            day, month = (two, one) if self._month_first or two > 12 else (one, two)
+            year = said.get("year3", "")
+            year = f"20{year}" if len(year) == 2 else year
+        else:
+            day = int(said.get("day") or said["day2"])
+            month = MONTHS[said.get("month") or said["month2"]]
+            year = said.get("year") or said.get("year2") or ""
+        if year:
+            return date(int(year), month, day)
+        today = self._local.date()
+        years = (today.year + ahead for ahead in range(9))
+        return _first(today, (date(one, month, day) for one in years if _exists(one, month, day)))
+
+    def _weekday(self) -> date:
+        today, day, said = self._local.date(), self._days[0], self._by_kind["weekday"].said
+        if "next_week" in self._by_kind:
+            return today + timedelta(days=7 - today.weekday() + day)
+        ahead = (day - today.weekday()) % 7
+        clock = self._clock()
+        passed = clock is None or (clock.hour, clock.minute) <= (self._local.hour, self._local.minute)
+        if ahead == 0 and (passed or "next" in said or "coming" in said):
+            ahead = 7
+        return today + timedelta(days=ahead)
+
+    def _day_of_month(self, day: int) -> date:
+        today = self._local.date()
+        months = (_later(today.replace(day=1), 0, ahead) for ahead in range(13))
+        return _first(today, (one.replace(day=day) for one in months if _exists(one.year, one.month, day)))
+
+    def _on(self, day: date) -> Reading:
+        """At the clock time that is named, on a day."""
+        clock = self._clock() or _Clock(DEFAULT_HOUR)
+        is_today = day == self._local.date()
+        moment = datetime.combine(day, time(clock.hour, clock.minute))
+        if is_today and self._clock() is None and self._passed(moment):
+            return Reading(problem="unclear")  # "today", and no hour: nobody can tell which
+        if not clock.is_certain:
+            afternoon = moment + timedelta(hours=12)
+            if is_today and self._passed(moment):
+                moment = afternoon
+            elif clock.hour < _SMALLEST_CLEAR_HOUR:
+                return Reading(problem="ambiguous", choices=(moment, afternoon))
+        return self._at(instant(moment, self._zone))
+
+    def _next_clock(self) -> Reading:
+        """A clock time without a day: the next one, unless it is not clear which."""
+        clock = self._clock()
+        if clock is None:
+            return Reading(problem="missing")
+        today = datetime.combine(self._local.date(), time(clock.hour, clock.minute))
+        half = timedelta(hours=24 if clock.is_certain else 12)
+        coming = [one for n in range(4) if not self._passed(one := today + n * half)]
+        first, second = coming[:2]
+        in_doubt = first.hour != clock.hour and clock.hour >= _SMALLEST_CLEAR_HOUR
+        if not clock.is_certain and (in_doubt or first.hour < _SMALLEST_CLEAR_HOUR):
+            return Reading(problem="ambiguous", choices=(first, second))
+        return self._at(instant(first, self._zone))
+
+    def _passed(self, local: datetime) -> bool:
+        return instant(local, self._zone) <= self._now
+
+    def _at(self, due: float) -> Reading:
+        if due <= self._now:
+            return Reading(problem="past")
+        start = datetime.fromtimestamp(due, self._zone).replace(tzinfo=None)
+        return Reading(When(due, start))
+
+    # Again and again
+
+    def _month_day(self, said: Mapping[str, str]) -> Reading:
+        if "last" in said:
+            rule = "FREQ=MONTHLY;BYMONTHDAY=-1"
+            again = any(word in said["last"] for word in ("cada", "every", "each", "todo", "meses"))
+            reading = self._ruled(rule, self._local.date())
+            if again or reading.when is None:
+                return reading
+            return self._at(reading.when.due)
+        day = int(next(said[name] for name in ("each_day", "each_day2", "each_day3") if name in said))
+        if not 1 <= day <= 31:
+            return Reading(problem="unclear")
+        return self._ruled(f"FREQ=MONTHLY;{month_days(day)}", self._local.date())
+
+    def _yearly(self, said: Mapping[str, str]) -> Reading:
+        day = int(next(value for name, value in said.items() if name.startswith("day")))
+        month = MONTHS[next(value for name, value in said.items() if name.startswith("month"))]
+        if not _exists(2024, month, day):
+            return Reading(problem="unclear")
+        return self._ruled(f"FREQ=YEARLY;BYMONTH={month};{month_days(day)}", self._local.date())
+
+    def _workdays(self, said: Mapping[str, str]) -> Reading:
+        return self._ruled("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", self._local.date())
+
+    def _weekends(self, said: Mapping[str, str]) -> Reading:
+        return self._ruled("FREQ=WEEKLY;BYDAY=SA,SU", self._local.date())
+
+    def _every_other(self, said: Mapping[str, str]) -> Reading:
+        other = said.get("other", "day" if "other_day" in said else "week")
+        if (named := weekdays(other)) and other not in UNITS:
+            return self._ruled(f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_DAYS[named[0]]}", self._local.date())
+        return self._stepped(2, other)
+
+    def _every_part(self, said: Mapping[str, str]) -> Reading:
+        return self._ruled("FREQ=DAILY", self._local.date())
+
+    def _every_weekday(self, said: Mapping[str, str]) -> Reading:
+        named = {*weekdays(said.get("days") or said["days2"]), *self._days}
+        listed = ",".join(_DAYS[day] for day in sorted(named))
+        return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}", self._local.date())
+
+    def _every(self, said: Mapping[str, str]) -> Reading:
+        for unit in ("day", "week", "month", "hour", "year"):
+            if unit in said:
+                return self._stepped(1, unit)
+        return self._stepped(number(said["count"]) if "count" in said else 1, UNITS[said["unit"]])
+
+    def _stepped(self, count: int, unit: str) -> Reading:
+        if count < 1:
+            return Reading(problem="unclear")
+        if unit in ("minute", "hour"):
+            seconds = count * (60 if unit == "minute" else 3600)
+            return self._repeated(f"{EVERY}{seconds}", self._local + timedelta(seconds=seconds))
+        day = self._date() or self._local.date()
+        if unit == "week":
+            return self._ruled(f"FREQ=WEEKLY;INTERVAL={count};BYDAY={_DAYS[day.weekday()]}", day)
+        if unit == "month":
+            return self._ruled(f"FREQ=MONTHLY;INTERVAL={count};{month_days(day.day)}", day)
+        if unit == "year":
+            return self._ruled(f"FREQ=YEARLY;INTERVAL={count};BYMONTH={day.month};{month_days(day.day)}", day)
+        return self._ruled(f"FREQ=DAILY;INTERVAL={count}" if count > 1 else "FREQ=DAILY", day)
+
+    def _ruled(self, rule: str, day: date) -> Reading:
+        """A rule by the calendar, at the clock time that is named; it begins with the first one to come."""
+        clock = self._clock() or _Clock(DEFAULT_HOUR)
+        moment = datetime.combine(day, time(clock.hour, clock.minute))
+        if not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR:
+            return Reading(problem="ambiguous", choices=(moment, moment + timedelta(hours=12)))
+        if self._passed(moment) and "INTERVAL" in rule and "DAILY" in rule:
+            moment += timedelta(days=1)
+        return self._repeated(rule, moment)
+
+    def _repeated(self, rule: str, start: datetime) -> Reading:
+        due = next_after(rule, start, self._zone, self._now)
+        if due is None:
+            return Reading(problem="unclear")
+        return Reading(When(due, start, rule))
+
+    # Clock times
+
+    def _clock(self) -> _Clock | None:
+        """The clock time that is named; else what its part of the day means; None without either."""
+        part = self._part()
+        if "noon" in self._by_kind:
+            return _Clock(12)
+        if "midnight" in self._by_kind:
+            return _Clock(0)
+        said = self._said("clock")
+        if said is not None:
+            return _clock(said, (said.get("part") and PARTS[said["part"]]) or part)
+        return _Clock(HOURS[part]) if part else None
+
+    def _part(self) -> str:
+        for kind in ("part", "every_part"):
+            if (said := self._said(kind)) is not None:
+                return "night" if "tonight" in said else PARTS[said["part"]]
+        return ""
+
+
+def span(said: Mapping[str, str]) -> tuple[float, int, int]:
+    """Seconds, days and months of an amount of time, from the groups of its pattern."""
+    unit = UNITS[said["unit"]]
+    amount = 0.5 if "half" in said else 0.25 if "quarter" in said else float(number(said["count"]))
+    if "more_half" in said:
+        amount += 0.5
+    extra = number(said["more"]) * 60 if "more" in said and unit == "hour" else 0
+    match unit:
+        case "minute":
+            return amount * 60, 0, 0
+        case "hour":
+            return amount * 3600 + extra, 0, 0
+        case "day" | "week":
+            days = amount * (7 if unit == "week" else 1)
+            return (days - int(days)) * 86_400, int(days), 0
+        case _:
+            return 0.0, 0, round(amount * (12 if unit == "year" else 1))
+
+
+def _clock(said: Mapping[str, str], part: str) -> _Clock:
+    """Raises ValueError for what is no time of the day."""
+    hour = number(said.get("hour") or said["hour2"])
+    minute = int(said.get("minute") or said.get("minute2") or 0)
+    if "past" in said:
+        minutes = 30 if said["past"] == "half" else 15
+        hour, minute = (hour, minutes) if said["side"] == "past" else (hour - 1, 60 - minutes)
+    if "plus" in said:
+        minute = {"media": 30, "meia": 30, "cuarto": 15}.get(said["plus"]) or number(said["plus"])
+    if "minus" in said:
+        minute = 60 - (15 if said["minus"] == "cuarto" else int(said["minus"]))
+        hour -= 1
+    half = (said.get("ampm") or said.get("ampm2") or "")[:1]
+    if half and not 1 <= hour <= 12:
+        half = ""
+    if half == "p" or (part == "afternoon" and hour < 12) or (part == "night" and 5 <= hour < 12):
+        hour = hour % 12 + 12
+    elif half == "a" or part in ("morning", "dawn") or (part == "night" and hour in (12, 24)):
+        hour %= 12 if hour == 12 or part == "night" else 24
+    time(hour % 24 if hour == 24 else hour, minute)
+    written = said.get("hour", "").startswith("0") or hour == 0
+    return _Clock(hour % 24, minute, bool(half or part) or hour >= 12 or written)
+
+
+def _first(today: date, days: Iterable[date]) -> date:
+    """The first of these days that is not over. Raises ValueError where there is none."""
+    found = next((day for day in days if day >= today), None)
+    if found is None:
+        raise ValueError("there is no such day")
+    return found
+
+
+def _exists(year: int, month: int, day: int) -> bool:
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def _later(day: date, days: int, months: int) -> date:
+    """A day later by the calendar: the last of the month where that one is shorter."""
+    from dateutil.relativedelta import relativedelta
+
+    later: date = day + relativedelta(days=days, months=months)
+    return later

@@ -1,0 +1,1 @@
+"""Reminders: the clock that tells them, and what tools do with them."""

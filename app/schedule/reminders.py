@@ -1,0 +1,184 @@
+"""The clock of reminders: finds what is due, and makes messages of it without any model."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from sqlite3 import Connection
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from app.calendar.rules import moments_between, next_after
+from app.messages import Outgoing, Template
+from app.schedule.telling import reminder_text
+from app.store import schedules
+from app.store.database import Database
+from app.store.outbox import WINDOW_SECONDS, Draft
+from app.store.schedules import Due, Firing
+
+log = structlog.get_logger(__name__)
+
+LATE_SECONDS = 120.0
+"""More than this after its time a reminder says that it is late."""
+WINDOW_MARGIN = 300.0
+"""Meta's clock and ours may differ: what would come in the last minutes of the window counts as too late."""
+MOST_COUNTED = 99
+_ALARM = "next reminder"
+_LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
+
+
+class Reminders:
+    """Tells what is due. The rows are the truth; APScheduler is only the alarm clock for the next of them.
+
+    `template` reaches people outside WhatsApp's 24-hour window; `alarms=False` leaves it to the sweep
+    alone to say when to look.
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        channels: Collection[str],
+        *,
+        template: Template | None,
+        wake_person: Callable[[str], None],
+        alarms: bool = True,
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._template = template
+        self._wake_person = wake_person
+        self._alarms = alarms
+        self._alarm_clock: Any = None  # APScheduler has no types
+        self._asked = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._held: frozenset[str] = frozenset()
+
+    @property
+    def has_template(self) -> bool:
+        """Whether a reminder also reaches who has not written for a day."""
+        return self._template is not None
+
+    async def start(self) -> None:
+        """Takes up what is due, however long the server was off."""
+        if self._template is not None:
+            await self._store.tx(schedules.release_for_template)
+        self._held = await self._store.tx(schedules.held)
+        self._task = asyncio.create_task(self._run(), name="reminders")
+        self.look()
+
+    async def stop(self) -> None:
+        if self._alarm_clock is not None:
+            self._alarm_clock.shutdown(wait=False)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def look(self) -> None:
+        """Looks at the rows now."""
+        self._asked.set()
+
+    def soon(self) -> None:
+        """Says that a reminder was made or changed: a hint."""
+        if self._alarms:
+            self.look()
+
+    def heard(self, conversations: Collection[str]) -> None:
+        """Says that people wrote there: what waited for them may be told. A hint."""
+        if self._alarms and not self._held.isdisjoint(conversations):
+            self.look()
+
+    async def _run(self) -> None:
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            try:
+                await self.tick()
+            except Exception as error:  # the sweep asks again
+                log.error("reminders failed", error=f"{type(error).__name__}: {error}")
+
+    async def tick(self) -> None:
+        """Tells everything that is due, and sets the alarm for what is next."""
+        now = time.time()
+        found = await self._store.tx(lambda conn: _look(conn, self._channels, now))
+        tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
+        untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
+        firings = await asyncio.to_thread(self._firings, tellable, now) if tellable else []
+
+        def settle(conn: Connection) -> tuple[list[str], float | None, frozenset[str]]:
+            told = [one.due.schedule.person_id for one in firings if schedules.fire(conn, one, now)]
+            for schedule in untellable:
+                schedules.hold(conn, schedule, now)
+            return told, schedules.next_due(conn, now), schedules.held(conn)
+
+        told, next_due, self._held = await self._store.tx(settle)
+        for person in dict.fromkeys(told):
+            self._wake_person(person)
+        if len(found) == schedules.AT_ONCE:
+            self.look()
+        elif self._alarms:
+            await self._set_alarm(next_due)
+
+    def _may_use_template(self, due: Due) -> bool:
+        """What already failed once waits for the person, not for the same template again."""
+        return self._template is not None and not due.schedule.resends
+
+    def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> list[Firing]:
+        return [self._firing(due, is_open, now) for due, is_open in found]
+
+    def _firing(self, due: Due, window_open: bool, now: float) -> Firing:
+        schedule = due.schedule
+        start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
+        late = now - schedule.due_at > LATE_SECONDS
+        next_due, missed = None, 0
+        if schedule.rule:
+            next_due = next_after(schedule.rule, start, zone, now)
+            missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
+        message = Outgoing(reminder_text(schedule, due.language, now, late=late, missed=missed))
+        if not window_open and self._template is not None:
+            language = self._template.language or _LANGUAGES.get(due.language, "en")
+            message = replace(message, template=replace(self._template, language=language))
+        return Firing(due, Draft(message.text, (message,)), next_due)
+
+    async def _set_alarm(self, due: float | None) -> None:
+        """One alarm, for the next reminder; without any reminder no clock is even loaded."""
+        if due is None:
+            if self._alarm_clock is not None:
+                self._alarm_clock.remove_all_jobs()
+            return
+        if self._alarm_clock is None:
+            self._alarm_clock = await asyncio.to_thread(_alarm_clock)
+            self._alarm_clock.start()
+        at = datetime.now(UTC) + timedelta(seconds=max(due - time.time(), 0.0))
+        self._alarm_clock.add_job(
+            self._ring, "date", run_date=at, id=_ALARM, replace_existing=True, misfire_grace_time=None
+        )
+
+    async def _ring(self) -> None:
+        self.look()
+
+
+def _look(conn: Connection, channels: Collection[str], now: float) -> list[tuple[Due, bool]]:
+    """What is due, and whether free text reaches its person; what was held for who has written since too."""
+    schedules.release_held(conn)
+    return [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
+
+
+def _window_open(conn: Connection, due: Due, now: float) -> bool:
+    """On WhatsApp free text reaches a person for a day after their last message; elsewhere always."""
+    if due.conversation.channel == "terminal":
+        return True
+    return now < schedules.last_inbound(conn, due.conversation) + WINDOW_SECONDS - WINDOW_MARGIN
+
+
+def _alarm_clock() -> Any:
+    """Imports and makes it: in a thread, for it takes a tenth of a second."""
+    import logging
+
+    from apscheduler.jobstores.memory import MemoryJobStore
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    return AsyncIOScheduler(jobstores={"default": MemoryJobStore()}, timezone=UTC)

@@ -1,0 +1,308 @@
+"""What the tools of the skill `reminders` find as `context.services.schedule`; it speaks to the person."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+from sqlite3 import Connection
+from zoneinfo import ZoneInfo
+
+from app.calendar.rules import shortest_gap
+from app.calendar.words import Reading, When, read_when
+from app.language import say
+from app.people import Person
+from app.schedule.meaning import clean, meant, to_snooze
+from app.schedule.refusals import refusal
+from app.schedule.reminders import Reminders
+from app.schedule.telling import local_text, shown_text, when_text
+from app.store import people, schedules
+from app.store.database import Database
+from app.store.outbox import WINDOW_SECONDS
+from app.store.schedules import Schedule
+from app.tools import ToolContext, ToolResult
+
+MOST_ACTIVE = 200
+MOST_TEXT = 1000
+SHORTEST_REPEAT = 900.0
+"""Seconds between two times of one reminder."""
+_MOST_LISTED = 50
+_MOST_NAMED = 10
+
+
+class ScheduleService:
+    """Sets, lists, changes, snoozes and cancels the reminders of the person who asks."""
+
+    def __init__(self, store: Database, reminders: Reminders) -> None:
+        self._store = store
+        self._reminders = reminders
+
+    async def set(self, text: str, when: str, context: ToolContext) -> ToolResult:
+        """A new reminder. The call's key is its id, so that a call made again sets no second one."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        said, more = await self._read(person, when), await self._read(person, text)
+        if said.problem == "missing" and more.when is not None:  # a model may leave the time in the text
+            said, text = more, more.rest
+        text = clean(text)
+        if refused := await asyncio.to_thread(_refused, person, text, said):
+            return refused
+        assert said.when is not None
+        now, when_ = time.time(), said.when
+
+        def keep(conn: Connection) -> Schedule | None:
+            conversation = people.conversation(conn, person.id, context.channel, "", now)
+            schedule = _new(_id(context), conversation.id, person, text, when_, context)
+            return schedules.add(conn, schedule, MOST_ACTIVE, now)
+
+        kept = await self._store.tx(keep)
+        if kept is None:
+            return refusal(person.language, "TOO_MANY", most=MOST_ACTIVE)
+        self._reminders.soon()
+        receipt = say(
+            person.language, "✓ Reminder {when}: {text}", **await asyncio.to_thread(_named, kept, person, now)
+        )
+        return _success(kept, self._with_window(receipt, person, kept, context, now))
+
+    async def list(self, context: ToolContext) -> ToolResult:
+        """The person's reminders, the next first."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        found = await self._store.tx(lambda conn: schedules.active(conn, person.id))
+        if not found:
+            return ToolResult.success(
+                {"count": 0, "reminders": [], "summary": say(person.language, "You have no reminders.")}
+            )
+        shown = found[:_MOST_LISTED]
+        summary = say(
+            person.language,
+            "Your reminders ({shown} of {count}):\n{lines}",
+            shown=len(shown),
+            count=len(found),
+            lines=await asyncio.to_thread(_lines, shown, person),
+        )
+        result = ToolResult.success(
+            {"count": len(found), "reminders": [_fields(one) for one in shown], "summary": summary}
+        )
+        return _marked(result, shown)
+
+    async def change(self, reminder: str, text: str, when: str, context: ToolContext) -> ToolResult:
+        """Another time or another text for one of them."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        if not text.strip() and not when.strip():
+            return refusal(person.language, "NOTHING_TO_CHANGE")
+        said = await self._read(person, when) if when.strip() else None
+        if refused := await asyncio.to_thread(_refused, person, clean(text) or "…", said):
+            return refused
+        key, now = context.idempotency_key, time.time()
+
+        def write(conn: Connection) -> Schedule | Sequence[Schedule]:
+            if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
+                return done
+            found = meant(conn, person.id, reminder, context)
+            if len(found) != 1:
+                return found
+            changed = _changed(found[0], clean(text), said.when if said else None, person, context)
+            schedules.change(conn, changed, now)
+            return changed
+
+        changed = await self._store.tx(write)
+        if not isinstance(changed, Schedule):
+            return _not_one(person, reminder, changed)
+        self._reminders.soon()
+        receipt = say(
+            person.language,
+            "✓ Reminder now {when}: {text}",
+            **await asyncio.to_thread(_named, changed, person, now),
+        )
+        return _success(changed, self._with_window(receipt, person, changed, context, now))
+
+    async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
+        """Tells one again later: the one that is quoted or named, else the one told last."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        words = when.strip() or "10 min"
+        said = await self._read(person, words)
+        if said.when is None:  # "10 minutes" without an "in"
+            said = await self._read(person, f"in {words}")
+        if refused := await asyncio.to_thread(_refused, person, "…", said, may_repeat=False):
+            return refused
+        assert said.when is not None
+        later, key, now = said.when, context.idempotency_key, time.time()
+
+        def write(conn: Connection) -> Schedule | Sequence[Schedule] | None:
+            if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
+                return done
+            found = to_snooze(conn, person.id, reminder, context, now)
+            if len(found) != 1:
+                return found
+            if found[0].rule:  # it goes on as before; this time alone comes once more
+                again = _new(_id(context), found[0].conversation_id, person, found[0].text, later, context)
+                return schedules.add(conn, replace(again, taint=found[0].taint), MOST_ACTIVE, now)
+            changed = _changed(found[0], "", later, person, context)
+            schedules.change(conn, changed, now)
+            return changed
+
+        snoozed = await self._store.tx(write)
+        if snoozed is None:
+            return refusal(person.language, "TOO_MANY", most=MOST_ACTIVE)
+        if not isinstance(snoozed, Schedule):
+            if not snoozed and not reminder:
+                return refusal(person.language, "NOTHING_TOLD")
+            return _not_one(person, reminder, snoozed)
+        self._reminders.soon()
+        receipt = say(
+            person.language,
+            "✓ Once more {when}: {text}",
+            **await asyncio.to_thread(_named, snoozed, person, now),
+        )
+        return _success(snoozed, self._with_window(receipt, person, snoozed, context, now))
+
+    async def cancel(self, reminder: str, context: ToolContext) -> ToolResult:
+        """Ends one of them."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        key, now = context.idempotency_key, time.time()
+
+        def write(conn: Connection) -> Schedule | Sequence[Schedule]:
+            if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
+                return done
+            found = meant(conn, person.id, reminder, context)
+            if len(found) != 1:
+                return found
+            schedules.cancel(conn, person.id, found[0].id, key, now)
+            return found[0]
+
+        ended = await self._store.tx(write)
+        if not isinstance(ended, Schedule):
+            return _not_one(person, reminder, ended)
+        self._reminders.soon()
+        text = shown_text(ended, person.language)
+        return _success(ended, say(person.language, "✓ Reminder cancelled: {text}", text=text))
+
+    async def _read(self, person: Person, when: str) -> Reading:
+        """In a thread, as all that may load a library for the first time."""
+        zone = ZoneInfo(person.timezone)
+        return await asyncio.to_thread(read_when, when, zone, time.time(), person.language, person.country)
+
+    def _with_window(
+        self, receipt: str, person: Person, kept: Schedule, context: ToolContext, now: float
+    ) -> str:
+        """The receipt; where WhatsApp's window will be closed by then it says what happens."""
+        if context.channel == "terminal" or self._reminders.has_template:
+            return receipt
+        if not kept.rule and kept.due_at < now + WINDOW_SECONDS:
+            return receipt
+        note = say(
+            person.language,
+            "WhatsApp lets me write only within 24 hours of your last message. If you have not written by "
+            "then, I tell you as soon as you write.",
+        )
+        return f"{receipt}\n{note}"
+
+
+def _refused(
+    person: Person, text: str, said: Reading | None, *, may_repeat: bool = True
+) -> ToolResult | None:
+    """Why it cannot be set so; None where it can."""
+    if not text:
+        return refusal(person.language, "EMPTY_TEXT")
+    if len(text) > MOST_TEXT:
+        return refusal(person.language, "TOO_LONG", most=MOST_TEXT)
+    if said is None:
+        return None
+    if said.problem == "ambiguous":
+        today = datetime.fromtimestamp(time.time(), ZoneInfo(person.timezone)).date()
+        times = [local_text(one, today, person.language) for one in said.choices]
+        return refusal(person.language, "AMBIGUOUS_TIME", first=times[0], second=times[1])
+    if said.when is None:
+        code = {"past": "TIME_IS_PAST", "missing": "NO_TIME"}.get(said.problem, "UNCLEAR_TIME")
+        return refusal(person.language, code)
+    if said.when.rule:
+        gap = shortest_gap(said.when.rule, said.when.start, ZoneInfo(person.timezone), said.when.due)
+        if not may_repeat:
+            return refusal(person.language, "UNCLEAR_TIME")
+        if gap < SHORTEST_REPEAT:
+            return refusal(person.language, "TOO_OFTEN", minutes=round(SHORTEST_REPEAT / 60))
+    return None
+
+
+def _id(context: ToolContext) -> str:
+    """Of the reminder that a call makes; none of a call's key may be guessed from it."""
+    return f"rem_{blake2b(context.idempotency_key.encode(), digest_size=12).hexdigest()}"
+
+
+def _new(id: str, conversation: str, person: Person, text: str, when: When, context: ToolContext) -> Schedule:
+    return Schedule(
+        id=id,
+        person_id=person.id,
+        conversation_id=conversation,
+        number=0,
+        text=text,
+        rule=when.rule,
+        start=when.start.isoformat(),
+        zone=person.timezone,
+        due_at=when.due,
+        taint="\n".join(context.sources),
+        changed_by=context.idempotency_key,
+    )
+
+
+def _changed(
+    schedule: Schedule, text: str, when: When | None, person: Person, context: ToolContext
+) -> Schedule:
+    taint = dict.fromkeys((*schedule.taint.splitlines(), *(context.sources if text else ())))
+    changed = replace(
+        schedule, text=text or schedule.text, taint="\n".join(taint), changed_by=context.idempotency_key
+    )
+    if when is None:
+        return changed
+    return replace(
+        changed, rule=when.rule, start=when.start.isoformat(), zone=person.timezone, due_at=when.due
+    )
+
+
+def _named(schedule: Schedule, person: Person, now: float) -> dict[str, str]:
+    """What a receipt names."""
+    language = person.language
+    return {"when": when_text(schedule, now, language), "text": shown_text(schedule, language)}
+
+
+def _lines(found: Sequence[Schedule], person: Person) -> str:
+    now = time.time()
+    return "\n".join(
+        f"#{one.number} · {when_text(one, now, person.language)}: {shown_text(one, person.language)}"
+        for one in found
+    )
+
+
+def _fields(schedule: Schedule) -> dict[str, object]:
+    due = datetime.fromtimestamp(schedule.due_at, ZoneInfo(schedule.zone))
+    fields = {"number": schedule.number, "text": schedule.text, "due": due.isoformat(timespec="seconds")}
+    return {**fields, "repeats": schedule.rule} if schedule.rule else fields
+
+
+def _success(schedule: Schedule, summary: str) -> ToolResult:
+    return _marked(ToolResult.success({**_fields(schedule), "summary": summary}), [schedule])
+
+
+def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
+    """What was made of text of others says so, wherever it is read again."""
+    return result.with_meta(outside=True) if any(one.taint for one in shown) else result
+
+
+def _not_one(person: Person, wanted: str, found: Sequence[Schedule]) -> ToolResult:
+    if not found:
+        return refusal(person.language, "REMINDER_NOT_FOUND", reminder=wanted[:80])
+    return _marked(refusal(person.language, "AMBIGUOUS", lines=_lines(found[:_MOST_NAMED], person)), found)
+
+
+def _nobody() -> ToolResult:
+    return ToolResult.failure("NO_PERSON", "reminders belong to a person, and there is none here")

@@ -1,0 +1,132 @@
+"""Reminders in words: when they are, and what is said when their time has come."""
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from app.calendar.rules import CRON, EVERY
+from app.characters import unmistakable
+from app.language import say
+from app.store.schedules import Schedule
+
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_WORKDAYS = "MO,TU,WE,TH,FR"
+_MONDAY = date(2024, 1, 1)
+
+
+def reminder_text(schedule: Schedule, language: str, now: float, *, late: bool, missed: int) -> str:
+    """The message of a reminder whose time has come; a late one says what it was for, and how often since."""
+    text = shown_text(schedule, language)
+    if not late:
+        return say(language, "⏰ Reminder: {text}", text=text)
+    when = moment_text(schedule.due_at, schedule.zone, now, language)
+    if not missed:
+        return say(language, "⏰ Late, this was for {when}: {text}", when=when, text=text)
+    if missed == 1:
+        return say(language, "⏰ Late, this was for {when} and once more since: {text}", when=when, text=text)
+    return say(
+        language,
+        "⏰ Late, this was for {when} and {n} more times since: {text}",
+        when=when,
+        n=missed,
+        text=text,
+    )
+
+
+def shown_text(schedule: Schedule, language: str) -> str:
+    """Its text; one that was made of what others wrote is quoted and says so."""
+    if not schedule.taint:
+        return schedule.text
+    return say(language, "“{text}” (others' words may be in this)", text=unmistakable(schedule.text))
+
+
+def when_text(schedule: Schedule, now: float, language: str) -> str:
+    """When it is told: its next time, and of one that comes again its rule."""
+    moment = moment_text(schedule.due_at, schedule.zone, now, language)
+    if not schedule.rule:
+        return moment
+    rule = rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
+    return say(language, "{rule} (next: {moment})", rule=rule, moment=moment)
+
+
+def moment_text(due: float, zone: str, now: float, language: str) -> str:
+    """A moment by the zone's clock, such as "tomorrow 09:00" or "Mon 23 Nov 09:00"."""
+    local, today = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (due, now))
+    return local_text(local, today.date(), language)
+
+
+def local_text(local: datetime, today: date, language: str) -> str:
+    """The same for a time of the person's clock."""
+    clock = f"{local:%H:%M}"
+    if local.date() == today:
+        return say(language, "today {time}", time=clock)
+    if local.date() == today + timedelta(days=1):
+        return say(language, "tomorrow {time}", time=clock)
+    from babel.dates import format_date  # late: only a date far away needs it
+
+    pattern = "EEE d MMM" if local.year == today.year else "EEE d MMM y"
+    return f"{format_date(local, pattern, locale=language)} {clock}"
+
+
+def rule_text(rule: str, start: datetime, language: str) -> str:
+    """How often: in words where there are short ones, else the rule as it was written."""
+    if rule.startswith(EVERY):
+        return _every_text(float(rule.removeprefix(EVERY)), language)
+    if rule.startswith(CRON):
+        return rule.removeprefix(CRON)
+    parts = dict(part.split("=", 1) for part in rule.split(";"))
+    return f"{_calendar_text(rule, parts, start, language)} {start:%H:%M}"
+
+
+def _every_text(seconds: float, language: str) -> str:
+    if seconds == 3600:
+        return say(language, "every hour")
+    if seconds % 3600:
+        return say(language, "every {n} minutes", n=round(seconds / 60))
+    return say(language, "every {n} hours", n=round(seconds / 3600))
+
+
+def _calendar_text(rule: str, parts: dict[str, str], start: datetime, language: str) -> str:
+    n, days = int(parts.get("INTERVAL", "1")), parts.get("BYDAY", "")
+    day_of_month = parts.get("BYMONTHDAY", "").split(",")[-1 if "BYSETPOS" in parts else 0 :]
+    match (parts["FREQ"], *sorted(parts.keys() - {"FREQ", "INTERVAL", "BYSETPOS"})):
+        case ("DAILY",):
+            return say(language, "every day") if n == 1 else say(language, "every {n} days", n=n)
+        case ("WEEKLY", "BYDAY") if days == _WORKDAYS and n == 1:
+            return say(language, "Monday to Friday")
+        case ("WEEKLY", "BYDAY") if set(days.split(",")) <= set(_DAYS):
+            named = _listed(days, language)
+            if n == 1:
+                return say(language, "every {days}", days=named)
+            return say(language, "every {n} weeks: {days}", n=n, days=named)
+        case ("MONTHLY", "BYMONTHDAY") if day_of_month == ["-1"] and n == 1:
+            return say(language, "on the last day of each month")
+        case ("MONTHLY", "BYMONTHDAY") if len(day_of_month) == 1 and day_of_month[0].isdigit():
+            day = day_of_month[0]
+            if n == 1:
+                return say(language, "each month on day {day}", day=day)
+            return say(language, "every {n} months on day {day}", n=n, day=day)
+        case ("YEARLY", "BYMONTH", "BYMONTHDAY") if len(day_of_month) == 1 and parts["BYMONTH"].isdigit():
+            day = _day_of_year(int(parts["BYMONTH"]), int(day_of_month[0]), language)
+            if n == 1:
+                return say(language, "each year on {day}", day=day)
+            return say(language, "every {n} years on {day}", n=n, day=day)
+        case _:
+            return rule
+
+
+def _day_of_year(month: int, day: int, language: str) -> str:
+    from babel.dates import format_skeleton
+
+    leap_year = 2024
+    return str(format_skeleton("MMMMd", date(leap_year, month, day), locale=language))
+
+
+def _listed(days: str, language: str) -> str:
+    from babel.dates import format_date
+    from babel.lists import format_list
+
+    names = [
+        format_date(_MONDAY + timedelta(days=_DAYS.index(day)), "EEEE", locale=language)
+        for day in days.split(",")
+    ]
+    return str(format_list(names, locale=language))

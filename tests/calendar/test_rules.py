@@ -1,0 +1,142 @@
+"""Repetitions by a person's own clock, across the days on which it is changed."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from app.calendar.rules import instant, moments_between, month_days, next_after, shortest_gap
+
+
+def times(rule: str, start: str, zone: str, after: str, count: int = 3) -> list[str]:
+    """The next moments after a time of the zone's clock, as the zone's clock shows them."""
+    place = ZoneInfo(zone)
+    moment: float | None = instant(datetime.fromisoformat(after), place)
+    found = []
+    for _ in range(count):
+        assert moment is not None
+        moment = next_after(rule, datetime.fromisoformat(start), place, moment)
+        assert moment is not None
+        found.append(datetime.fromtimestamp(moment, place).isoformat())
+    return found
+
+
+CHANGES = [
+    # (zone, at, the day before the change, what the clock shows on three days)
+    ("Europe/Madrid", "09:00", "2027-03-27", ["+01:00", "+02:00", "+02:00"]),
+    ("Europe/Madrid", "09:00", "2026-10-24", ["+02:00", "+01:00", "+01:00"]),
+    ("America/Santiago", "09:00", "2026-09-05", ["-04:00", "-03:00", "-03:00"]),
+    ("America/Santiago", "09:00", "2027-04-03", ["-03:00", "-04:00", "-04:00"]),
+    ("America/Tijuana", "09:00", "2027-03-13", ["-08:00", "-07:00", "-07:00"]),
+    ("America/Tijuana", "09:00", "2026-10-31", ["-07:00", "-08:00", "-08:00"]),
+    ("America/Sao_Paulo", "09:00", "2026-10-17", ["-03:00"] * 3),  # none since 2019
+    ("America/Sao_Paulo", "09:00", "2027-02-20", ["-03:00"] * 3),
+    ("America/Mexico_City", "09:00", "2027-04-03", ["-06:00"] * 3),  # none since 2022
+    ("America/Mexico_City", "09:00", "2026-10-24", ["-06:00"] * 3),
+]
+
+
+@pytest.mark.parametrize("rule", ["FREQ=DAILY", "CRON:0 9 * * *"])
+@pytest.mark.parametrize(("zone", "at", "day", "offsets"), CHANGES)
+def test_a_time_of_day_stays_where_the_clock_is_changed(rule, zone, at, day, offsets) -> None:
+    found = times(rule, f"{day}T{at}", zone, f"{day}T08:59")
+    assert [one[11:16] for one in found] == [at] * 3
+    assert [one[-6:] for one in found] == offsets
+
+
+SKIPPED = [
+    ("Europe/Madrid", "2027-03-28T02:30", "2027-03-28T03:30:00+02:00"),
+    ("America/Santiago", "2026-09-06T00:15", "2026-09-06T01:15:00-03:00"),
+    ("America/Tijuana", "2027-03-14T02:00", "2027-03-14T03:00:00-07:00"),
+]
+
+
+@pytest.mark.parametrize(("zone", "wanted", "told"), SKIPPED)
+def test_a_time_that_the_clock_skips_is_moved_ahead_for_that_day_alone(zone, wanted, told) -> None:
+    day, at = wanted.split("T")
+    for rule in ("FREQ=DAILY", f"CRON:{int(at[3:])} {int(at[:2])} * * *"):
+        found = times(rule, f"2026-09-01T{at}", zone, f"{day}T00:00", 2)
+        assert found[0] == told
+        assert found[1][11:16] == at
+
+
+TWICE = [
+    ("Europe/Madrid", "2026-10-25T02:30", "+02:00"),
+    ("America/Santiago", "2027-04-03T23:30", "-03:00"),
+    ("America/Tijuana", "2026-11-01T01:30", "-07:00"),
+]
+
+
+@pytest.mark.parametrize(("zone", "wanted", "offset"), TWICE)
+def test_of_a_time_that_comes_twice_the_first_counts_and_only_it(zone, wanted, offset) -> None:
+    day, at = wanted.split("T")
+    for rule in ("FREQ=DAILY", f"CRON:{int(at[3:])} {int(at[:2])} * * *"):
+        first, second = times(rule, f"2026-10-01T{at}", zone, f"{day}T00:00", 2)
+        assert first == f"{wanted}:00{offset}"
+        assert second[:10] > day
+
+
+def test_every_two_hours_counts_hours_that_pass() -> None:
+    found = times("EVERY:7200", "2027-03-28T00:00", "Europe/Madrid", "2027-03-28T00:00")
+    assert [one[11:16] for one in found] == ["03:00", "05:00", "07:00"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "start", "days"),
+    [
+        ("FREQ=MONTHLY;BYMONTHDAY=-1", "2027-01-31", ["2027-02-28", "2027-03-31", "2027-04-30"]),
+        (f"FREQ=MONTHLY;{month_days(31)}", "2027-01-31", ["2027-02-28", "2027-03-31", "2027-04-30"]),
+        (f"FREQ=MONTHLY;{month_days(15)}", "2027-01-15", ["2027-02-15", "2027-03-15", "2027-04-15"]),
+        (f"FREQ=YEARLY;BYMONTH=2;{month_days(29)}", "2027-02-28", ["2028-02-29", "2029-02-28", "2030-02-28"]),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO", "2027-01-04", ["2027-01-18", "2027-02-01", "2027-02-15"]),
+    ],
+)
+def test_days_that_a_month_lacks_and_longer_steps(rule, start, days) -> None:
+    assert [one[:10] for one in times(rule, f"{start}T09:00", "UTC", f"{start}T09:00")] == days
+
+
+def test_a_day_that_never_comes_is_not_looked_for_without_an_end() -> None:
+    start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
+    assert next_after("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", start, zone, instant(start, zone)) is None
+
+
+def test_once_is_once() -> None:
+    start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
+    due = instant(start, zone)
+    assert next_after("", start, zone, due - 1) == due
+    assert next_after("", start, zone, due) is None
+
+
+def test_what_was_missed_is_counted_up_to_a_bound() -> None:
+    start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
+    due = instant(start, zone)
+    assert moments_between("FREQ=DAILY", start, zone, due, due + 3 * 86_400, 99) == 3
+    assert moments_between("EVERY:900", start, zone, due, due + 30 * 86_400, 99) == 99
+
+
+@pytest.mark.parametrize(
+    ("rule", "seconds"),
+    [("EVERY:300", 300), ("CRON:*/5 9 * * *", 300), ("CRON:0,7 9 * * 1", 420), ("FREQ=DAILY", 86_400)],
+)
+def test_the_shortest_gap_of_a_rule_is_found(rule, seconds) -> None:
+    start, zone = datetime(2027, 1, 1, 9), ZoneInfo("UTC")
+    assert shortest_gap(rule, start, zone, instant(start, zone)) == seconds
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(
+            "CRON:0 0 31 2 *",
+            "CRON:61 * * * *",
+            "FREQ=NEVER",
+            "what",
+            "FREQ=SECONDLY",
+            "FREQ=DAILY;INTERVAL=0",
+        ),
+        *("FREQ=DAILY;COUNT=3", "FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30"),
+    ],
+)
+def test_what_is_no_rule_is_refused(rule) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        next_after(rule, datetime(2027, 1, 1), ZoneInfo("UTC"), 0.0)

@@ -1,0 +1,170 @@
+"""What people write for a moment or a repetition, in three languages."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.calendar.words import Reading, read_when
+
+ZONE = ZoneInfo("America/Santiago")
+NOW = datetime(2026, 11, 22, 15, 0, tzinfo=ZONE)
+"""A Sunday afternoon."""
+
+
+def read(text: str, language: str = "es", country: str = "CL", now: datetime = NOW) -> Reading:
+    return read_when(text, ZONE, now.timestamp(), language, country)
+
+
+ONCE = [
+    ("es", "mañana a las 9", "2026-11-23 09:00"),
+    ("es", "mañana por la mañana", "2026-11-23 09:00"),
+    ("es", "pasado mañana a las 10:30", "2026-11-24 10:30"),
+    ("es", "en 20 minutos", "2026-11-22 15:20"),
+    ("es", "en 10 minutos más", "2026-11-22 15:10"),
+    ("es", "en una hora y media", "2026-11-22 16:30"),
+    ("es", "dentro de 2 horas y 15 minutos", "2026-11-22 17:15"),
+    ("es", "en 3 días", "2026-11-25 15:00"),
+    ("es", "en una semana a las 10", "2026-11-29 10:00"),
+    ("es", "el martes a las 7 y media de la tarde", "2026-11-24 19:30"),
+    ("es", "el próximo viernes a las 6 de la tarde", "2026-11-27 18:00"),
+    ("es", "el domingo", "2026-11-29 09:00"),
+    ("es", "el 24 de diciembre a las 8 de la noche", "2026-12-24 20:00"),
+    ("es", "24/12 a las 20h", "2026-12-24 20:00"),
+    ("es", "el 15 a las 10", "2026-12-15 10:00"),
+    ("es", "el último día del mes", "2026-11-30 09:00"),
+    ("es", "el 29 de febrero a las 9", "2028-02-29 09:00"),
+    ("es", "hoy a las 8", "2026-11-22 20:00"),
+    ("es", "a las 16", "2026-11-22 16:00"),
+    ("es", "a las 9 pm", "2026-11-22 21:00"),
+    ("es", "a medianoche", "2026-11-23 00:00"),
+    ("es", "mañana al mediodía", "2026-11-23 12:00"),
+    ("es", "2026-12-24T09:00:00-03:00", "2026-12-24 09:00"),
+    ("es", "2026-12-24T12:00:00Z", "2026-12-24 09:00"),
+    ("es", "2026-12-24 09:00", "2026-12-24 09:00"),
+    ("pt", "amanhã às 9", "2026-11-23 09:00"),
+    ("pt", "depois de amanhã às 14h", "2026-11-24 14:00"),
+    ("pt", "daqui a meia hora", "2026-11-22 15:30"),
+    ("pt", "em 15 minutos", "2026-11-22 15:15"),
+    ("pt", "hoje à noite", "2026-11-22 20:00"),
+    ("pt", "na sexta que vem às 8 da manhã", "2026-11-27 08:00"),
+    ("pt", "segunda às 18h30", "2026-11-23 18:30"),
+    ("en", "tomorrow at 9", "2026-11-23 09:00"),
+    ("en", "tomorrow morning", "2026-11-23 09:00"),
+    ("en", "in 20 minutes", "2026-11-22 15:20"),
+    ("en", "in half an hour", "2026-11-22 15:30"),
+    ("en", "at half past 9 pm tomorrow", "2026-11-23 21:30"),
+    ("en", "next friday at 10", "2026-11-27 10:00"),
+    ("en", "december 24 at 8pm", "2026-12-24 20:00"),
+    ("en", "on the 3rd at noon", "2026-12-03 12:00"),
+    ("en", "tonight at 9", "2026-11-22 21:00"),
+]
+
+
+@pytest.mark.parametrize(("language", "said", "due"), ONCE, ids=[said for _, said, _ in ONCE])
+def test_a_moment(language, said, due) -> None:
+    reading = read(said, language)
+    assert reading.when is not None
+    assert datetime.fromtimestamp(reading.when.due, ZONE).strftime("%Y-%m-%d %H:%M") == due
+    assert reading.when.rule == ""
+    assert reading.rest == ""
+
+
+AGAIN = [
+    ("es", "todos los lunes a las 8", "FREQ=WEEKLY;BYDAY=MO", "11-23 08:00"),
+    ("es", "cada dos horas", "EVERY:7200", "11-22 17:00"),
+    ("es", "cada hora", "EVERY:3600", "11-22 16:00"),
+    ("es", "todos los días a las 21:00", "FREQ=DAILY", "11-22 21:00"),
+    ("es", "cada mañana a las 8", "FREQ=DAILY", "11-23 08:00"),
+    ("es", "de lunes a viernes a las 7", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "11-23 07:00"),
+    ("es", "los martes y jueves a las 18", "FREQ=WEEKLY;BYDAY=TU,TH", "11-24 18:00"),
+    ("es", "cada lunes, miércoles y viernes a las 6:30", "FREQ=WEEKLY;BYDAY=MO,WE,FR", "11-23 06:30"),
+    ("es", "el último día de cada mes a las 10", "FREQ=MONTHLY;BYMONTHDAY=-1", "11-30 10:00"),
+    ("es", "todos los meses el día 10", "FREQ=MONTHLY;INTERVAL=1;BYMONTHDAY=10", "12-10 09:00"),
+    ("es", "cada 24 de diciembre", "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24", "12-24 09:00"),
+    ("es", "cada 15 días a las 9", "FREQ=DAILY;INTERVAL=15", "11-23 09:00"),
+    ("pt", "toda segunda e quarta às 18h30", "FREQ=WEEKLY;BYDAY=MO,WE", "11-23 18:30"),
+    ("pt", "todos os dias às 7 da manhã", "FREQ=DAILY", "11-23 07:00"),
+    ("pt", "todo dia 5 às 10h", "FREQ=MONTHLY;BYMONTHDAY=5", "12-05 10:00"),
+    ("pt", "de segunda a sexta às 6h", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "11-23 06:00"),
+    ("pt", "todo último dia do mês às 9", "FREQ=MONTHLY;BYMONTHDAY=-1", "11-30 09:00"),
+    ("en", "every weekday at 7", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "11-23 07:00"),
+    ("en", "every other day at 9am", "FREQ=DAILY;INTERVAL=2", "11-23 09:00"),
+    ("en", "on mondays and fridays at 6pm", "FREQ=WEEKLY;BYDAY=MO,FR", "11-23 18:00"),
+    ("en", "every day at 7am", "FREQ=DAILY", "11-23 07:00"),
+    ("en", "0 9 * * 1-5", "CRON:0 9 * * 1-5", "11-23 09:00"),
+    ("en", "freq=weekly;byday=mo", "FREQ=WEEKLY;BYDAY=MO", "11-23 09:00"),
+]
+
+
+@pytest.mark.parametrize(("language", "said", "rule", "first"), AGAIN, ids=[said for _, said, _, _ in AGAIN])
+def test_a_repetition_and_its_first_time(language, said, rule, first) -> None:
+    reading = read(said, language)
+    assert reading.when is not None
+    assert reading.when.rule == rule
+    assert datetime.fromtimestamp(reading.when.due, ZONE).strftime("%m-%d %H:%M") == first
+
+
+@pytest.mark.parametrize(
+    ("said", "problem", "choices"),
+    [
+        ("a las 8", "ambiguous", ["22 20:00", "23 08:00"]),
+        ("mañana a las 3", "ambiguous", ["23 03:00", "23 15:00"]),
+        ("hoy a las 9 de la mañana", "past", []),
+        ("ayer a las 5", "past", []),
+        ("el 3 de enero de 2020", "past", []),
+        ("el 31 de febrero", "unclear", []),
+        ("a las 25", "unclear", []),
+        ("hoy", "unclear", []),
+        ("cuando puedas", "missing", []),
+        ("quiero una casa con 3 ventanas", "missing", []),
+    ],
+)
+def test_what_cannot_be_set_says_why(said, problem, choices) -> None:
+    reading = read(said)
+    assert (reading.when, reading.problem) == (None, problem)
+    assert [one.strftime("%d %H:%M") for one in reading.choices] == choices
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "rest"),
+    [
+        ("es", "llamar a Ana mañana a las 9", "llamar a Ana"),
+        ("es", "mañana llamar a Ana a las 9", "llamar a Ana"),
+        ("es", "comprar 2 kg de pan mañana por la mañana", "comprar 2 kg de pan"),
+        ("pt", "amanhã às 9 ligar pro banco", "ligar pro banco"),
+        ("en", "call mom in 20 minutes", "call mom"),
+    ],
+)
+def test_the_rest_is_what_it_is_about(language, said, rest) -> None:
+    assert read(said, language).rest == rest
+
+
+def test_the_order_of_day_and_month_is_the_persons() -> None:
+    us, chile = read("5/12 at 8pm", "en", "US"), read("5/12 a las 20h", "es", "CL")
+    assert us.when is not None
+    assert chile.when is not None
+    assert (us.when.start.month, chile.when.start.month) == (5, 12)
+
+
+@given(st.text(max_size=80), st.sampled_from(["es", "pt", "en"]))
+def test_any_text_is_read_without_a_fault(text: str, language: str) -> None:
+    reading = read(text, language)
+    assert (reading.when is None) == bool(reading.problem)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            """a las at às 9 31 12:30 99 pm cada every todo lunes segunda monday mañana de la tarde en in
+            minutos día mes del último 24 diciembre 2026-12-24 * * / - y e and 0""".split()  # noqa: SIM905
+        ),
+        max_size=9,
+    )
+)
+def test_any_heap_of_such_words_is_read_without_a_fault(words: list[str]) -> None:
+    for language in ("es", "pt", "en"):
+        reading = read(" ".join(words), language)
+        assert reading.when is None or reading.when.due > NOW.timestamp()

@@ -1,0 +1,39 @@
+"""How a reminder says how often it comes: in words where they are right, else the rule as it is."""
+
+from datetime import datetime
+
+import pytest
+
+from app.schedule.telling import rule_text
+
+RULES = [
+    ("EVERY:3600", "every hour", "cada hora", "a cada hora"),
+    ("EVERY:1800", "every 30 minutes", "cada 30 minutos", "a cada 30 minutos"),
+    ("EVERY:7200", "every 2 hours", "cada 2 horas", "a cada 2 horas"),
+    ("CRON:0 9 * * 1-5", "0 9 * * 1-5", "0 9 * * 1-5", "0 9 * * 1-5"),
+    ("FREQ=DAILY", "every day 09:00", "cada día 09:00", "todo dia 09:00"),
+    ("FREQ=DAILY;INTERVAL=3", "every 3 days 09:00", "cada 3 días 09:00", "a cada 3 dias 09:00"),
+    (
+        "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1",
+        "each month on day 31 09:00",
+        "cada mes, el día 31 09:00",
+        "todo mês, no dia 31 09:00",
+    ),
+    (
+        "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24",
+        "each year on December 24 09:00",
+        "cada año, el 24 de diciembre 09:00",
+        "todo ano, em 24 de dezembro 09:00",
+    ),
+    *(
+        (rule, f"{rule} 09:00", f"{rule} 09:00", f"{rule} 09:00")
+        for rule in ("FREQ=MONTHLY;BYDAY=1FR", "FREQ=MONTHLY;BYMONTHDAY=1,15", "FREQ=DAILY;BYMONTH=2")
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "english", "spanish", "portuguese"), RULES)
+def test_a_rule_in_three_languages(rule: str, english: str, spanish: str, portuguese: str) -> None:
+    start = datetime(2027, 1, 31, 9)
+    told = [rule_text(rule, start, language) for language in ("en", "es", "pt")]
+    assert told == [english, spanish, portuguese]

@@ -1,0 +1,171 @@
+"""The table of reminders: told once, by whoever is first, and to nobody who may not be told."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from app.messages import Outgoing
+from app.people import Conversation
+from app.store import outbox, retention, schedules
+from app.store.outbox import Draft
+from app.store.schedules import Firing, Schedule
+from tests.store.rows import BETO, T, conversation, inbound, take, value
+
+DAY = 86_400.0
+WHATSAPP = ["whatsapp"]
+
+
+def reminder(where: Conversation, id: str = "rem_1", due: float = T, **more: object) -> Schedule:
+    made = Schedule(id, where.person_id, where.id, 0, "llamar", "", "2027-01-15T08:00:00", "UTC", due)
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def set_one(conn: Connection, where: Conversation, id: str = "rem_1", **more: object) -> Schedule:
+    kept = schedules.add(conn, reminder(where, id, **more), 200, T)  # type: ignore[arg-type]
+    assert kept is not None
+    return kept
+
+
+def fire(conn: Connection, now: float = T, next_due: float | None = None) -> list[bool]:
+    draft = Draft("⏰", (Outgoing("⏰"),))
+    return [
+        schedules.fire(conn, Firing(due, draft, next_due), now) for due in schedules.due(conn, WHATSAPP, now)
+    ]
+
+
+def test_a_due_one_becomes_one_message_and_is_over(conn: Connection) -> None:
+    set_one(conn, conversation(conn))
+    due = schedules.due(conn, WHATSAPP, T)[0]
+    firing = Firing(due, Draft("⏰", (Outgoing("⏰"),)), None)
+    assert [schedules.fire(conn, firing, T), schedules.fire(conn, firing, T)] == [True, False]
+    assert value(conn, "SELECT count(*) FROM outbox") == 1
+    assert schedules.due(conn, WHATSAPP, T + DAY) == []
+
+
+def test_one_that_comes_again_is_told_once_each_time(conn: Connection) -> None:
+    set_one(conn, conversation(conn), rule="FREQ=DAILY")
+    assert fire(conn, T, T + DAY) == [True]
+    assert fire(conn, T, T + DAY) == []
+    assert fire(conn, T + DAY, T + 2 * DAY) == [True]
+    assert value(conn, "SELECT count(DISTINCT source) FROM outbox") == 2
+
+
+@pytest.mark.parametrize("change", ["access = 'blocked'", "frozen = 'two people'"])
+def test_nothing_is_told_to_who_is_blocked_or_frozen(conn: Connection, change: str) -> None:
+    set_one(conn, conversation(conn))
+    firing = Firing(schedules.due(conn, WHATSAPP, T)[0], Draft("⏰", (Outgoing("⏰"),)), None)
+    conn.execute(f"UPDATE people SET {change}")
+    assert schedules.due(conn, WHATSAPP, T) == []
+    assert not schedules.fire(conn, firing, T)  # also where it was found before
+    assert value(conn, "SELECT count(*) FROM outbox") == 0
+
+
+def test_nothing_is_told_on_a_channel_that_is_not_served(conn: Connection) -> None:
+    set_one(conn, conversation(conn))
+    assert schedules.due(conn, ["simulator", "terminal"], T) == []
+
+
+def test_one_that_was_changed_meanwhile_is_not_told_at_its_old_time(conn: Connection) -> None:
+    kept = set_one(conn, conversation(conn))
+    firing = Firing(schedules.due(conn, WHATSAPP, T)[0], Draft("⏰", (Outgoing("⏰"),)), None)
+    schedules.change(conn, replace(kept, due_at=T + DAY), T)
+    assert not schedules.fire(conn, firing, T)
+
+
+def test_the_same_call_sets_one_and_the_limit_counts_active_ones(conn: Connection) -> None:
+    where = conversation(conn)
+    first, again = (schedules.add(conn, reminder(where), 2, T) for _ in range(2))
+    assert first == again
+    assert schedules.add(conn, reminder(where, "rem_2"), 2, T)
+    assert schedules.add(conn, reminder(where, "rem_3"), 2, T) is None
+    schedules.cancel(conn, where.person_id, "rem_1", "key", T)
+    third = schedules.add(conn, reminder(where, "rem_3"), 2, T)
+    assert third is not None
+    assert third.number == 3
+
+
+def test_numbers_and_reminders_are_each_persons_own(conn: Connection) -> None:
+    ana, beto = conversation(conn), conversation(conn, BETO)
+    hers, his = set_one(conn, ana), set_one(conn, beto, "rem_2")
+    assert (hers.number, his.number) == (1, 1)
+    assert [one.id for one in schedules.active(conn, beto.person_id)] == ["rem_2"]
+    assert not schedules.cancel(conn, beto.person_id, "rem_1", "key", T)
+    assert not schedules.change(conn, replace(hers, person_id=beto.person_id), T)
+
+
+def test_what_failed_is_told_by_a_new_message_once_the_person_writes(conn: Connection) -> None:
+    where = conversation(conn)
+    set_one(conn, where, rule="FREQ=DAILY")
+    fire(conn, T, T + DAY)
+    sent = value(conn, "SELECT id FROM outbox")
+    outbox.fail(conn, sent, 131047, "the window is closed", T + 1, after_sent=True)
+    assert not schedules.waiting(conn, T + 2)
+    assert schedules.held(conn) == {where.id}
+    take(conn, inbound("w1"), now=T + 3)
+    assert schedules.waiting(conn, T + 4)
+    assert fire(conn, T + 4, T + DAY) == [True]
+    assert value(conn, "SELECT count(DISTINCT source) FROM outbox") == 2
+    assert not schedules.waiting(conn, T + 5)  # and it is not taken back again
+
+
+def test_what_is_over_is_forgotten_and_what_is_to_come_stays(conn: Connection) -> None:
+    where = conversation(conn)
+    set_one(conn, where)
+    set_one(conn, where, "rem_2", due=T + 365 * DAY)
+    fire(conn)
+    kept = []
+    for days in (29, 31):
+        retention.sweep(conn, T + days * DAY)
+        kept.append(value(conn, "SELECT count(*) FROM schedules"))
+    assert kept == [2, 1]
+
+
+TICKER = """
+import sqlite3, sys, time
+from app.messages import Outgoing
+from app.store import schedules
+from app.store.outbox import Draft
+conn = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+conn.row_factory = sqlite3.Row
+draft, told = Draft("x", (Outgoing("x"),)), 0
+print("ready", flush=True)
+sys.stdin.readline()
+while found := schedules.due(conn, ["whatsapp"], float(sys.argv[2])):
+    for due in found:
+        conn.execute("BEGIN IMMEDIATE")
+        told += schedules.fire(conn, schedules.Firing(due, draft, None), float(sys.argv[2]))
+        conn.execute("COMMIT")
+print(told)
+"""
+
+
+def test_two_processes_that_tick_on_one_table_tell_nothing_twice(conn: Connection, tmp_path: Path) -> None:
+    where = conversation(conn)
+    for n in range(150):
+        set_one(conn, where, f"rem_{n}")
+    conn.execute("PRAGMA journal_mode=WAL")
+    tickers = [
+        subprocess.Popen(
+            [sys.executable, "-c", TICKER, str(tmp_path / "recado.db"), str(T)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        for _ in range(2)
+    ]
+    try:
+        for ticker in tickers:
+            assert ticker.stdout is not None
+            assert ticker.stdout.readline() == "ready\n"
+        told = [ticker.communicate("go\n", timeout=60)[0] for ticker in tickers]
+    finally:
+        for ticker in tickers:
+            ticker.kill()
+            ticker.wait(10)
+    assert sum(map(int, told)) == 150
+    assert value(conn, "SELECT count(*) FROM outbox") == 150
