@@ -4,13 +4,17 @@ import re
 from pathlib import Path
 
 from app.settings import Settings
+from app.skills import SkillLoader
 
 EXAMPLE = Path(__file__).parents[1] / ".env.example"
 
 
 def test_example_lists_every_setting_and_nothing_else() -> None:
     names = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
-    assert set(_example()) == names
+    release = SkillLoader(EXAMPLE.parent / "skills", runs_code=False)
+    release.refresh()
+    of_skills = {name for skill in release.skills if skill.bundled for name in skill.settings}
+    assert set(_example()) == names | of_skills
 
 
 def test_example_shows_the_defaults(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import re
 import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import quote, urljoin, urlsplit
@@ -17,6 +19,8 @@ _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 
 IPAddress = IPv4Address | IPv6Address
+Origin = tuple[str, str, int]
+"""Scheme, host and port."""
 
 # https://www.iana.org/assignments/iana-ipv4-special-registry; `is_global` of Python changes between versions.
 _SPECIAL_IPV4 = tuple(
@@ -99,7 +103,7 @@ class Address:
         return f"{self.scheme}://{host}{port}{self.target}"
 
     @property
-    def origin(self) -> tuple[str, str, int]:
+    def origin(self) -> Origin:
         return self.scheme, self.host, self.port
 
     @property
@@ -109,6 +113,15 @@ class Address:
             return ip_address(self.host)
         except ValueError:
             return None
+
+
+def origins(texts: Iterable[str]) -> frozenset[Origin]:
+    """The origins of those texts that are addresses."""
+    found: set[Origin] = set()
+    for text in texts:
+        with suppress(FetchError):
+            found.add(Address.parse(text.strip()).origin)
+    return frozenset(found)
 
 
 def is_public(ip: IPAddress) -> bool:

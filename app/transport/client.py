@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import orjson
 
 from app.messages import JSON
+from app.transport.address import Origin
 from app.transport.transport import Fetched, Transport
 
 SECONDS = 20.0
@@ -23,12 +24,19 @@ class HttpClient:
     """Public addresses only. An answer has `.status`, `.ok`, `.headers`, `.url`, `.text`, `.json()`, `.body`.
 
     Every status is an answer; raises FetchError (`.code`, text) where none came. This is the awaitable face
-    (`async def` tools); `sync()` gives the one for `def` tools. `hosts`: the only ones that are asked.
+    (`async def` tools); `sync()` gives the one for `def` tools. `hosts`: the only ones that are asked;
+    `trusted`: origins that the operator wrote, which may be private, unless a request is `public`.
     """
 
-    def __init__(self, transport: Transport, hosts: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        hosts: Collection[str] | None = None,
+        trusted: Collection[Origin] = (),
+    ) -> None:
         self._transport = transport
         self._hosts = hosts
+        self._trusted = trusted
 
     async def get(
         self,
@@ -38,14 +46,19 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
-        """`params` are added to the address; redirects are followed, without `headers` to another host."""
+        """`params` are added to the address; redirects are followed, without `headers` to another host.
+
+        `public`: for an address that somebody else wrote: none of the operator's own is asked.
+        """
         return await self._transport.get(
             _with_params(url, params),
             headers=headers,
             seconds=min(seconds, SECONDS_MOST),
             limit_bytes=min(limit_bytes, BYTES_MOST),
             hosts=self._hosts,
+            trusted=() if public else self._trusted,
         )
 
     async def post(
@@ -57,6 +70,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
         """Sends `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
         return await self._transport.post(
@@ -66,6 +80,7 @@ class HttpClient:
             seconds=min(seconds, SECONDS_MOST),
             limit_bytes=min(limit_bytes, BYTES_MOST),
             hosts=self._hosts,
+            trusted=() if public else self._trusted,
         )
 
     def sync(self) -> "SyncHttpClient":
@@ -87,9 +102,10 @@ class SyncHttpClient:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
         asked = self._client.get(
-            url, params=params, headers=headers, seconds=seconds, limit_bytes=limit_bytes
+            url, params=params, headers=headers, seconds=seconds, limit_bytes=limit_bytes, public=public
         )
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
 
@@ -102,9 +118,16 @@ class SyncHttpClient:
         headers: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
         limit_bytes: int = BYTES,
+        public: bool = False,
     ) -> Fetched:
         asked = self._client.post(
-            url, json=json, body=body, headers=headers, seconds=seconds, limit_bytes=limit_bytes
+            url,
+            json=json,
+            body=body,
+            headers=headers,
+            seconds=seconds,
+            limit_bytes=limit_bytes,
+            public=public,
         )
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
 

@@ -3,6 +3,8 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import ip_address
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -15,9 +17,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class PinnedResolver(AbstractResolver):
-    """Asked once for each new connection; aiohttp connects to what it gives and to nothing else."""
+    """Asked once for each new connection; aiohttp connects to what it gives and to nothing else.
 
-    def __init__(self, resolve: Resolve, allowed: Collection[tuple[str, int]]) -> None:
+    `allowed`: the hosts and ports that may lead to any machine; None: all of them.
+    """
+
+    def __init__(self, resolve: Resolve, allowed: Collection[tuple[str, int]] | None) -> None:
         self._resolve = resolve
         self._allowed = allowed
 
@@ -31,7 +36,8 @@ class PinnedResolver(AbstractResolver):
             raise FetchError("NO_SUCH_HOST", "no machine of that name was found") from error
         if not found:
             raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
-        if (host, port) not in self._allowed and not all(is_public(ip) for ip in found):
+        is_allowed = self._allowed is None or (host, port) in self._allowed
+        if not is_allowed and not all(is_public(ip) for ip in found):
             raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
         return [
             ResolveResult(
@@ -49,7 +55,13 @@ class PinnedResolver(AbstractResolver):
         """Nothing is held."""
 
 
+_THREADS = ThreadPoolExecutor(32, "names")
+"""Apart from everybody's: a name server that says nothing holds one for half a minute, long after its caller
+has left."""
+
+
 async def system_resolve(host: str, port: int) -> Sequence[str]:
     """What the system says, /etc/hosts included."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    asked = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_THREADS, asked)
     return [str(address[0]) for *_, address in found]

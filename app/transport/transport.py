@@ -16,7 +16,7 @@ import orjson
 
 from app import __version__
 from app.messages import JSON
-from app.transport.address import PORTS, Address, is_public
+from app.transport.address import PORTS, Address, Origin, is_public
 from app.transport.decoding import ACCEPTED, Decoder
 from app.transport.errors import FetchError, too_large
 
@@ -39,6 +39,8 @@ OWN_HEADERS = frozenset(
 """What only the transport writes."""
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
+_HEAD_BYTES = 1024
 _SLOW_CODECS = frozenset(("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"))
 """Costly with hostile bytes, or no text at all."""
 
@@ -63,13 +65,30 @@ class Fetched:
 
     @property
     def text(self) -> str:
-        """The body as text; bytes that are none become �."""
+        """The body as text, in the charset that its first bytes, its header or (HTML) its head name.
+
+        Without one it is UTF-8, or HTML that is not in UTF-8 in Windows' Western one; bytes that are none
+        become �.
+        """
+        mark, codec = next((one for one in _BYTE_ORDER_MARKS if self.body.startswith(one[0])), (b"", ""))
+        return self.body[len(mark) :].decode(codec or self._codec, "replace")
+
+    @property
+    def _codec(self) -> str:
+        is_html = "html" in self.content_type
         named = _CHARSET.search(self.headers.get("content-type", ""))
+        if named is None and is_html:
+            named = _CHARSET.search(self.body[:_HEAD_BYTES].decode("ascii", "replace"))
         try:
-            codec = codecs.lookup(named[1] if named else "utf-8").name
-            return self.body.decode("utf-8" if codec in _SLOW_CODECS else codec, "replace")
-        except LookupError:  # unknown, or "zip": bytes to bytes
-            return self.body.decode("utf-8", "replace")
+            codec = codecs.lookup(named[1]).name if named else ""
+            "".encode(codec or "utf-8")  # LookupError for "zip": bytes to bytes
+        except LookupError:
+            codec = ""
+        if codec in ("ascii", "iso8859-1"):
+            return "cp1252"  # https://encoding.spec.whatwg.org/#names-and-labels
+        if codec and codec not in _SLOW_CODECS:
+            return codec
+        return "cp1252" if is_html and not _is_utf8(self.body) else "utf-8"
 
     def json(self) -> JSON:
         """Raises ValueError where the body is no JSON."""
@@ -90,6 +109,8 @@ class Downloaded:
 class Transport:
     """Reaches public addresses only, over connections pinned to what was checked.
 
+    `trusted` of a request are origins that the operator wrote, which may be private: where the address itself
+    has such an origin, and for redirects within it; nobody else's redirect leads there.
     `allowed_hosts`: hosts with their port, as they stand in addresses ("127.0.0.1", 8443), that the operator
     or a test lets through although they are not public. `tls`: a context in place of the system's
     authorities. Nothing is taken from the environment: no proxy, no .netrc. No cookies are kept.
@@ -105,12 +126,12 @@ class Transport:
         self._allowed = frozenset(allowed_hosts)
         self._tls = tls
         self._resolve = resolve
-        self._session: ClientSession | None = None
+        self._sessions: dict[bool, ClientSession] = {}
+        """For public addresses (False), and for trusted ones (True), whose names lead wherever they lead."""
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        while self._sessions:
+            await self._sessions.popitem()[1].close()
 
     async def get(
         self,
@@ -121,6 +142,7 @@ class Transport:
         accept: str = "*/*",
         headers: Mapping[str, str] | None = None,
         hosts: Collection[str] | None = None,
+        trusted: Collection[Origin] = (),
     ) -> Fetched:
         """An answer whole, at most `limit_bytes` packed and unpacked, within `seconds` in all.
 
@@ -128,7 +150,10 @@ class Transport:
         Raises FetchError.
         """
         sent = _sent(accept, headers)
-        async with self._exchange("GET", url, seconds, sent, hosts=hosts) as (address, response):
+        async with self._exchange("GET", url, seconds, sent, hosts=hosts, trusted=trusted) as (
+            address,
+            response,
+        ):
             return await _whole(address, response, limit_bytes)
 
     async def post(
@@ -141,6 +166,7 @@ class Transport:
         accept: str = "*/*",
         headers: Mapping[str, str] | None = None,
         hosts: Collection[str] | None = None,
+        trusted: Collection[Origin] = (),
     ) -> Fetched:
         """The same with a body to send; a redirect is not followed, it is the answer. Raises FetchError.
 
@@ -148,7 +174,10 @@ class Transport:
         it may have arrived.
         """
         sent = _sent(accept, headers)
-        async with self._exchange("POST", url, seconds, sent, body, hosts=hosts) as (address, response):
+        async with self._exchange("POST", url, seconds, sent, body, hosts=hosts, trusted=trusted) as (
+            address,
+            response,
+        ):
             return await _whole(address, response, limit_bytes)
 
     async def download(
@@ -187,17 +216,21 @@ class Transport:
         body: bytes | None = None,
         encodings: str = ACCEPTED,
         hosts: Collection[str] | None = None,
+        trusted: Collection[Origin] = (),
     ) -> AsyncIterator[tuple[Address, "ClientResponse"]]:
         """The first answer that leads no further, and its address; the time runs until the body is read."""
-        session = self._session or await self._open()
+        if not self._sessions:  # the first time the import takes long
+            await asyncio.to_thread(importlib.import_module, "aiohttp")
         import aiohttp
         from yarl import URL
 
         try:
             async with asyncio.timeout(seconds):
-                address = self._admitted(Address.parse(url), hosts)
+                address = Address.parse(url)
+                is_trusted = address.origin in trusted
+                self._admit(address, hosts, is_trusted)
                 for _ in range(REDIRECTS + 1):
-                    async with session.request(
+                    async with self._session(is_trusted).request(
                         method,
                         URL(address.url, encoded=True),
                         data=body,
@@ -208,9 +241,10 @@ class Transport:
                         if method != "GET" or response.status not in REDIRECT_STATUSES or not location:
                             yield address, response
                             return
-                    onward = self._admitted(address.follow(location), hosts)
+                    onward = address.follow(location)
                     if onward.origin != address.origin:  # a key for one host is not for the next
-                        headers = {"Accept": headers["Accept"]}
+                        headers, is_trusted = {"Accept": headers["Accept"]}, False
+                    self._admit(onward, hosts, is_trusted)
                     address = onward
                 raise FetchError("BAD_REDIRECT", f"the site leads on more than {REDIRECTS} times")
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
@@ -222,44 +256,46 @@ class Transport:
         except (aiohttp.ClientError, ConnectionError) as error:
             raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
 
-    def _admitted(self, address: Address, hosts: Collection[str] | None) -> Address:
-        """An address that may be asked, as far as it can be told before its name is resolved."""
+    def _admit(self, address: Address, hosts: Collection[str] | None, is_trusted: bool) -> None:
+        """Raises FetchError for an address that is not asked, as far as it can be told before its name is
+        resolved."""
         if hosts is not None and address.host not in hosts:
             named = ", ".join(sorted(hosts)) or "none"
             raise FetchError("BAD_ADDRESS", f"{address.host} is none of the hosts allowed here: {named}")
-        if (address.host, address.port) in self._allowed:
-            return address
+        if is_trusted or (address.host, address.port) in self._allowed:
+            return
         if address.port not in PORTS.values() and address.port < 1024:  # mail, shells, name servers
             raise FetchError("BAD_ADDRESS", "of the ports below 1024 only 80 and 443 are used")
         if address.ip is not None and not is_public(address.ip):
             raise FetchError("NOT_PUBLIC", "the address is not on the public internet")
-        return address
 
-    async def _open(self) -> "ClientSession":
-        """Imports the client off the loop, at the first use."""
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
+    def _session(self, is_trusted: bool) -> "ClientSession":
+        if is_trusted not in self._sessions:
+            self._sessions[is_trusted] = self._made(is_trusted)
+        return self._sessions[is_trusted]
+
+    def _made(self, is_trusted: bool) -> "ClientSession":
         import aiohttp
 
         from app.transport.resolver import PinnedResolver, system_resolve
 
-        if self._session is None:  # another may have been here during the import
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    resolver=PinnedResolver(self._resolve or system_resolve, self._allowed),
-                    use_dns_cache=False,
-                    ssl=self._tls or True,
-                    limit=CONNECTIONS,
-                    force_close=True,  # a kept one may be gone by the next POST, which nobody could repeat
-                ),
-                timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": f"recado/{__version__}"},
-                trust_env=False,
-                auto_decompress=False,
-                max_line_size=HEADER_BYTES,
-                max_field_size=HEADER_BYTES,
-            )
-        return self._session
+        resolver = PinnedResolver(self._resolve or system_resolve, None if is_trusted else self._allowed)
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                resolver=resolver,
+                use_dns_cache=False,
+                ssl=self._tls or True,
+                limit=CONNECTIONS,
+                force_close=True,  # a kept one may be gone by the next POST, which nobody could repeat
+            ),
+            timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": f"recado/{__version__}"},
+            trust_env=False,
+            auto_decompress=False,
+            max_line_size=HEADER_BYTES,
+            max_field_size=HEADER_BYTES,
+        )
 
 
 async def _whole(address: Address, response: "ClientResponse", limit: int) -> Fetched:
@@ -279,6 +315,14 @@ async def _pieces(response: "ClientResponse", limit: int) -> AsyncIterator[bytes
         if came > limit:
             raise too_large(limit)
         yield piece
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _headers(response: "ClientResponse") -> dict[str, str]:

@@ -12,6 +12,7 @@ import pytest
 from app.skills.frames import Ask
 from app.skills.proxies import answer as answered
 from app.tools import ToolContext
+from app.transport.address import origins
 from app.transport.client import HttpClient
 from app.transport.transport import Transport
 from tests.skills.folders import House
@@ -30,6 +31,16 @@ def ask(url: str, context=None) -> dict:
 async def ask_async(url: str, context=None) -> object:
     """Asks on a loop."""
     return (await context.http.post(url, json={"a": 1})).json()
+
+
+def ask_public(url: str, context=None) -> str:
+    """Asks only what is public."""
+    return context.http.get(url, public=True).text
+
+
+async def send_public(url: str, context=None) -> str:
+    """Sends only to what is public."""
+    return (await context.http.post(url, public=True)).text
 
 
 def send(url: str, context=None) -> int:
@@ -76,6 +87,17 @@ async def test_the_server_asks_for_it(house: House, here: Site, context: ToolCon
     assert missing.data["status"] == 404
 
 
+async def test_an_address_in_its_settings_may_be_private(house: House, here: Site) -> None:
+    transport = Transport()
+    context = ToolContext(http=HttpClient(transport, trusted=origins([here.url])))
+    assert (await house.call("ask", context, url=f"{here.url}/text")).data["text"] == "señal"
+    assert (await house.call("ask_async", context, url=f"{here.url}/json")).data == {"a": [1]}
+    for tool in ("ask_public", "send_public"):
+        assert (await house.call(tool, context, url=here.url)).code == "BAD_REQUEST"
+    await transport.close()
+    assert len(here.heads) == 2
+
+
 @pytest.mark.parametrize(
     ("url", "code"),
     [
@@ -107,6 +129,7 @@ OPTIONS = {"seconds": 1, "limit_bytes": 10}
         ["URL", {**OPTIONS, "headers": {"Host": "x"}}],
         ["URL", {**OPTIONS, "headers": {"X": 1}}],
         ["URL", {**OPTIONS, "hosts": None}],
+        ["URL", {**OPTIONS, "trusted": [["http", "127.0.0.1", 80]]}],
         ["URL", {**OPTIONS, "body": "no base64"}],
         [None, OPTIONS],
     ],

@@ -3,10 +3,13 @@
 import asyncio
 import gzip
 import hashlib
+import socket
 import tracemalloc
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -171,6 +174,32 @@ async def test_a_site_or_a_name_server_that_says_nothing_is_left() -> None:
         assert await refusal(transport, here.url, seconds=0.2) == "TIMED_OUT"
     transport = Transport(resolve=silent)
     assert await refusal(transport, "http://site.test/", seconds=0.2) == "TIMED_OUT"
+    await transport.close()
+
+
+async def test_name_servers_that_say_nothing_hold_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's own function cannot be cancelled; the loop's threads are those of the whole server."""
+    asked: list[object] = []
+    end = Event()
+
+    def silent(host: str, *_: object, **__: object) -> list[object]:
+        asked.append(host)
+        end.wait(20)
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    transport = Transport()
+    fetches = [refusal(transport, f"http://site{n}.test/", seconds=5) for n in range(3)]
+    waiting = asyncio.gather(*fetches)
+    try:
+        async with asyncio.timeout(3):
+            while len(asked) < 3:
+                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(lambda: "answered") == "answered"
+    finally:
+        end.set()
+    assert await waiting == ["NO_SUCH_HOST"] * 3
     await transport.close()
 
 

@@ -41,6 +41,18 @@ async def test_an_answer_comes_with_status_headers_and_body() -> None:
         ("text/plain; charset=zip", b"a", "a"),
         ("text/plain; charset=punycode", "é".encode(), "é"),
         ("text/plain; charset=unicode_escape", b"\\x41", "\\x41"),
+        ("text/plain; charset=iso-8859-1", b"\x93a\x94", "“a”"),
+        ("text/plain; charset=iso-8859-1", "\ufeffñ".encode(), "ñ"),
+        ("text/plain", "\ufeffñ".encode("utf-16-le"), "ñ"),
+        ("text/html", "ñ".encode(), "ñ"),
+        ("text/html", b"a\xf1o", "año"),
+        ("text/html", b'<meta charset="windows-1251">\xd0', '<meta charset="windows-1251">Р'),
+        (
+            "text/html; charset=utf-8",
+            b'<meta charset="windows-1251">\xc3\xb1',
+            '<meta charset="windows-1251">ñ',
+        ),
+        ("text/html", b'<meta charset="idna">\xc3\xb1', '<meta charset="idna">ñ'),
         ("", b"a", "a"),
     ],
 )

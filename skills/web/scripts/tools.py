@@ -1,0 +1,187 @@
+"""Searches the web and reads pages."""
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.transport.errors import FetchError
+
+from .page import MOST_CHARACTERS, Page, page_of
+from .words import say
+
+SECONDS = 15
+MOST_RESULTS = 10
+LONGEST_QUERY = 400
+LONGEST_EXCERPT = 300
+PART = 8000
+"""Characters of a page in one result."""
+SHOWN = 700
+"""Of them in the summary, which a phone shows."""
+HTML = {"text/html", "application/xhtml+xml"}
+PLAIN = re.compile(r"text/[\w.+-]+|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml)")
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+"""What UTF-16 begins with; no other text holds zeros."""
+FETCH_CODES = frozenset(
+    {"BAD_ADDRESS", "NOT_PUBLIC", "NO_SUCH_HOST", "BAD_CERTIFICATE", "BAD_REDIRECT", "TOO_LARGE", "TIMED_OUT"}
+)
+"""Of a failed request, those that have a sentence of their own."""
+REFUSALS = {401: "SEARCH_REFUSED", 403: "SEARCH_REFUSED", 429: "SEARCH_BUSY"}
+"""By status, what a search engine refuses for."""
+CODES = {
+    "NO_SEARCH": "NO_SEARCH_SERVICE",
+    "SEARCH_AWAY": "UPSTREAM_ERROR",
+    "SEARCH_REFUSED": "SEARCH_REFUSED",
+    "SEARCH_BUSY": "UPSTREAM_RATE_LIMIT",
+    "NO_PAGE": "UPSTREAM_ERROR",
+    "NO_PART": "BAD_PART",
+    "BAD_STATUS": "PAGE_REFUSED",
+}
+
+
+def search_web(query: str, count: int = 5, context=None) -> dict:
+    """Search the web for pages.
+
+    Args:
+        query: Few words that say what is looked for.
+        count: How many results, 10 at most.
+
+    Example: search the web for solar panels
+    Ejemplo: busca en internet horarios del museo
+    """
+    language = _language(context)
+    query, address = " ".join(query.split())[:LONGEST_QUERY], context.settings.get("SEARCH_URL", "")
+    if not query:
+        return _failed(language, "NO_QUERY")
+    if not address:
+        return _failed(language, "NO_SEARCH")
+    try:
+        came = _searched(address, query, language, context)
+        found = _results(came.json()) if came.ok else None
+    except (FetchError, ValueError):
+        return _failed(language, "SEARCH_AWAY", host=_host(address))
+    if found is None:
+        return _failed(language, REFUSALS.get(came.status, "SEARCH_AWAY"), host=_host(address))
+    found = found[: max(1, min(count, MOST_RESULTS))]
+    if not found:
+        return {"summary": say(language, "nothing", query=query), "results": []}
+    lines = [f"{number}. {_line(one)}" for number, one in enumerate(found, 1)]
+    return {"summary": "\n".join([say(language, "found", query=query), *lines]), "results": found}
+
+
+def fetch_page(url: str, part: int = 1, context=None) -> dict:
+    """Read the text of a web page.
+
+    Args:
+        url: Its whole address.
+        part: Which part of a long page.
+
+    Example: what does https://example.org say
+    Ejemplo: lee https://example.org
+    """
+    language = _language(context)
+    address = url.strip().strip("<>")
+    if "://" not in address:
+        address = f"https://{address}"
+    try:
+        came = context.http.get(address, headers={"Accept-Language": language}, seconds=SECONDS, public=True)
+    except FetchError as error:
+        return _failed(language, error.code if error.code in FETCH_CODES else "NO_PAGE", host=_host(address))
+    if not came.ok:
+        return _failed(language, "BAD_STATUS", host=_host(came.url), status=came.status)
+    page = _page(came)
+    if page is None:
+        return _failed(language, "NOT_TEXT", kind=came.content_type[:60] or "?")
+    if not page.text:
+        return _failed(language, "NO_TEXT", host=_host(came.url))
+    parts = -(-len(page.text) // PART)
+    if not 1 <= part <= parts:
+        return _failed(language, "NO_PART", parts=parts)
+    shown = page.text[(part - 1) * PART : part * PART]
+    return {
+        "summary": _summary(page.title, shown, came.url, part, parts, language),
+        "title": page.title,
+        "url": came.url,
+        "text": shown,
+        "links": [{"text": name, "url": target} for name, target in page.links] if part == 1 else [],
+        "part": part,
+        "parts": parts,
+    }
+
+
+def _searched(address: str, query: str, language: str, context: Any) -> Any:
+    """SearXNG's JSON, or Brave's where the address is its own. Raises FetchError."""
+    base = address.rstrip("/")
+    if base.endswith("/web/search"):
+        headers = {"X-Subscription-Token": context.settings.get("SEARCH_KEY", "")}
+        params = {"q": query, "count": MOST_RESULTS, "search_lang": "pt-br" if language == "pt" else language}
+        return context.http.get(base, params=params, headers=headers, seconds=SECONDS)
+    base = base if base.endswith("/search") else f"{base}/search"
+    return context.http.get(
+        base, params={"q": query, "format": "json", "language": language}, seconds=SECONDS
+    )
+
+
+def _page(came: Any) -> Page | None:
+    """What came as a page, None where it is no text."""
+    kind = came.content_type or ("text/html" if came.body.lstrip()[:1] == b"<" else "text/plain")
+    if b"\0" in came.body[:1024] and not came.body.startswith(WIDE_MARKS):
+        return None
+    if kind in HTML:
+        return page_of(came.text, came.url)
+    return Page("", came.text.strip()[:MOST_CHARACTERS]) if PLAIN.fullmatch(kind) else None
+
+
+def _results(answer: Any) -> list[dict[str, str]] | None:
+    """Those with a web address, each once; None where the answer is no list of results."""
+    answer = answer if isinstance(answer, dict) else {}
+    web = answer.get("web")
+    listed = answer.get("results", web.get("results") if isinstance(web, dict) else None)
+    if not isinstance(listed, list):
+        return [] if answer.get("type") == "search" else None  # Brave's answer without any
+    found: dict[str, dict[str, str]] = {}
+    for one in listed:
+        address = one.get("url") if isinstance(one, dict) else None
+        if isinstance(address, str) and address.startswith(("http://", "https://")):
+            text = _plain(one.get("content") or one.get("description"))
+            excerpt = text if len(text) <= LONGEST_EXCERPT else f"{text[: LONGEST_EXCERPT - 1]}…"
+            found.setdefault(
+                address, {"title": _plain(one.get("title"))[:200], "url": address, "text": excerpt}
+            )
+    return list(found.values())
+
+
+def _plain(text: Any) -> str:
+    """Without the marks that engines put around the words that were found."""
+    return " ".join(re.sub(r"</?\w+>", "", text if isinstance(text, str) else "").split())
+
+
+def _line(result: dict[str, str]) -> str:
+    words = result["text"]
+    short = words if len(words) <= 120 else f"{words[:119].rsplit(' ', 1)[0]}…"
+    return "\n".join(
+        filter(None, (f"**{result['title']}**" if result["title"] else "", short, result["url"]))
+    )
+
+
+def _summary(title: str, text: str, url: str, part: int, parts: int, language: str) -> str:
+    short = text if len(text) <= SHOWN else f"{text[:SHOWN].rsplit(' ', 1)[0]}…"
+    is_told = text.split("\n", 1)[0] == f"# {title}"
+    heading = f"**{title}**" if title and not is_told else ""
+    which = say(language, "part", part=part, parts=parts) if parts > 1 else ""
+    return "\n".join(filter(None, (heading, short, " ".join(filter(None, (url, which))))))
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or address[:60]
+    except ValueError:
+        return address[:60]
+
+
+def _language(context: Any) -> str:
+    return context.person.language if context and context.person else "en"
+
+
+def _failed(language: str, key: str, **values: object) -> dict:
+    error = {"message": say(language, key, **values), "hint": say(language, f"hint_{key}")}
+    return {"ok": False, "error": {"code": CODES.get(key, key), **error}}

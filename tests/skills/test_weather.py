@@ -1,0 +1,326 @@
+"""The weather of a stand-in for open-meteo.com, asked through the transport that tools have."""
+
+import asyncio
+import importlib
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+from starlette.responses import Response
+
+from app.tools import ToolContext
+from app.transport.address import origins
+from app.transport.client import HttpClient
+from app.transport.transport import Transport
+from tests.skills.tools import Rows, context, functions
+from tests.standins.weather import PLACES, WeatherService, place
+
+
+@dataclass
+class Here:
+    """The tools with nothing kept yet, and the service they ask."""
+
+    service: WeatherService
+    context: ToolContext
+    tools: dict[str, Callable[..., Any]]
+
+    async def weather(self, asked: str = "", person: dict[str, str] | None = None, **more: Any) -> Any:
+        mine = self.context
+        if person:
+            mine = replace(mine, person=context(**person).person)
+        return await asyncio.to_thread(self.tools["get_weather"], asked, context=mine, **more)
+
+    async def usual(self, asked: str) -> Any:
+        return await asyncio.to_thread(self.tools["set_usual_place"], asked, context=self.context)
+
+
+def module(name: str, tools: dict[str, Callable[..., Any]] | None = None) -> ModuleType:
+    """One beside the tools."""
+    package = (tools or functions("weather"))["get_weather"].__module__.rpartition(".")[0]
+    return importlib.import_module(f"{package}.{name}")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[WeatherService]:
+    service = WeatherService()
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+async def here(running: WeatherService) -> AsyncIterator[Here]:
+    running.asked.clear()
+    running.failing, running.offset, running.places = None, 0, PLACES
+    transport = Transport()
+    http = HttpClient(transport, trusted=origins(running.settings.values())).sync()
+    person = context("es", "AR", "America/Argentina/Buenos_Aires", store=Rows())
+    yield Here(running, replace(person, http=http, settings=running.settings), functions("weather"))
+    await transport.close()
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
+
+
+async def test_the_weather_now_is_short_enough_for_a_phone(here: Here) -> None:
+    answer = await here.weather("Lima")
+    assert answer["summary"] == (
+        "⛅ Lima, Perú: 18 °C, parcialmente nublado, sensación 18 °C, humedad 80 %, viento 12 km/h\n"
+        "Hoy: 🌦️ lluvia débil, 15 a 25 °C, lluvia 60 %"
+    )
+    assert (answer["place"]["country"], answer["age_minutes"]) == ("Perú", 0)
+    _, asked = here.service.asked[-1]
+    assert (asked["latitude"], asked["longitude"], asked["timezone"]) == ("-12.04", "-77.03", "auto")
+
+
+@pytest.mark.parametrize(
+    ("language", "country", "summary"),
+    [
+        (
+            "es",
+            "AR",
+            "⛈️ Mañana en Lima, Perú: tormenta, 14 a 20 °C, lluvia 85 % (12 mm), viento hasta 40 km/h",
+        ),
+        ("pt", "BR", "⛈️ Amanhã em Lima, Perú: tempestade, 14 a 20 °C, chuva 85% (12 mm), vento até 40 km/h"),
+        (
+            "en",
+            "US",
+            "⛈️ Tomorrow in Lima, Perú: thunderstorm, 57 to 68 °F, rain 85% (0.5 in), wind up to 25 mph",
+        ),
+        (
+            "en",
+            "GB",
+            "⛈️ Tomorrow in Lima, Perú: thunderstorm, 14 to 20 °C, rain 85% (12 mm), wind up to 40 km/h",
+        ),
+    ],
+)
+async def test_words_and_units_are_the_persons(here: Here, language: str, country: str, summary: str) -> None:
+    person = {"language": language, "country": country}
+    assert (await here.weather("Lima", person, when="tomorrow"))["summary"] == summary
+
+
+async def test_the_person_may_want_other_units(here: Here) -> None:
+    answer = await here.weather("Lima", units="imperial")
+    assert "64 °F" in answer["summary"]
+    assert (answer["now"]["temperature"], answer["units"]["wind"]) == (65, "mph")
+
+
+async def test_a_week_is_a_list_and_what_is_not_known_is_left_out(here: Here) -> None:
+    answer = await here.weather("Lima", when="week")
+    first, *lines = answer["summary"].splitlines()
+    assert (first, len(lines)) == ("Lima, Perú:", 7)
+    assert lines[0] == "• Hoy: 🌦️ lluvia débil, 15 a 25 °C, lluvia 60 %"
+    assert lines[5].endswith(": 🌫️ niebla, 10 a 24 °C")
+    assert lines[6].endswith("nieve, 0 a 25 °C, lluvia 40 % (3 mm)")
+    assert [day["date"] for day in answer["days"]] == [str(today() + timedelta(days=n)) for n in range(7)]
+
+
+async def test_a_weekend_is_its_days(here: Here) -> None:
+    days = [date.fromisoformat(day["date"]) for day in (await here.weather("Lima", when="weekend"))["days"]]
+    assert {day.weekday() for day in days} <= {5, 6}
+    assert days[-1].weekday() == 6
+
+
+async def test_one_day_by_its_date(here: Here) -> None:
+    day = today() + timedelta(days=3)
+    answer = await here.weather("Lima", day=day)
+    assert [one["date"] for one in answer["days"]] == [str(day)]
+    error = (await here.weather("Lima", day=day + timedelta(days=7)))["error"]
+    assert error["code"] == "BAD_DAY"
+    assert error["message"].startswith("Solo hay pronóstico de hoy al ")
+
+
+async def test_days_begin_where_the_place_is(here: Here) -> None:
+    now = datetime.now(UTC)
+    here.service.offset = (24 - now.hour) * 3600  # where it is past midnight already
+    days = (await here.weather("Lima", when="today"))["days"]
+    assert days[0]["date"] == str((now + timedelta(seconds=here.service.offset)).date())
+
+
+@pytest.mark.parametrize(
+    ("asked", "country", "label"),
+    [
+        ("cordoba", "AR", "Argentina"),
+        ("Córdoba", "ES", "España"),
+        ("Córdoba", "MX", "México"),
+        ("Córdoba, España", "AR", "España"),
+        ("Cordoba (Spain)", "AR", "España"),
+        ("cordoba argentina", "ES", "Argentina"),
+        ("Córdoba de España", "AR", "España"),
+        ("Córdoba, Veracruz", "ES", "México"),
+        ("córdoba, es", "AR", "España"),
+        ("CDMX", "AR", "México"),
+        ("Lima, Perú", "AR", "Perú"),
+    ],
+)
+async def test_which_place_is_meant(here: Here, asked: str, country: str, label: str) -> None:
+    answer = await here.weather(asked, {"country": country})
+    assert answer["place"]["country"] == label
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("es", "¿Córdoba de Argentina o de España?\nEscribe, por ejemplo: clima en Córdoba, Argentina"),
+        (
+            "pt",
+            "Qual delas: Córdoba (Argentina) ou Córdoba (España)?"
+            "\nEscreva, por exemplo: clima em Córdoba, Argentina",
+        ),
+        (
+            "en",
+            "Which one: Córdoba (Argentina) or Córdoba (España)?"
+            "\nWrite, for example: weather in Córdoba, Argentina",
+        ),
+    ],
+)
+async def test_several_places_of_one_name_are_asked_about(here: Here, language: str, question: str) -> None:
+    here.service.places = {
+        "cordoba": [one for one in here.service.places["cordoba"] if one["country_code"] != "MX"]
+    }
+    answer = await here.weather("Córdoba", {"language": language, "country": "CL"})
+    assert (answer["summary"], answer["options"]) == (question, ["Argentina", "España"])
+    assert here.service.count("forecast") == 0
+
+
+@pytest.mark.parametrize(
+    ("listed", "options"),
+    [
+        (
+            [
+                place("San Miguel", "Corrientes", "AR", "Argentina", 9000),
+                place("San Miguel", "Buenos Aires", "AR", "Argentina", 8000),
+            ],
+            ["Corrientes", "Buenos Aires"],
+        ),
+        (
+            [
+                place("San Miguel", "Corrientes", "AR", "Argentina", 9000),
+                place("San Miguel", "Corrientes", "AR", "Argentina", 7000),
+                place("San Miguel", "Lima", "PE", "Perú", 8000),
+                place("San Miguel", "Puno", "PE", "Perú", None),
+            ],
+            ["Argentina", "Perú"],
+        ),
+    ],
+)
+async def test_places_are_told_apart_by_what_differs(
+    here: Here, listed: list[Any], options: list[str]
+) -> None:
+    here.service.places = {"san miguel": listed}
+    assert (await here.weather("San Miguel", {"country": "CL"}))["options"] == options
+
+
+async def test_a_whole_country_has_no_weather(here: Here) -> None:
+    assert (await here.weather("Perú"))["summary"] == "¿De qué ciudad de Perú?"
+
+
+async def test_an_unknown_place_is_named(here: Here) -> None:
+    error = (await here.weather("Xyzzy"))["error"]
+    assert (error["code"], error["message"]) == ("LOCATION_NOT_FOUND", "No encontré el lugar «Xyzzy».")
+
+
+async def test_without_a_place_the_usual_one_counts_and_is_asked_for_where_there_is_none(here: Here) -> None:
+    assert (await here.weather())["summary"].startswith("¿De qué ciudad?")
+    assert (await here.usual("rosario"))["summary"] == "✓ Tu lugar para el tiempo: Rosario, Argentina"
+    assert (await here.weather())["place"]["name"] == "Rosario"
+    assert (await here.weather("aquí", when="week"))["place"]["name"] == "Rosario"
+    assert (await here.weather("Lima"))["place"]["name"] == "Lima"
+    assert (await here.weather())["place"]["name"] == "Rosario"
+
+
+async def test_nothing_is_kept_of_a_place_that_is_not_sure(here: Here) -> None:
+    assert (await here.usual("xyzzy"))["error"]["code"] == "LOCATION_NOT_FOUND"
+    here.service.places = {
+        "san miguel": [
+            place("San Miguel", "", "CL", "Chile", 9),
+            place("San Miguel", "", "PE", "Perú", 8),
+        ]
+    }
+    assert (await here.usual("San Miguel"))["options"] == ["Chile", "Perú"]
+    assert here.context.store.rows == {}
+
+
+async def test_the_same_place_is_not_asked_for_twice(here: Here) -> None:
+    for person in ({"language": "es"}, {"language": "es", "country": "MX"}):
+        await here.weather("Lima", person)
+        await here.weather("lima", person, when="week")
+    assert (here.service.count("search"), here.service.count("forecast")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        Response(status_code=500),
+        Response("<html>", media_type="text/html"),
+        Response("[]", media_type="application/json"),
+        Response(json.dumps({"error": True, "reason": "no"}), status_code=400),
+    ],
+)
+async def test_a_service_that_fails_is_named_with_what_can_be_done(here: Here, failing: Response) -> None:
+    here.service.failing = failing
+    error = (await here.weather("Lima"))["error"]
+    assert error["code"] == "UPSTREAM_ERROR"
+    assert error["message"] == "No llego al servicio del tiempo (127.0.0.1)."
+    assert "prueba de nuevo" in error["hint"]
+
+
+async def test_a_service_that_refuses_for_now_says_for_how_long(here: Here) -> None:
+    here.service.failing = Response("slow down", status_code=429, headers={"Retry-After": "7"})
+    answer = await here.weather("Lima")
+    assert (answer["error"]["code"], answer["meta"]) == ("UPSTREAM_RATE_LIMIT", {"retry_after": 7})
+
+
+async def test_without_a_network_what_was_kept_is_told_with_its_age(here: Here) -> None:
+    service = module("service", here.tools)
+    clock = [1000.0]
+    kept = service.Kept(2, clock=lambda: clock[0])
+
+    def asked() -> Any:
+        return service.weather_at(1.001, 2.004, here.context, kept)
+
+    assert (await asyncio.to_thread(asked)).age == 0
+    clock[0] += 600
+    assert (await asyncio.to_thread(asked)).age == 600
+    here.service.failing = Response(status_code=503)
+    clock[0] += 6600
+    weather = await asyncio.to_thread(asked)
+    assert (weather.age, here.service.count("forecast")) == (7200, 2)
+    clock[0] += 24 * 3600
+    with pytest.raises(service.ServiceError):
+        await asyncio.to_thread(asked)
+
+
+@pytest.mark.parametrize(
+    ("age", "line"),
+    [(60, None), (600, "Datos de hace 10 min."), (7200, "Datos de hace 2 h: ahora no pude actualizarlos.")],
+)
+async def test_the_age_of_what_is_told_is_said(here: Here, age: float, line: str | None) -> None:
+    service, report, places = (module(name, here.tools) for name in ("service", "report", "places"))
+    weather = await asyncio.to_thread(service.weather_at, 1, 2, here.context)
+    lima = places.Place("Lima", "", "Perú", 1, 2)
+    said = report.Report(lima, service.Weather(weather.answer, age), "es", imperial=False).now().splitlines()
+    assert said[2:] == ([line] if line else [])
+
+
+def test_what_is_kept_is_bounded() -> None:
+    kept = module("service").Kept(3)
+    for number in range(10):
+        kept.put(number, number)
+    assert [number for number in range(10) if kept.get(number, 60)] == [7, 8, 9]
+
+
+def test_every_code_of_the_sky_has_words_in_each_language() -> None:
+    words = module("words")
+    for code in words.SKY:
+        assert all(
+            all(words.sky(code, language, by_day))
+            for language in ("es", "pt", "en")
+            for by_day in (True, False)
+        )
+    assert words.sky(4, "es") == ("", "")
+    assert {frozenset(said) for said in words.SAID.values()} == {frozenset(words.SAID["es"])}

@@ -1,0 +1,306 @@
+"""Searching and reading pages: a web on this machine, asked through the transport that tools have."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from app.tools import ToolContext
+from app.transport.address import origins
+from app.transport.client import HttpClient
+from app.transport.transport import Transport
+from tests.skills.tools import context, functions
+from tests.standins.web import Web
+
+TOOLS = functions("web")
+
+
+@dataclass
+class Here:
+    """The tools, and the web they ask: SEARCH_URL is its own address."""
+
+    web: Web
+    context: ToolContext
+
+    async def search(self, query: str, language: str = "es", **more: Any) -> Any:
+        return await self._call(TOOLS["search_web"], query, language, **more)
+
+    async def fetch(self, path: str, language: str = "es", **more: Any) -> Any:
+        url = path if "://" in path else self.web.url + path
+        return await self._call(TOOLS["fetch_page"], url, language, **more)
+
+    async def _call(self, tool: Callable[..., Any], what: str, language: str, **more: Any) -> Any:
+        mine = replace(self.context, person=context(language).person)
+        return await asyncio.to_thread(tool, what, context=mine, **more)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Web]:
+    web = Web()
+    yield web
+    web.stop()
+
+
+@pytest.fixture
+async def here(running: Web) -> AsyncIterator[Here]:
+    running.pages.clear()
+    running.asked.clear()
+    running.results, running.failing = [], None
+    transport = Transport(allowed_hosts={("127.0.0.1", running.port)})
+    yield Here(running, _context(transport, running.url))
+    await transport.close()
+
+
+def _context(transport: Transport, search: str, **more: str) -> ToolContext:
+    http = HttpClient(transport, trusted=origins([search])).sync()
+    return replace(context(), http=http, settings={"SEARCH_URL": search, **more})
+
+
+def _page() -> ModuleType:
+    package = TOOLS["fetch_page"].__module__.rpartition(".")[0]
+    return importlib.import_module(f"{package}.page")
+
+
+def read(html: str) -> str:
+    return str(_page().page_of(html, "https://example.org/a/b").text)
+
+
+# Search
+
+
+async def test_a_search_lists_titles_words_and_addresses(here: Here) -> None:
+    here.web.results = [
+        here.web.result("/sol", "Paneles <b>solares</b>", "Qué  son\ny cuánto rinden."),
+        here.web.result("/sol", "dos veces"),
+        here.web.result("/luz", "Luz", "x" * 500),
+        {"url": "magnet:?x", "title": "no"},
+        "nothing",
+    ]
+    answer = await here.search(" paneles   solares ")
+    assert answer["summary"].splitlines()[:4] == [
+        "Encontré para «paneles solares»:",
+        "1. **Paneles solares**",
+        "Qué son y cuánto rinden.",
+        f"{here.web.url}/sol",
+    ]
+    assert [one["url"] for one in answer["results"]] == [f"{here.web.url}/sol", f"{here.web.url}/luz"]
+    assert len(answer["results"][1]["text"]) == 300
+    assert here.web.asked == ["/search?q=paneles+solares&format=json&language=es"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("es", "No encontré nada en la web para «x»."),
+        ("pt", "Não encontrei nada na web para “x”."),
+        ("en", 'I found nothing on the web for "x".'),
+    ],
+)
+async def test_a_search_may_find_nothing(here: Here, language: str, text: str) -> None:
+    assert (await here.search("x", language))["summary"] == text
+
+
+async def test_as_many_results_as_are_wanted(here: Here) -> None:
+    here.web.results = [here.web.result(f"/{number}", str(number)) for number in range(30)]
+    for wanted, given in ((3, 3), (0, 1), (99, 10)):
+        assert len((await here.search("x", count=wanted))["results"]) == given
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "said"),
+    [
+        (Response(status_code=500), "UPSTREAM_ERROR", "no responde como esperaba"),
+        (Response("<html>", media_type="text/html"), "UPSTREAM_ERROR", "no responde como esperaba"),
+        (JSONResponse([]), "UPSTREAM_ERROR", "no responde como esperaba"),
+        (Response(status_code=403), "SEARCH_REFUSED", "no me deja buscar"),
+        (Response(status_code=429), "UPSTREAM_RATE_LIMIT", "demasiadas consultas"),
+    ],
+)
+async def test_a_search_engine_that_fails_is_named(
+    here: Here, failing: Response, code: str, said: str
+) -> None:
+    here.web.failing = failing
+    error = (await here.search("x"))["error"]
+    assert error["code"] == code
+    assert said in error["message"]
+    assert "(127.0.0.1)" in error["message"]
+
+
+async def test_without_a_search_engine_the_owner_is_told_what_to_set(here: Here) -> None:
+    here.context = replace(here.context, settings={})
+    error = (await here.search("x"))["error"]
+    assert error["code"] == "NO_SEARCH_SERVICE"
+    assert "SEARCH_URL" in error["hint"]
+    assert (await here.search(" "))["error"]["message"] == "Falta qué buscar."
+
+
+async def test_the_other_form_of_search_engine(here: Here) -> None:
+    result = {"title": "Lima", "url": "https://lima.example/", "description": "A <strong>city</strong>."}
+    here.web.pages["/res/v1/web/search"] = JSONResponse({"type": "search", "web": {"results": [result]}})
+    here.context = replace(
+        here.context, settings={"SEARCH_URL": f"{here.web.url}/res/v1/web/search", "SEARCH_KEY": "k"}
+    )
+    (found,) = (await here.search("lima"))["results"]
+    assert found == {"title": "Lima", "url": "https://lima.example/", "text": "A city."}
+    here.web.pages["/res/v1/web/search"] = JSONResponse({"type": "search"})
+    assert (await here.search("lima"))["results"] == []
+
+
+# Pages
+
+ARTICLE = f"""<!doctype html><html><head><title>Pan | El Diario</title>
+<meta property="og:title" content="Cómo se hace el pan">
+<style>p {{ color: red }}</style><script>alert("<p>no</p>")</script></head>
+<body><nav><ul><li><a href="/">Inicio</a></li><li><a href="/cocina">Cocina</a></li></ul></nav>
+<article><h1>Cómo se hace el&nbsp;pan</h1><p>Se mezcla <b>harina</b> y agua
+con <a href="levadura.html">levadura</a>.</p><ul><li>500 g de harina</li><li><p>sal &amp; agua</p></li></ul>
+<table><tr><td>horno</td><td>220 °C</td></tr></table><pre>uno
+  dos</pre><p>{"Después se espera. " * 12}</p></article>
+<aside>Publicidad</aside><footer>© El Diario <a href="/legal">Aviso legal</a></footer></body></html>"""
+
+
+async def test_a_page_is_its_title_and_what_is_to_be_read(here: Here) -> None:
+    here.web.pages["/pan/"] = ARTICLE
+    page = await here.fetch("/pan/")
+    assert page["title"] == "Cómo se hace el pan"
+    assert page["text"].splitlines()[:7] == [
+        "# Cómo se hace el pan",
+        "Se mezcla harina y agua con levadura.",
+        "- 500 g de harina",
+        "- sal & agua",
+        "horno | 220 °C",
+        "uno",
+        "  dos",
+    ]
+    assert page["text"].splitlines()[-1].startswith("Después se espera.")
+    assert page["links"] == [{"text": "levadura", "url": f"{here.web.url}/pan/levadura.html"}]
+    assert page["summary"].startswith("# Cómo se hace el pan\nSe mezcla")
+    assert page["summary"].endswith(f"{here.web.url}/pan/")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>one<p>two", "one\ntwo"),
+        ("no marks at all", "no marks at all"),
+        ("<div>Tom & Jerry", "Tom & Jerry"),
+        ("<title>x</title>a<br>b", "a\nb"),
+        ("<head><p>late", "late"),
+        ("<ul><li><a href=/a>Menu</a><li><a href=/b>More</a></ul><p>The text.", "The text."),
+        ("<ul><li><a href=/a>Only</a><li><a href=/b>links</a></ul>", "- Only\n- links"),
+        ("<h2></h2><p>x", "x"),
+        ("<h2>a</h2><h4>b</h4>", "## a\n### b"),
+        ("<p>a<!-- <p>b</p> -->c", "ac"),
+        ("<p>a</p><!-- never closed <p>b</p>", "a"),
+        ("<svg><title>icon</title><text>x</text></svg><p>a", "a"),
+        ("<select><option>Andorra</select><button>Buy</button>a", "a"),
+        ("<a href='https://[x'>a</a> b", "a b"),
+        ("", ""),
+    ],
+)
+def test_what_is_read_of_html(html: str, text: str) -> None:
+    assert read(html) == text
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 50_000,
+        "<" * 250_000,
+        "<!--" * 60_000,
+        "<a<a" * 60_000,
+        "<p a=" * 50_000,
+        "a<b>" * 60_000,
+        '<a href="' * 25_000,
+        "<p " + "a=1 " * 50_000,
+        "<script>" * 25_000,
+        "&#x" * 80_000,
+    ],
+)
+def test_a_hostile_page_takes_bounded_time_and_text(html: str) -> None:
+    assert len(read(html)) <= _page().MOST_CHARACTERS
+
+
+async def test_a_long_page_has_parts(here: Here) -> None:
+    here.web.pages["/long"] = "".join(f"<p>line {number}</p>" for number in range(3000))
+    first = await here.fetch("/long")
+    last = await here.fetch("/long", part=first["parts"])
+    assert (first["part"], first["parts"] > 3) == (1, True)
+    assert f"(parte 1 de {first['parts']})" in first["summary"]
+    assert last["text"].endswith("line 2999")
+    assert (await here.fetch("/long", part=99))["error"]["code"] == "BAD_PART"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (Response("año".encode("latin-1"), media_type="text/html; charset=iso-8859-1"), "año"),
+        (Response(b"<meta charset=windows-1252>a\xf1o", headers={"content-type": "text/html"}), "año"),
+        (Response("uno\ndos", media_type="text/plain"), "uno\ndos"),
+        (Response('{"a": 1}', media_type="application/json"), '{"a": 1}'),
+        (Response("<a>1</a>", media_type="application/rss+xml"), "<a>1</a>"),
+        (Response("<p>untold"), "untold"),
+    ],
+)
+async def test_texts_of_many_kinds_are_read(here: Here, answer: Response, text: str) -> None:
+    here.web.pages["/x"] = answer
+    assert (await here.fetch("/x"))["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Response(b"%PDF-1.7", media_type="application/pdf"), "NOT_TEXT"),
+        (Response(b"\x89PNG", media_type="image/png"), "NOT_TEXT"),
+        (Response(b"a\0b", media_type="text/html"), "NOT_TEXT"),
+        (Response("<script>app()</script>", media_type="text/html"), "NO_TEXT"),
+        (Response(status_code=404), "PAGE_REFUSED"),
+        (Response(b"x" * 3_000_000, media_type="text/html"), "TOO_LARGE"),
+        (Response(status_code=302, headers={"location": "http://10.0.0.1/"}), "NOT_PUBLIC"),
+        (Response(status_code=302, headers={"location": "/x"}), "BAD_REDIRECT"),
+    ],
+)
+@pytest.mark.parametrize("language", ["es", "pt", "en"])
+async def test_what_is_not_read_is_refused_in_words(
+    here: Here, answer: Response, code: str, language: str
+) -> None:
+    here.web.pages["/x"] = answer
+    error = (await here.fetch("/x", language))["error"]
+    assert error["code"] == code
+    assert error["message"].endswith((".", "texto"))
+    assert error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("http://127.0.0.1:65000/", "NOT_PUBLIC"),
+        ("http://169.254.169.254/latest/meta-data/", "NOT_PUBLIC"),
+        ("file:///etc/passwd", "BAD_ADDRESS"),
+        ("https://nowhere.invalid/", "NO_SUCH_HOST"),
+        ("ftp://example.org/", "BAD_ADDRESS"),
+    ],
+)
+async def test_only_public_pages_are_read(here: Here, url: str, code: str) -> None:
+    assert (await here.fetch(url))["error"]["code"] == code
+
+
+async def test_the_search_engine_on_the_own_network_is_no_page(running: Web) -> None:
+    """It is asked for searches, and by nobody's address for anything else."""
+    running.pages["/config"], running.results = "secret", []
+    transport = Transport()
+    here = Here(running, _context(transport, running.url))
+    assert (await here.search("x"))["results"] == []
+    assert (await here.fetch("/config"))["error"]["code"] == "NOT_PUBLIC"
+    await transport.close()
+
+
+def test_every_sentence_is_there_in_each_language() -> None:
+    package = TOOLS["fetch_page"].__module__.rpartition(".")[0]
+    said = importlib.import_module(f"{package}.words").SAID
+    assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}
