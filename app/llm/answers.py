@@ -197,8 +197,8 @@ def lost_text(abilities: Sequence[Ability], language: str) -> str:
 
 
 def reminder_text(language: str) -> str:
-    """What a reminder was asked for without a tool that sets one."""
-    return say(language, "I cannot set reminders yet, but I can keep it as a note.")
+    """A reminder was asked for, and neither of what nor for when."""
+    return say(language, "Say what to remind you of, and when: “remind me to call Ana tomorrow at 9”.")
 
 
 def _helping(text: str, abilities: Sequence[Ability], language: str) -> str:

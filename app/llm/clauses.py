@@ -13,6 +13,7 @@ _THEN = "también|tambien|además|ademas|después|despues|luego|também|tambem|a
 _JOINT = re.compile(rf"(?:\s*,\s*|\s+)(?:(?:y|e|and)(?: (?:{_THEN}))?|{_THEN})\s+|\s*,\s+", re.IGNORECASE)
 _MOST_JOINTS = 8
 _LIST_JOINT = re.compile(r"\s*,\s*|\s+(?:y|e|and|&)\s+", re.IGNORECASE)
+_AND = re.compile(r"\s(?:y|e|and|&)\s", re.IGNORECASE)
 _LEADING_SMALL = re.compile(r"^(?:en|em|in|at|no|na|de|for|para)\s+", re.IGNORECASE)
 _PAIRED_NAMES = spaced(
     "tobago herzegovina barbuda granadinas grenadines nevis nieves principe miquelon caicos futuna mayen"
@@ -47,7 +48,7 @@ def splits(clause: str) -> Iterator[tuple[str, str]]:
 
 
 def places(value: str) -> list[str]:
-    """ "Tokio y en Lima" → two places; countries whose own name holds an "and" stay one."""
+    """ "Tokio y en Lima" → two places; "Córdoba, España" and countries whose name holds an "and" stay one."""
     parts: list[str] = []
     for part in _LIST_JOINT.split(value):
         bare = _LEADING_SMALL.sub("", part.strip())
@@ -55,4 +56,5 @@ def places(value: str) -> list[str]:
             return [value]
         if bare:
             parts.append(bare)
-    return parts if len(parts) <= _MOST_PLACES else [value]
+    is_within = len(parts) == 2 and not _AND.search(value)
+    return [value] if is_within or len(parts) > _MOST_PLACES else parts

@@ -4,6 +4,7 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from app.calendar.words import Reading, read_when
 from app.messages import JSON
 from app.people import Person
 
@@ -43,13 +44,26 @@ def read_moment(text: str, person: Person, now: datetime) -> datetime | None:
     return moment
 
 
-def find_moment(text: str, person: Person, now: datetime) -> str | None:
-    """The part of `text` that names a moment; None where none surely does."""
+def find_moment(text: str, person: Person, now: datetime) -> tuple[str, ...]:
+    """The parts of `text` that name a moment or a repetition; none where none surely does."""
+    if words := _read(text, person, now).words:
+        return words
     from dateparser.search import search_dates
 
     found = search_dates(text[:_LONGEST], languages=[person.language], settings=_settings(person, now))
     named = [part for part, _ in found or () if re.search(r"\d", part) or len(part) > 3]
-    return max(named, key=len) if named else None
+    return (max(named, key=len),) if named else ()
+
+
+def is_moment(text: str, person: Person, now: datetime) -> bool:
+    """Whether a text is a moment and nothing else."""
+    reading = _read(text, person, now)
+    return bool(reading.words) and not reading.rest.strip(" ?!.,;:¿¡")
+
+
+def _read(text: str, person: Person, now: datetime) -> Reading:
+    zone = ZoneInfo(person.timezone)
+    return read_when(text[:_LONGEST], zone, now.timestamp(), person.language, person.country)
 
 
 def _plain(text: str, language: str) -> str:

@@ -31,7 +31,7 @@ from app.llm.templates import align, read_template
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import fold, says_something, words
+from app.search.words import fold, says_something, without_given, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
@@ -323,7 +323,7 @@ def _example(offer: Offer, listed: Sequence[str], language: str) -> str:
     """A phrase in the language as a whole message: without slots, or with each filled by a sample."""
     filled = {one.name: sample(one, language) for one in offer.parameters}
     wanted = any(filled[one.name] for one in offer.required)
-    for phrase in listed:
+    for phrase in map(without_given, listed):
         slots = re.findall(r"\{(\w+)\}", phrase)
         spoken = detect_language(re.sub(r"\{\w+\}", "", phrase)) == language
         if spoken and bool(slots) == wanted and all(filled.get(slot) for slot in slots):

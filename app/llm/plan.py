@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, places, sentences, splits
+from app.llm.moments import is_moment
 from app.llm.slots import (
     TAKES_THE_REST,
     Kind,
@@ -16,6 +17,7 @@ from app.llm.slots import (
     convert,
     convert_several,
     find,
+    is_file_name,
 )
 from app.llm.smalltalk import small_talk
 from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template
@@ -32,7 +34,7 @@ _ENOUGH_COVERED = 0.6
 _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
 _DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
-_TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST, Kind.FILE, Kind.WHEN}
+_TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,10 @@ class Planner:
 
     def _by_phrase(self, clause: str) -> list[Step]:
         asking: list[Step] = []
+        asked_at = 0.0
         for alignment in align(clause, self._templates):
+            if asking and alignment.strength < asked_at and alignment.template.tool != asking[0].tool:
+                break  # a question about what was said is better than an answer to what was not
             offer = self._offers[alignment.template.tool]
             arguments = self._from_slots(offer, alignment)
             if arguments is None:
@@ -183,20 +188,31 @@ class Planner:
             if step.missing is None:
                 step = replace(step, open=_open_slot(offer, alignment.template))
                 return self._one_for_each_place(offer, step)
-            asking = asking or [step]
+            if not asking:
+                asking, asked_at = [step], alignment.strength
         return asking
 
     def _from_slots(self, offer: Offer, alignment: Alignment) -> dict[str, JSON] | None:
         arguments: dict[str, JSON] = {}
-        for names, raw in alignment.values.items():
+        taken: dict[tuple[str, ...], str] = {(name,): value for name, value in alignment.template.given}
+        taken.update(alignment.values)
+        for names, raw in taken.items():
             wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
-            if alignment.template.contents == 0 and any(one.kind in _TAKES_ANYTHING for one in wanted):
+            if alignment.template.contents == 0 and any(self._takes_anything(one, raw) for one in wanted):
                 return None
             values = self._values(raw, wanted)
             if values is None:
                 return None
             arguments |= values
         return arguments
+
+    def _takes_anything(self, parameter: Parameter, raw: str) -> bool:
+        """Whether the parameter takes these words though nothing in them says that they are meant for it."""
+        if parameter.kind is Kind.FILE:
+            return not is_file_name(raw)
+        if parameter.kind is Kind.WHEN:
+            return not is_moment(raw, self._reader.person, self._reader.now())
+        return parameter.kind in _TAKES_ANYTHING
 
     def _values(self, raw: str, wanted: list[Parameter]) -> dict[str, JSON] | None:
         if len(wanted) != 1:

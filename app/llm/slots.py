@@ -26,6 +26,8 @@ class Kind(StrEnum):
     FILE = "file"
     URL = "url"
     EMAIL = "email"
+    QUANTITY = "quantity"
+    UNIT = "unit"
     WORDS = "words"
     TEXT = "text"
     OTHER = "other"
@@ -89,10 +91,10 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value, the text it was made of where that is one piece, and the text's folded words."""
+    """A value, the pieces of text it was made of where they are known, and their folded words."""
 
     value: JSON
-    raw: str
+    pieces: tuple[str, ...]
     words: frozenset[str]
 
 
@@ -120,6 +122,9 @@ _BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
         spaced("text content body note message title name subject"),
     ),
     (Kind.WORDS, spaced("query keyword keywords words term terms search")),
+    (Kind.QUANTITY, spaced("quantity measurement")),
+    (Kind.UNIT, spaced("unit currency")),
+    (Kind.NUMBER, spaced("rate")),
     (Kind.URL, spaced("url link uri address")),
     (Kind.EMAIL, spaced("email mail")),
     (Kind.FILE, spaced("path file filename folder directory")),
@@ -192,6 +197,8 @@ def _as_enum(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 def _as_number(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    if _type(parameter.schema) == "string":  # a tool that reads numbers as people write them
+        return text if re.match(r"(?:[A-Za-z]{0,3}[$€£] ?)?\d", text) else None
     match = re.search(r"-?\d+(?:[.,]\d+)*", text)
     if match is None:
         folded = words(text)
@@ -280,6 +287,38 @@ def _matching(pattern: str) -> Callable[[str, Parameter, Reader], JSON]:
     return converter
 
 
+def _as_quantity(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    """A number and what it counts: no calculation, no number alone, no share."""
+    bare = str(_as_bare(text, parameter, reader) or "")
+    counts = re.match(r"[-+]?(?:[a-z]{0,3}[$€£] ?)?(?:\d|[½¼¾])", fold(bare)) is not None
+    counts = counts or words(bare)[:1] in ([word] for word in (*_NUMERALS, *_HALVES))
+    names = re.search(r"[^\W\d_]|[°$€£'\"]", bare) is not None
+    if not counts or not names or re.search(r"%|\d:\d", bare):
+        return None
+    return None if is_calculation(bare) else bare
+
+
+def _as_unit(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    bare = str(_as_bare(_TIME_AFTER_PLACE.sub("", text), parameter, reader) or "")
+    return bare if re.fullmatch(r"\D{1,40}[23]?", bare) and len(bare.split()) <= 4 else None
+
+
+def _as_file(text: str, parameter: Parameter, reader: Reader) -> JSON:
+    """A name with an ending or a folder, as many words as it has; else a single word."""
+    bare = str(_as_bare(text, parameter, reader) or "")
+    if re.search(_URL, bare):
+        return None
+    if is_file_name(bare) or len(bare.split()) == 1:
+        return bare
+    match = re.search(_FILE, text)
+    return match.group() if match else None
+
+
+def is_file_name(text: str) -> bool:
+    """Whether it can hardly be anything else: it ends like a file, or lies in a folder."""
+    return re.search(r"\w\.[A-Za-z]\w{0,4}$|^\S*/\S*$", text.strip(" ?!.,;")) is not None
+
+
 _URL = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*"
@@ -291,13 +330,16 @@ _CONVERTERS: Mapping[Kind, Callable[[str, Parameter, Reader], JSON]] = {
     Kind.EXPRESSION: _as_expression,
     Kind.WHEN: _as_when,
     Kind.PLACE: _as_place,
-    Kind.FILE: _as_bare,
+    Kind.FILE: _as_file,
     Kind.URL: _matching(_URL),
     Kind.EMAIL: _matching(_EMAIL),
+    Kind.QUANTITY: _as_quantity,
+    Kind.UNIT: _as_unit,
     Kind.WORDS: _as_bare,
     Kind.TEXT: _as_text,
     Kind.OTHER: _as_nothing,
 }
+_HALVES = spaced("a an un half media medio meia meio")
 _YES = spaced("yes si sim true on activado ativado enabled")
 _NO = spaced("no nao false off desactivado desativado disabled without sin sem")
 _NUMERALS: Mapping[str, int] = {
@@ -316,14 +358,16 @@ _NUMERALS: Mapping[str, int] = {
 def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
     """A value for the parameter somewhere in `text`; None where nothing in it is surely meant for it."""
     finder = _FINDERS.get(parameter.kind)
-    raw = finder(text, reader) if finder else None
+    found = finder(text, reader) if finder else None
+    pieces = (found,) if isinstance(found, str) else found or ()
     if parameter.kind is Kind.ENUM:
         value = _as_enum(text, parameter, reader)
-        return None if value is None else Found(value, "", _matching_words(text, str(value)))
+        return None if value is None else Found(value, (), _matching_words(text, str(value)))
+    raw = " ".join(pieces)
     if not raw:
         return None
     value = convert(raw, parameter, reader)
-    return None if value is None else Found(value, raw, frozenset(words(raw)))
+    return None if value is None else Found(value, pieces, frozenset(words(raw)))
 
 
 def _matching_words(text: str, choice: str) -> frozenset[str]:
@@ -372,11 +416,11 @@ def _find_text(text: str, reader: Reader) -> str | None:
     return after.strip() if colon and not re.match(r"//|\d", after) else None
 
 
-def _find_when(text: str, reader: Reader) -> str | None:
+def _find_when(text: str, reader: Reader) -> tuple[str, ...]:
     return find_moment(text, reader.person, reader.now())
 
 
-_FINDERS: Mapping[Kind, Callable[[str, Reader], str | None]] = {
+_FINDERS: Mapping[Kind, Callable[[str, Reader], str | tuple[str, ...] | None]] = {
     Kind.NUMBER: _first_match(r"-?\d+(?:[.,]\d+)*"),
     Kind.EXPRESSION: _find_expression,
     Kind.WHEN: _find_when,
@@ -401,17 +445,24 @@ def after_lead(text: str, lead: int) -> str:
 def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> dict[str, JSON] | None:
     """One run of words that fills several parameters side by side; None where one of them finds nothing.
 
-    What is easiest to tell (a number, a moment) is taken out first; a text takes what is left.
+    What is easiest to tell (a number, a moment) is taken out first; a text takes what is left, and two texts
+    are told apart by a colon between them.
     """
     values: dict[str, JSON] = {}
     left = raw
+    texts = sum(parameter.kind in TAKES_THE_REST for parameter in parameters)
     for parameter in sorted(parameters, key=lambda one: one.kind in TAKES_THE_REST):
         if parameter.kind in TAKES_THE_REST:
-            values[parameter.name] = convert(left.strip(" ,.;:"), parameter, reader)
+            texts -= 1
+            text, colon, left = left.partition(":") if texts else (left, "", "")
+            if texts and not colon:
+                return None
+            values[parameter.name] = convert(text.strip(" ,.;:"), parameter, reader)
             continue
         found = find(left, parameter, reader)
         if found is None:
             return None
         values[parameter.name] = found.value
-        left = " ".join(left.replace(found.raw, " ", 1).split()) if found.raw else left
+        for piece in found.pieces:
+            left = " ".join(left.replace(piece, " ", 1).split())
     return values if all(value is not None for value in values.values()) else None

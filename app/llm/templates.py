@@ -42,7 +42,7 @@ _SLOT_WORD = 0.01
 _EMPTY_SLOT = 0.5
 _IMPOSSIBLE = -1e9
 
-_PART = re.compile(r"\{(\w+)\}|([^{}]+)")
+_PART = re.compile(r"\{(\w+)(?:=([^{}]*))?\}|([^{}]+)")
 _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
 _OPENING = " \t\n:;,–—"
 _CLOSING = " \t\n:;,.?!¿¡"
@@ -73,6 +73,8 @@ class Template:
     phrase: str
     parts: tuple[_Literal | _Slot, ...]
     needs_colon: bool = False
+    given: tuple[tuple[str, str], ...] = ()
+    """Values that the phrase itself stands for, by parameter: `{status=done}`."""
 
     @property
     def weight(self) -> float:
@@ -106,8 +108,11 @@ class Alignment:
 def read_template(tool: str, phrase: str) -> Template:
     """Takes a phrase apart; slots side by side are one, of several names."""
     parts: list[_Literal | _Slot] = []
-    for name, text in _PART.findall(phrase):
-        if not name:
+    given: list[tuple[str, str]] = []
+    for name, value, text in _PART.findall(phrase):
+        if value:
+            given.append((name, value))
+        elif not name:
             parts += [_Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
         elif parts and isinstance(parts[-1], _Slot):
             parts[-1] = _Slot((*parts[-1].names, name))
@@ -116,7 +121,7 @@ def read_template(tool: str, phrase: str) -> Template:
     literals = [part for part in parts if isinstance(part, _Literal)]
     # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
     needs_colon = len(literals) == 1 and bool(re.search(r":\s*\{", phrase))
-    return Template(tool, phrase, tuple(parts), needs_colon)
+    return Template(tool, phrase, tuple(parts), needs_colon, tuple(given))
 
 
 def align(text: str, templates: Iterable[Template]) -> list[Alignment]:

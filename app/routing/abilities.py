@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -14,7 +14,7 @@ from app.people import Person
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.selector import select_tools
 from app.search.index import Document, ToolIndex
-from app.search.words import says_something
+from app.search.words import says_something, without_given
 from app.skills import SkillLoader
 from app.skills.disclosure import (
     LOAD_SKILL,
@@ -214,6 +214,11 @@ class Abilities:
         """The skill of that name that is in use."""
         return self._view.by_name.get(name)
 
+    @property
+    def skill_names(self) -> Collection[str]:
+        """Names of all skills in use."""
+        return self._view.by_name.keys()
+
     def is_outside(self, name: str) -> bool:
         """Whether a tool's results may hold what others wrote."""
         tool = self.tool(name)
@@ -401,7 +406,7 @@ def _examples(skill: Skill, language: str) -> str:
     """Something to write for each of up to three tools, those first that one word or none completes."""
     listed = (skill.phrases.get(tool.name, {}).get(language, ()) for tool in skill.tools)
     simplest = (min(phrases, key=_blanks) for phrases in listed if phrases)
-    examples = sorted(simplest, key=lambda phrase: _blanks(phrase) > 1)[:3]
+    examples = map(without_given, sorted(simplest, key=lambda phrase: _blanks(phrase) > 1)[:3])
     return " · ".join(f"“{_SLOT.sub('…', example)}”" for example in examples)
 
 

@@ -1,5 +1,7 @@
 """What a person could be offered beyond what a turn offers: the service behind the skill `tools`."""
 
+from collections.abc import Iterable
+
 from app.messages import JSON
 from app.people import Person
 from app.routing.abilities import Abilities
@@ -39,6 +41,10 @@ class ToolSearch:
             for name, description in self._abilities.categories(person)
             if name in tools
         ]
+
+    def names_others(self, skills: Iterable[str]) -> bool:
+        """Whether what is listed of any of these skills was written by others."""
+        return bool(self._abilities.foreign(skills, ()))
 
     def _categories_of_tools(self, person: Person) -> dict[str, str]:
         return {

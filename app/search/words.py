@@ -20,7 +20,8 @@ _MARKS = "\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0df
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
-_PLACEHOLDER = re.compile(r"\{\w*\}")
+_PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
+_GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 
 
 def spaced(text: str) -> frozenset[str]:
@@ -133,6 +134,11 @@ def terms(text: str) -> list[str]:
 def without_slots(phrase: str) -> str:
     """An example phrase without its `{slots}`."""
     return _PLACEHOLDER.sub(" ", phrase)
+
+
+def without_given(phrase: str) -> str:
+    """An example phrase as it is spoken, without the values (`{status=done}`) that its words stand for."""
+    return _GIVEN.sub("", phrase)
 
 
 @lru_cache(maxsize=65536)

@@ -155,7 +155,18 @@ class SkillStore:
             return None
         if not space.keeps(conn, "data"):
             return "NO_SPACE"
-        return "QUOTA_EXCEEDED" if 0 < self._quota < after else None
+        if not 0 < self._quota < after:
+            return None
+        self._forget_undos(conn)
+        return "QUOTA_EXCEEDED" if self._bytes(conn) > self._quota else None
+
+    def _forget_undos(self, conn: Connection) -> None:
+        """What rows keep under `undo` is the first to go: so a deletion makes room at once."""
+        conn.execute(
+            "UPDATE skill_data SET value = json_remove(value, '$.undo')"
+            " WHERE person_id = ? AND json_extract(value, '$.undo') NOT NULL",
+            (self._person,),
+        )
 
     def _bytes(self, conn: Connection) -> int:
         row = conn.execute("SELECT data_bytes FROM people WHERE id = ?", (self._person,)).fetchone()

@@ -5,8 +5,9 @@ import pytest
 from tests.skills.tools import Rows, context, functions
 
 TOOLS = functions("notes")
-save, listing, search, delete = (
-    TOOLS[name] for name in ("save_note", "list_notes", "search_notes", "delete_note")
+save, listing, search, edit, delete, undo = (
+    TOOLS[name]
+    for name in ("save_note", "list_notes", "search_notes", "edit_note", "delete_note", "undo_note")
 )
 
 
@@ -50,14 +51,14 @@ def test_one_person_never_sees_anothers_notes(ana) -> None:
 def test_numbers_stay_when_another_note_is_deleted(ana) -> None:
     for text in ("uno", "dos", "tres"):
         save(text, context=ana)
-    assert delete("2", context=ana)["summary"] == "✓ Nota 2 borrada: dos"
+    assert delete("2", context=ana)["summary"].startswith("✓ Nota 2 borrada: dos\n")
     save("cuatro", context=ana)
     assert [(note["number"], note["text"]) for note in listing(context=ana)["notes"]] == [
         (4, "cuatro"),
         (3, "tres"),
         (1, "uno"),
     ]
-    assert "dos" not in str(ana.store.rows)
+    assert search("dos", context=ana)["count"] == 0
 
 
 def test_notes_saved_at_the_same_moment_are_all_kept(ana) -> None:
@@ -152,7 +153,7 @@ def test_a_long_list_is_bounded(ana) -> None:
 
 
 def test_without_a_person_there_are_no_notes() -> None:
-    for answer in (save("x"), listing(), search("x"), delete("1")):
+    for answer in (save("x"), listing(), search("x"), edit("1", "x"), delete("1"), undo()):
         assert answer["error"]["code"] == "NO_PERSON"
 
 
@@ -163,3 +164,86 @@ def test_all_notes_at_once_are_never_deleted(ana, wanted: str) -> None:
     assert error["code"] == "ONE_AT_A_TIME"
     assert "de a una" in error["message"]
     assert listing(context=ana)["count"] == 1
+
+
+def test_a_changed_note_keeps_its_number(ana) -> None:
+    for text in ("pan", "leche"):
+        save(text, context=ana)
+    assert edit("pan", "pan integral", context=ana)["summary"] == "✓ Nota 1 cambiada: pan integral"
+    assert edit("1", "y manteca", append=True, context=ana)["number"] == 1
+    assert texts(listing(context=ana)) == ["leche", "pan integral\ny manteca"]
+
+
+@pytest.mark.parametrize(
+    ("note", "text", "code"),
+    [
+        ("7", "x", "NOTE_NOT_FOUND"),
+        ("pan", "x", "AMBIGUOUS"),
+        ("1", " ", "EMPTY_NOTE"),
+        ("1", "x" * 10_001, "TOO_LONG"),
+    ],
+)
+def test_a_change_that_cannot_be_made_changes_nothing(ana, note: str, text: str, code: str) -> None:
+    save("pan negro", context=ana)
+    save("pan blanco", context=ana)
+    assert edit(note, text, context=ana)["error"]["code"] == code
+    assert texts(listing(context=ana)) == ["pan blanco", "pan negro"]
+
+
+def test_a_deleted_note_comes_back_with_its_number(ana) -> None:
+    for text in ("uno", "dos", "tres"):
+        save(text, context=ana)
+    delete("2", context=ana)
+    assert undo(context=ana)["summary"] == "✓ Nota 2 otra vez como estaba: dos"
+    assert [note["number"] for note in listing(context=ana)["notes"]] == [3, 2, 1]
+    assert undo(context=ana)["error"]["code"] == "NOTHING_TO_UNDO"
+
+
+def test_what_was_done_last_is_undone_first(ana) -> None:
+    save("uno", context=ana)
+    save("dos", context=ana)
+    delete("1", context=ana)
+    edit("2", "otra cosa", context=ana)
+    undo(context=ana)
+    assert texts(listing(context=ana)) == ["dos"]
+    undo(context=ana)
+    assert texts(listing(context=ana)) == ["dos", "uno"]
+
+
+@pytest.mark.parametrize("wanted", ["1", "nota 1", "la de pan", "pan"])
+def test_a_certain_note_is_brought_back(ana, wanted: str) -> None:
+    save("comprar pan", context=ana)
+    save("comprar leche", context=ana)
+    delete("1", context=ana)
+    delete("2", context=ana)
+    assert undo(wanted, context=ana)["number"] == 1
+
+
+@pytest.mark.parametrize(
+    "wanted", ["", "la nota que borré", "a nota apagada", "la última", "the deleted note"]
+)
+def test_no_certain_one_means_the_newest(ana, wanted: str) -> None:
+    save("comprar pan", context=ana)
+    save("comprar leche", context=ana)
+    delete("1", context=ana)
+    delete("2", context=ana)
+    assert undo(wanted, context=ana)["number"] == 2
+
+
+def test_only_the_last_twenty_deletions_are_kept(ana) -> None:
+    for number in range(25):
+        save(f"secreto {number}", context=ana)
+        delete("last", context=ana)
+    assert str(ana.store.rows).count("secreto") == 20
+    assert "secreto 4'" not in str(ana.store.rows)
+
+
+def test_a_deletion_of_last_week_is_forgotten_at_the_next_change(ana) -> None:
+    save("secreto", context=ana)
+    delete("1", context=ana)
+    row = next(iter(ana.store.rows.values()))
+    row["undo"]["at"] -= 8 * 24 * 3600 * 10**9
+    save("otra", context=ana)
+    assert "secreto" not in str(ana.store.rows)
+    assert undo(context=ana)["error"]["code"] == "NOTHING_TO_UNDO"
+    assert [note["number"] for note in listing(context=ana)["notes"]] == [2]

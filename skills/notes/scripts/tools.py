@@ -1,20 +1,21 @@
-"""A person's notes: save, list, search, delete."""
+"""A person's notes: save, list, search, change, delete, and back again."""
 
-import re
-import secrets
 import time
-import unicodedata
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from app.search.words import spaced
+from app.tools.ledger import Entry, Ledger, matching, means_all, meant
+from app.tools.sentences import Sentences, cut
+
 MAX_NOTES = 2000
 MAX_TEXT = 10_000
-MAX_ROWS = 4000
-MOST_READ = 5000
 MOST_SHOWN = 50
-SHOWN_TEXT = 200
 RETURNED_TEXT = 300
-PREFIX = "note:"
+GONE = spaced("borre borrada borradas elimine eliminada apaguei apagada deleted removed erased")
+UNDO_SECONDS = 7 * 24 * 3600
+MOST_UNDONE = 20
+NOUNS = spaced("nota notas note notes anotacion anotacao anotacoes")
 
 SAID = {
     "es": {
@@ -23,11 +24,14 @@ SAID = {
         "list": "Tus notas ({shown} de {count}):\n{lines}",
         "found": "Encontré {count} con «{query}»:\n{lines}",
         "found_none": "Ninguna nota tiene «{query}».",
-        "deleted": "✓ Nota {number} borrada: {text}",
+        "changed": "✓ Nota {number} cambiada: {text}",
+        "deleted": "✓ Nota {number} borrada: {text}\nPara recuperarla: «deshacer».",
+        "restored": "✓ Nota {number} otra vez como estaba: {text}",
         "EMPTY_NOTE": "Falta el texto de la nota.",
         "TOO_LONG": f"La nota es demasiado larga: como máximo {MAX_TEXT} caracteres.",
         "TOO_MANY": f"Ya tienes {MAX_NOTES} notas, que es el máximo.",
         "NOTE_NOT_FOUND": "No encontré la nota «{note}».",
+        "NOTHING_TO_UNDO": "No hay ninguna nota borrada ni cambiada que pueda recuperar.",
         "AMBIGUOUS": "Hay varias notas así:\n{lines}",
         "ONE_AT_A_TIME": "Las notas se borran de a una, así que no borré ninguna.",
         "hint_ONE_AT_A_TIME": "Di el número de la nota o palabras de ella.",
@@ -36,6 +40,7 @@ SAID = {
         "hint_TOO_LONG": "Divídela en varias notas.",
         "hint_TOO_MANY": "Borra alguna que ya no necesites.",
         "hint_NOTE_NOT_FOUND": "Mira los números en la lista de notas.",
+        "hint_NOTHING_TO_UNDO": "Se puede durante siete días, con los últimos veinte cambios.",
         "hint_AMBIGUOUS": "¿Cuál? Di su número.",
     },
     "pt": {
@@ -44,11 +49,14 @@ SAID = {
         "list": "Suas notas ({shown} de {count}):\n{lines}",
         "found": "Encontrei {count} com “{query}”:\n{lines}",
         "found_none": "Nenhuma nota tem “{query}”.",
-        "deleted": "✓ Nota {number} apagada: {text}",
+        "changed": "✓ Nota {number} alterada: {text}",
+        "deleted": "✓ Nota {number} apagada: {text}\nPara recuperá-la: “desfazer”.",
+        "restored": "✓ Nota {number} de novo como estava: {text}",
         "EMPTY_NOTE": "Falta o texto da nota.",
         "TOO_LONG": f"A nota é longa demais: no máximo {MAX_TEXT} caracteres.",
         "TOO_MANY": f"Você já tem {MAX_NOTES} notas, que é o máximo.",
         "NOTE_NOT_FOUND": "Não encontrei a nota “{note}”.",
+        "NOTHING_TO_UNDO": "Não há nenhuma nota apagada ou alterada que eu possa recuperar.",
         "AMBIGUOUS": "Há várias notas assim:\n{lines}",
         "ONE_AT_A_TIME": "As notas são apagadas uma de cada vez, então não apaguei nenhuma.",
         "hint_ONE_AT_A_TIME": "Diga o número da nota ou palavras dela.",
@@ -57,6 +65,7 @@ SAID = {
         "hint_TOO_LONG": "Divida em várias notas.",
         "hint_TOO_MANY": "Apague alguma de que não precisa mais.",
         "hint_NOTE_NOT_FOUND": "Veja os números na lista de notas.",
+        "hint_NOTHING_TO_UNDO": "Dá para fazer durante sete dias, com as últimas vinte mudanças.",
         "hint_AMBIGUOUS": "Qual delas? Diga o número.",
     },
     "en": {
@@ -65,11 +74,14 @@ SAID = {
         "list": "Your notes ({shown} of {count}):\n{lines}",
         "found": 'I found {count} with "{query}":\n{lines}',
         "found_none": 'No note has "{query}".',
-        "deleted": "✓ Note {number} deleted: {text}",
+        "changed": "✓ Note {number} changed: {text}",
+        "deleted": '✓ Note {number} deleted: {text}\nTo get it back: "undo".',
+        "restored": "✓ Note {number} as it was: {text}",
         "EMPTY_NOTE": "The text of the note is missing.",
         "TOO_LONG": f"The note is too long: at most {MAX_TEXT} characters.",
         "TOO_MANY": f"You already have {MAX_NOTES} notes, the most there can be.",
         "NOTE_NOT_FOUND": 'I did not find the note "{note}".',
+        "NOTHING_TO_UNDO": "There is no deleted or changed note that I could bring back.",
         "AMBIGUOUS": "There are several notes like that:\n{lines}",
         "ONE_AT_A_TIME": "Notes are deleted one at a time, so I deleted none.",
         "hint_ONE_AT_A_TIME": "Say the number of the note or words of it.",
@@ -78,33 +90,10 @@ SAID = {
         "hint_TOO_LONG": "Split it into several notes.",
         "hint_TOO_MANY": "Delete one you no longer need.",
         "hint_NOTE_NOT_FOUND": "See the numbers in the list of notes.",
+        "hint_NOTHING_TO_UNDO": "It works for seven days, with the last twenty changes.",
         "hint_AMBIGUOUS": "Which one? Say its number.",
     },
 }
-LAST = {
-    *(
-        "ultima",
-        "la ultima",
-        "ultima nota",
-        "la ultima nota",
-        "a ultima",
-        "a ultima nota",
-        "minha ultima nota",
-    ),
-    *("mi ultima nota", "last", "the last", "last note", "the last note", "my last note", "the last one"),
-    *("latest", "newest", "the newest", "the latest", "la mas reciente", "a mais recente"),
-}
-ALL = {
-    *("", "todas", "todo", "todos", "tudo", "all", "everything", "all of them", "all notes", "all my notes"),
-    *("todas mis notas", "todas las notas", "todas as notas", "todas as minhas notas", "todas minhas notas"),
-}
-_NUMBER = re.compile(
-    r"(?:la |a |the |mi |my |minha )?(?:nota |note |numero |number |nota numero |n )?#? ?(\d{1,6})"
-)
-_FILLER = (
-    " de del la el las los un una en y con mi mis que sobre nota notas al para do da dos das o a os as um uma"
-    " em e com meu minha minhas no na the an of in on and with my about note notes for to "
-)
 
 
 def save_note(text: str, context=None) -> dict:
@@ -116,24 +105,17 @@ def save_note(text: str, context=None) -> dict:
     Example: anota comprar pan y leche
     Example: anota aí ligar para o banco
     """
-    said = _said(context)
-    text = text.replace("\x00", "").strip()
-    if _store(context) is None:
-        return _error(said, "NO_PERSON")
-    if not text:
-        return _error(said, "EMPTY_NOTE")
-    if len(text) > MAX_TEXT:
-        return _error(said, "TOO_LONG")
-    rows = _rows(context)
-    if sum(1 for row in rows.values() if not row.get("deleted")) >= MAX_NOTES:
-        return _error(said, "TOO_MANY")
-    if len(rows) >= MAX_ROWS:
-        _forget_deleted(context, rows)
-    created = time.time_ns()
-    # A key of its own, in order of time: two notes saved at once never write the same row.
-    key = f"{PREFIX}{created:020d}:{secrets.token_hex(4)}"
-    _store(context).put(key, {"text": text, "created": created // 10**9})
-    return {"summary": said["saved"].format(text=_cut(text, SHOWN_TEXT)), "saved": True, "text": text}
+    say, notes = Sentences(SAID, context), _notes(context)
+    if notes is None:
+        return say.failed("NO_PERSON")
+    text = _clean(text)
+    if code := _fault(text):
+        return say.failed(code)
+    if len(notes.entries) >= MAX_NOTES:
+        return say.failed("TOO_MANY")
+    _forget_what_is_old(notes)
+    notes.add(text=text)
+    return {"summary": say("saved", text=cut(text)), "saved": True, "text": text}
 
 
 def list_notes(limit: int = 20, context=None) -> dict:
@@ -145,15 +127,15 @@ def list_notes(limit: int = 20, context=None) -> dict:
     Example: muéstrame mis notas
     Example: quais são as minhas notas
     """
-    said = _said(context)
-    if _store(context) is None:
-        return _error(said, "NO_PERSON")
-    notes = _notes(context)
-    if not notes:
-        return {"summary": said["none"], "count": 0, "notes": []}
-    shown = notes[: max(1, min(int(limit), MOST_SHOWN))]
-    text = said["list"].format(shown=len(shown), count=len(notes), lines=_lines(shown))
-    return {"summary": text, "count": len(notes), "notes": _fields(shown, context)}
+    say, notes = Sentences(SAID, context), _notes(context)
+    if notes is None:
+        return say.failed("NO_PERSON")
+    entries = notes.entries
+    if not entries:
+        return {"summary": say("none"), "count": 0, "notes": []}
+    shown = entries[: max(1, min(int(limit), MOST_SHOWN))]
+    text = say("list", shown=len(shown), count=len(entries), lines=_lines(shown))
+    return {"summary": text, "count": len(entries), "notes": _fields(shown, context)}
 
 
 def search_notes(query: str, context=None) -> dict:
@@ -164,20 +146,45 @@ def search_notes(query: str, context=None) -> dict:
 
     Example: busca en mis notas el teléfono del plomero
     """
-    said = _said(context)
-    if _store(context) is None:
-        return _error(said, "NO_PERSON")
-    found = _matching(_notes(context), query)
-    shown_query = _cut(query, 80)
+    say, notes = Sentences(SAID, context), _notes(context)
+    if notes is None:
+        return say.failed("NO_PERSON")
+    found = matching(notes.entries, query, NOUNS)
     if not found:
-        return {"summary": said["found_none"].format(query=shown_query), "count": 0, "notes": []}
+        return {"summary": say("found_none", query=cut(query, 80)), "count": 0, "notes": []}
     shown = found[:20]
-    text = said["found"].format(count=len(found), query=shown_query, lines=_lines(shown))
+    text = say("found", count=len(found), query=cut(query, 80), lines=_lines(shown))
     return {"summary": text, "count": len(found), "notes": _fields(shown, context)}
 
 
+def edit_note(note: str, text: str, append: bool = False, context=None) -> dict:
+    """Changes the text of one of the person's notes; its number stays.
+
+    Args:
+        note: The note's number from the list ("3"), words of it, or "last".
+        text: The new text, or what is added to it.
+        append: Whether the text is added to the end of what is there.
+
+    Example: cambia la nota 2 por comprar pan integral
+    Example: adiciona leite à nota 3
+    """
+    say, notes = Sentences(SAID, context), _notes(context)
+    if notes is None:
+        return say.failed("NO_PERSON")
+    found = meant(notes.entries, note, NOUNS)
+    if len(found) != 1:
+        return _not_one(say, found, note)
+    text = _clean(text)
+    whole = f"{found[0].text}\n{text}" if append and text else text
+    if code := _fault(whole):
+        return say.failed(code)
+    changed = notes.change(found[0], text=whole, undo=_undo(found[0]))
+    _forget_what_is_old(notes)
+    return {"summary": say("changed", number=changed.number, text=cut(whole)), "number": changed.number}
+
+
 def delete_note(note: str = "", context=None) -> dict:
-    """Deletes one of the person's notes for good.
+    """Deletes one of the person's notes. For a week undo_note brings it back.
 
     Args:
         note: The note's number from the list ("3"), words of it, or "last"; never all of them at once.
@@ -185,108 +192,106 @@ def delete_note(note: str = "", context=None) -> dict:
     Example: borra la nota 2
     Example: apaga a nota do supermercado
     """
-    said = _said(context)
-    store = _store(context)
-    if store is None:
-        return _error(said, "NO_PERSON")
-    if _folded(str(note)) in ALL:
-        return _error(said, "ONE_AT_A_TIME")
-    found = _meant(_notes(context), str(note))
-    if not found:
-        return _error(said, "NOTE_NOT_FOUND", note=_cut(str(note), 80))
-    if len(found) > 1:
-        return _error(said, "AMBIGUOUS", lines=_lines(found[:10]))
+    say, notes = Sentences(SAID, context), _notes(context)
+    if notes is None:
+        return say.failed("NO_PERSON")
+    if means_all(note, NOUNS):
+        return say.failed("ONE_AT_A_TIME")
+    found = meant(notes.entries, note, NOUNS)
+    if len(found) != 1:
+        return _not_one(say, found, note)
     gone = found[0]
-    store.put(gone["key"], {"deleted": True})  # the empty row keeps the numbers of the others
-    text = said["deleted"].format(number=gone["number"], text=_cut(gone["text"], SHOWN_TEXT))
-    return {"summary": text, "deleted": gone["number"], "text": _cut(gone["text"], RETURNED_TEXT)}
+    notes.change(gone, text=None, deleted=True, undo=_undo(gone))
+    _forget_what_is_old(notes)
+    text = say("deleted", number=gone.number, text=cut(gone.text))
+    return {"summary": text, "deleted": gone.number, "text": gone.text[:RETURNED_TEXT]}
 
 
-def _said(context):
-    language = getattr(getattr(context, "person", None), "language", "en")
-    return SAID.get(language, SAID["en"])
+def undo_note(note: str = "", context=None) -> dict:
+    """Brings back a note that was deleted, or the text that a note had before it was changed.
 
+    Args:
+        note: The note's number or words of what it said; empty means the newest deletion or change.
 
-def _store(context):
-    return getattr(context, "store", None)
-
-
-def _error(said, code, **words):
-    hint = said.get(f"hint_{code}", "")
-    return {"ok": False, "error": {"code": code, "message": said[code].format(**words), "hint": hint}}
-
-
-def _rows(context):
-    return _store(context).list(PREFIX, limit=MOST_READ)
+    Example: devolveme la nota que borré
+    Example: desfazer
+    """
+    say, notes = Sentences(SAID, context), _notes(context)
+    if notes is None:
+        return say.failed("NO_PERSON")
+    undoable = [
+        Entry(row.key, row.number, {**row.fields, "text": row.fields["undo"]["text"]})
+        for row in _undoable(notes)
+    ]
+    if not undoable:
+        return say.failed("NOTHING_TO_UNDO")
+    found = undoable[:1] if means_all(note, NOUNS | GONE) else meant(undoable, note, NOUNS | GONE)
+    if len(found) != 1:
+        return _not_one(say, found, note)
+    back = found[0]
+    if back.fields.get("deleted") and len(notes.entries) >= MAX_NOTES:
+        return say.failed("TOO_MANY")
+    notes.change(back, deleted=None, undo=None)
+    text = say("restored", number=back.number, text=cut(back.text))
+    return {"summary": text, "number": back.number, "text": back.text[:RETURNED_TEXT]}
 
 
 def _notes(context):
-    """The notes, the newest first. A number is the place in the order of saving, deleted ones counted."""
-    notes = [
-        {"key": key, "number": number, **row}
-        for number, (key, row) in enumerate(sorted(_rows(context).items()), start=1)
-        if not row.get("deleted")
-    ]
-    return notes[::-1]
+    store = getattr(context, "store", None)
+    return None if store is None else Ledger(store, "note:")
 
 
-def _forget_deleted(context, rows):
-    """Makes room after thousands of deletions; only then do numbers start anew."""
-    for key, row in rows.items():
-        if row.get("deleted"):
-            _store(context).delete(key)
+def _clean(text):
+    return text.replace("\x00", "").strip()
 
 
-def _meant(notes, wanted):
-    key = _folded(wanted)
-    number = _NUMBER.fullmatch(key)
-    if number:
-        return [note for note in notes if note["number"] == int(number[1])]
-    if key in LAST:
-        return notes[:1]
-    exact = [note for note in notes if _folded(note["text"]) == key]
-    return exact if len(exact) == 1 else _matching(notes, wanted)
+def _fault(text):
+    """Why a text cannot be a note, "" where it can."""
+    if not text:
+        return "EMPTY_NOTE"
+    return "TOO_LONG" if len(text) > MAX_TEXT else ""
 
 
-def _matching(notes, query):
-    words = _folded(query).split()
-    wanted = [word for word in words if f" {word} " not in _FILLER] or words
-    if not wanted:
-        return []
-    return [note for note in notes if all(word in _folded(note["text"]) for word in wanted)]
+def _not_one(say, found, note):
+    if found:
+        return say.failed("AMBIGUOUS", lines=_lines(found[:10]))
+    return say.failed("NOTE_NOT_FOUND", note=cut(note, 80))
 
 
-def _folded(text):
-    plain = unicodedata.normalize("NFKD", text.lower())
-    plain = "".join(char for char in plain if not unicodedata.combining(char))
-    return " ".join(re.sub(r"[^\w#@+]+", " ", plain).split())
+def _undo(entry):
+    return {"text": entry.text, "at": time.time_ns()}
 
 
-def _lines(notes):
-    return "\n".join(f"{note['number']}. {_cut(note['text'], SHOWN_TEXT)}" for note in notes)
+def _undoable(notes):
+    """Rows that can go back to what they said, the one changed last first."""
+    rows = [row for row in notes.rows if "undo" in row.fields]
+    return sorted(rows, key=lambda row: row.fields["undo"]["at"], reverse=True)
 
 
-def _fields(notes, context):
+def _forget_what_is_old(notes):
+    """Earlier texts are kept for a week, twenty of them; whoever deletes a note means it."""
+    oldest = time.time_ns() - UNDO_SECONDS * 10**9
+    for place, row in enumerate(_undoable(notes)):
+        if place >= MOST_UNDONE or row.fields["undo"]["at"] < oldest:
+            if row.fields.get("deleted"):
+                notes.remove(row)
+            else:
+                notes.change(row, undo=None)
+
+
+def _lines(entries):
+    return "\n".join(f"{entry.number}. {cut(entry.text)}" for entry in entries)
+
+
+def _fields(entries, context):
     """The notes for the model: a single one whole, several cut so that all fit in one result."""
-    zone = _zone(getattr(getattr(context, "person", None), "timezone", ""))
-    limit = MAX_TEXT if len(notes) == 1 else RETURNED_TEXT
+    zone = ZoneInfo(context.person.timezone or "UTC")
+    limit = MAX_TEXT if len(entries) == 1 else RETURNED_TEXT
     return [
         {
-            "number": note["number"],
-            "text": _cut(note["text"], limit),
-            "saved": datetime.fromtimestamp(note["created"], zone).isoformat(timespec="minutes"),
+            "number": entry.number,
+            "text": entry.text if len(entry.text) <= limit else f"{entry.text[: limit - 1]}…",
+            "saved": datetime.fromtimestamp(entry.fields["created"], zone).isoformat(timespec="minutes"),
         }
-        for note in notes
+        for entry in entries
     ]
-
-
-def _zone(name):
-    try:
-        return ZoneInfo(name or "UTC")
-    except (KeyError, ValueError, OSError):
-        return ZoneInfo("UTC")
-
-
-def _cut(text, limit):
-    text = " ".join(text.split()) if limit <= SHOWN_TEXT else text
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

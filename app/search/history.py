@@ -1,0 +1,76 @@
+"""A person's own conversations, searched by words: the service behind the skill `conversation`."""
+
+import asyncio
+from dataclasses import dataclass
+from sqlite3 import Row
+
+import orjson
+
+from app.people import Person
+from app.search.words import stem, terms, words
+from app.store.database import Database
+from app.store.own_words import in_own_words
+
+PAGE = 500
+MOST_READ = 20_000
+"""Messages that one search looks through, the newest first."""
+
+_NEWEST_FIRST = (
+    "SELECT m.id, m.direction, m.kind, m.text, m.payload, m.at, m.turn_id, t.taint"
+    " FROM messages m"
+    " JOIN conversations c ON c.id = m.conversation_id LEFT JOIN turns t ON t.id = m.turn_id"
+    " WHERE m.person_id = ? AND c.group_id = '' AND m.id < ? AND m.at >= ? AND m.at < ? AND m.text <> ''"
+    " AND (t.id IS NULL OR t.state = 'done') ORDER BY m.id DESC LIMIT ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message; `at` in Unix seconds. `outside`: it may hold text of others."""
+
+    by_person: bool
+    text: str
+    at: float
+    outside: bool
+
+
+class History:
+    """Searches what one person said in their own chats, and what they were answered."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+
+    async def search(
+        self, person: Person, query: str = "", since: float = 0, until: float = 2**53, limit: int = 10
+    ) -> list[Said]:
+        """The newest messages of [since, until) that hold every word of `query`, in whatever form, the
+        newest first. Without words: all of that time. A turn that is not finished is left out."""
+        wanted = frozenset(terms(query))
+        found: list[Said] = []
+        below = 2**62
+        for _ in range(MOST_READ // PAGE):
+            rows = await self._store.all(_NEWEST_FIRST, person.id, below, since, until, PAGE)
+            found += await asyncio.to_thread(_matching, rows, wanted, limit - len(found))
+            if len(found) >= limit or len(rows) < PAGE:
+                break
+            below = rows[-1]["id"]
+        return found
+
+
+def _matching(rows: list[Row], wanted: frozenset[str], limit: int) -> list[Said]:
+    found: list[Said] = []
+    for row in rows:
+        if len(found) == limit:
+            break
+        if wanted <= {stem(word) for word in words(row["text"])}:
+            found.append(_said(row))
+    return found
+
+
+def _said(row: Row) -> Said:
+    by_person = row["direction"] == "in"
+    if by_person:
+        is_own = in_own_words(row["kind"], orjson.loads(row["payload"]))
+    else:
+        is_own = row["turn_id"] is not None  # a reminder, which keeps apart whose words it is made of
+    return Said(by_person, row["text"], row["at"], outside=bool(row["taint"]) or not is_own)

@@ -1,0 +1,131 @@
+"""What a tool that keeps a list for a person may import: rows with numbers that stay, found by words."""
+
+import secrets
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from app.messages import JSON
+from app.search.words import ALL_STOP_WORDS, fold, spaced, stem, words
+from app.tools.context import PersonStore
+
+MOST_READ = 5000
+_LAST = spaced("ultimo ultima last latest newest reciente recent")
+_ALL = spaced("todo toda todos todas tudo all everything")
+_NUMBERING = spaced("numero number num nro one ones them")
+_ARTICLES = spaced("a as de el la las lo los mi minha minhas mis my o of os que that the")
+_LONGEST_NUMBER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of a list: its number, and what was kept in it."""
+
+    key: str
+    number: int
+    fields: dict[str, JSON]
+
+    @property
+    def text(self) -> str:
+        return str(self.fields.get("text") or "")
+
+
+class Ledger:
+    """The rows of `context.store` under a prefix, as one call of a `def` tool sees them.
+
+    A number is a row's place in the order of adding. What is removed leaves an empty row, so that all others
+    keep theirs; only beyond `most_rows` rows the empty ones go, and numbers start anew. Each row has a key of
+    its own: two calls that add at once never write the same one.
+    """
+
+    def __init__(self, store: PersonStore, prefix: str, most_rows: int = 4000) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._most_rows = most_rows
+        self._rows: dict[str, dict[str, JSON]] = store.list(prefix, limit=MOST_READ)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The newest first."""
+        return [entry for entry in self.rows if not entry.fields.get("deleted")]
+
+    @property
+    def rows(self) -> list[Entry]:
+        """With the removed ones, which have `deleted` in their fields; the newest first."""
+        numbered = enumerate(sorted(self._rows.items()), start=1)
+        return [Entry(key, number, fields) for number, (key, fields) in numbered][::-1]
+
+    def add(self, **fields: JSON) -> Entry:
+        """Keeps a row, with the time as `created` in whole seconds."""
+        if len(self._rows) >= self._most_rows:
+            self._sweep()
+        now = time.time_ns()
+        key = f"{self._prefix}{now:020d}:{secrets.token_hex(4)}"
+        self._put(key, {**fields, "created": now // 10**9})
+        return next(entry for entry in self.rows if entry.key == key)
+
+    def change(self, entry: Entry, **fields: JSON) -> Entry:
+        """The row with other values in some fields; None takes a field out."""
+        changed = {name: value for name, value in {**entry.fields, **fields}.items() if value is not None}
+        self._put(entry.key, changed)
+        return Entry(entry.key, entry.number, changed)
+
+    def remove(self, entry: Entry) -> None:
+        """Forgets what a row holds."""
+        self._put(entry.key, {"deleted": True})
+
+    def erase(self, entry: Entry) -> None:
+        """Leaves nothing of a row; for lists whose numbers nobody is shown."""
+        self._store.delete(entry.key)
+        del self._rows[entry.key]
+
+    def _put(self, key: str, fields: dict[str, JSON]) -> None:
+        self._rows[key] = fields
+        self._store.put(key, fields)
+
+    def _sweep(self) -> None:
+        for key in [key for key, fields in self._rows.items() if fields.get("deleted")]:
+            self._store.delete(key)
+            del self._rows[key]
+
+
+def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) -> list[Entry]:
+    """The entries, newest first, that somebody may mean: by number, as the last one, or by words.
+
+    `nouns`: folded words for the thing itself ("note", "notes"), which tell nothing.
+    """
+    said = _telling(wanted, nouns)
+    if len(said) == 1 and said[0].isdecimal() and len(said[0]) <= _LONGEST_NUMBER:
+        return [entry for entry in entries if entry.number == int(said[0])]
+    if said and set(said) <= _LAST:
+        return list(entries[:1])
+    exact = [entry for entry in entries if folded(entry.text) == folded(wanted)]
+    return exact if len(exact) == 1 else matching(entries, wanted, nouns)
+
+
+def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) -> list[Entry]:
+    """The entries that hold all the telling words, whatever their accents, case and endings."""
+    wanted = _telling(query, nouns) or words(query)
+    return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
+
+
+def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:
+    """Whether somebody names nothing, or everything there is."""
+    small = (*nouns, *_NUMBERING, *_ARTICLES)
+    return {word for word in words(wanted) if word not in small} <= _ALL
+
+
+def folded(text: str) -> str:
+    """Words without accents, case and punctuation, to compare."""
+    return " ".join(words(text))
+
+
+def _telling(text: str, nouns: Collection[str]) -> list[str]:
+    small = (*nouns, *_NUMBERING)
+    return [word for word in words(text) if word not in ALL_STOP_WORDS and word not in small]
+
+
+def _holds(text: str, wanted: Sequence[str]) -> bool:
+    plain = fold(text)
+    stems = {stem(word) for word in words(text)}
+    return all(word in plain or stem(word) in stems for word in wanted)

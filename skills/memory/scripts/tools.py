@@ -1,0 +1,210 @@
+"""What a person wants to be remembered: remember, recall, forget."""
+
+from app.search.words import spaced
+from app.tools.ledger import Ledger, folded, matching, meant
+from app.tools.sentences import Sentences, cut
+
+MAX_FACTS = 200
+MAX_TEXT = 300
+MOST_ROWS = 400
+MOST_SHOWN = 50
+PREFIX = "fact:"
+NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
+PREPOSITIONS = spaced("en em na no con com de por para como in at with for as from")
+
+SAID = {
+    "es": {
+        "remembered": "✓ Lo recordaré: {text}",
+        "known": "Ya lo sabía: {text}",
+        "replaced": "✓ Lo recordaré: {text}\nYa no: {old}",
+        "none": "Todavía no me pediste que recuerde nada de ti.",
+        "list": "Lo que sé de ti ({count}):\n{lines}",
+        "about": "Lo que sé sobre «{about}»:\n{lines}",
+        "nothing": "No tengo nada guardado sobre «{about}».",
+        "forgotten": "✓ Olvidado: {text}",
+        "all_forgotten": "✓ Olvidé todo lo que sabía de ti ({count}).",
+        "EMPTY_FACT": "Falta lo que tengo que recordar.",
+        "hint_EMPTY_FACT": "Dilo en una frase: «recuerda que mi hija se llama Ana».",
+        "PART_OF_A_FACT": "No sé de qué se trata «{text}».",
+        "hint_PART_OF_A_FACT": "Dilo en una frase entera: «recuerda que vivo en Córdoba».",
+        "TOO_LONG": f"Es demasiado largo: como máximo {MAX_TEXT} caracteres.",
+        "hint_TOO_LONG": "Dilo en pocas palabras, o guárdalo como nota.",
+        "TOO_MANY": f"Ya recuerdo {MAX_FACTS} cosas de ti, que es el máximo.",
+        "hint_TOO_MANY": "Dime qué puedo olvidar.",
+        "FACT_NOT_FOUND": "No tengo nada guardado sobre «{what}».",
+        "hint_FACT_NOT_FOUND": "Pregunta «¿qué sabes de mí?» para ver la lista.",
+        "AMBIGUOUS": "Sé varias cosas así:\n{lines}",
+        "hint_AMBIGUOUS": "¿Cuál? Di su número.",
+        "NO_PERSON": "Lo que recuerdo es de una persona, y aquí no hay ninguna.",
+    },
+    "pt": {
+        "remembered": "✓ Vou lembrar: {text}",
+        "known": "Já sabia: {text}",
+        "replaced": "✓ Vou lembrar: {text}\nNão mais: {old}",
+        "none": "Você ainda não me pediu para lembrar de nada.",
+        "list": "O que sei de você ({count}):\n{lines}",
+        "about": "O que sei sobre “{about}”:\n{lines}",
+        "nothing": "Não tenho nada guardado sobre “{about}”.",
+        "forgotten": "✓ Esquecido: {text}",
+        "all_forgotten": "✓ Esqueci tudo o que sabia de você ({count}).",
+        "EMPTY_FACT": "Falta o que devo lembrar.",
+        "hint_EMPTY_FACT": "Diga em uma frase: “lembra que minha filha se chama Ana”.",
+        "PART_OF_A_FACT": "Não sei do que se trata “{text}”.",
+        "hint_PART_OF_A_FACT": "Diga em uma frase inteira: “lembra que moro em Recife”.",
+        "TOO_LONG": f"É longo demais: no máximo {MAX_TEXT} caracteres.",
+        "hint_TOO_LONG": "Diga em poucas palavras, ou salve como nota.",
+        "TOO_MANY": f"Já lembro de {MAX_FACTS} coisas suas, que é o máximo.",
+        "hint_TOO_MANY": "Diga o que posso esquecer.",
+        "FACT_NOT_FOUND": "Não tenho nada guardado sobre “{what}”.",
+        "hint_FACT_NOT_FOUND": "Pergunte “o que você sabe de mim?” para ver a lista.",
+        "AMBIGUOUS": "Sei várias coisas assim:\n{lines}",
+        "hint_AMBIGUOUS": "Qual delas? Diga o número.",
+        "NO_PERSON": "O que lembro é de uma pessoa, e aqui não há nenhuma.",
+    },
+    "en": {
+        "remembered": "✓ I will remember: {text}",
+        "known": "I knew that already: {text}",
+        "replaced": "✓ I will remember: {text}\nNo longer: {old}",
+        "none": "You have not asked me to remember anything yet.",
+        "list": "What I know about you ({count}):\n{lines}",
+        "about": 'What I know about "{about}":\n{lines}',
+        "nothing": 'I remember nothing about "{about}".',
+        "forgotten": "✓ Forgotten: {text}",
+        "all_forgotten": "✓ I forgot all that I knew about you ({count}).",
+        "EMPTY_FACT": "What to remember is missing.",
+        "hint_EMPTY_FACT": 'Say it in one sentence: "remember that my daughter is called Ana".',
+        "PART_OF_A_FACT": 'I do not know what "{text}" is about.',
+        "hint_PART_OF_A_FACT": 'Say it in a whole sentence: "remember that I live in Leeds".',
+        "TOO_LONG": f"That is too long: at most {MAX_TEXT} characters.",
+        "hint_TOO_LONG": "Say it in a few words, or save it as a note.",
+        "TOO_MANY": f"I already remember {MAX_FACTS} things about you, the most there can be.",
+        "hint_TOO_MANY": "Tell me what I may forget.",
+        "FACT_NOT_FOUND": 'I remember nothing about "{what}".',
+        "hint_FACT_NOT_FOUND": 'Ask "what do you know about me?" to see the list.',
+        "AMBIGUOUS": "I know several things like that:\n{lines}",
+        "hint_AMBIGUOUS": "Which one? Say its number.",
+        "NO_PERSON": "What I remember belongs to a person, and there is none here.",
+    },
+}
+
+
+def remember(fact: str, replaces: str = "", context=None) -> dict:
+    """Remembers a lasting fact about the person, for all later conversations.
+
+    Args:
+        fact: One whole sentence in the person's own words.
+        replaces: Words or the number of the older fact that is no longer so; empty when it is new.
+
+    Example: recordá que mi hija se llama Ana
+    Example: lembra que sou vegetariano
+    """
+    say, facts = Sentences(SAID, context), _facts(context)
+    if facts is None:
+        return say.failed("NO_PERSON")
+    entries = facts.entries
+    old = meant(entries, replaces, NOUNS) if replaces.strip() else []
+    if len(old) > 1:
+        return say.failed("AMBIGUOUS", lines=_lines(old[:10]))
+    text = _whole(" ".join(fact.replace("\x00", "").split()).strip(" ,;"), old[0].text if old else replaces)
+    known = next((entry for entry in entries if folded(entry.text) == folded(text)), None)
+    if replaces.strip() and not old and _is_part(text):
+        return say.failed("PART_OF_A_FACT", text=cut(text, 80))
+    if code := _fault(text, known or old, entries):
+        return say.failed(code)
+    for entry in old:
+        if entry is not known:
+            facts.remove(entry)
+    if known is not None:
+        return {"summary": say("known", text=known.text), "number": known.number}
+    kept = facts.add(text=text)
+    summary = say("replaced", text=text, old=old[0].text) if old else say("remembered", text=text)
+    return {"summary": summary, "number": kept.number, "fact": text}
+
+
+def recall(about: str = "", context=None) -> dict:
+    """Tells what is remembered about the person.
+
+    Args:
+        about: Only facts with these words; empty for all.
+
+    Example: ¿qué sabés de mí?
+    Example: what do you remember about me
+    """
+    say, facts = Sentences(SAID, context), _facts(context)
+    if facts is None:
+        return say.failed("NO_PERSON")
+    entries = facts.entries
+    found = matching(entries, about, NOUNS) if about.strip() else entries
+    shown = [{"number": entry.number, "fact": entry.text} for entry in found[:MOST_SHOWN]]
+    if not found:
+        summary = say("nothing", about=cut(about, 80)) if about.strip() else say("none")
+    elif about.strip():
+        summary = say("about", about=cut(about, 80), lines=_lines(found[:MOST_SHOWN]))
+    else:
+        summary = say("list", count=len(found), lines=_lines(found[:MOST_SHOWN]))
+    return {"summary": summary, "count": len(found), "facts": shown}
+
+
+def forget(what: str, context=None) -> dict:
+    """Forgets one fact about the person for good.
+
+    Args:
+        what: The fact's number from the list, or words of it.
+
+    Example: olvidá lo de mi dirección
+    Example: forget my address
+    """
+    say, facts = Sentences(SAID, context), _facts(context)
+    if facts is None:
+        return say.failed("NO_PERSON")
+    found = meant(facts.entries, what, NOUNS)
+    if not found:
+        return say.failed("FACT_NOT_FOUND", what=cut(what, 80))
+    if len(found) > 1:
+        return say.failed("AMBIGUOUS", lines=_lines(found[:10]))
+    facts.remove(found[0])
+    return {"summary": say("forgotten", text=found[0].text), "number": found[0].number}
+
+
+def forget_everything(context=None) -> dict:
+    """Forgets all that is remembered about the person, for good.
+
+    Example: olvidá todo lo que sabés de mí
+    Example: esquece tudo sobre mim
+    """
+    say, facts = Sentences(SAID, context), _facts(context)
+    if facts is None:
+        return say.failed("NO_PERSON")
+    gone = facts.entries
+    for entry in gone:
+        facts.remove(entry)
+    return {"summary": say("all_forgotten", count=len(gone)) if gone else say("none"), "count": len(gone)}
+
+
+def _facts(context):
+    store = getattr(context, "store", None)
+    return None if store is None else Ledger(store, PREFIX, MOST_ROWS)
+
+
+def _whole(fact, replaced):
+    """ "en Córdoba", said of "vivo en Rosario", is "vivo en Córdoba": what stays the same is left out."""
+    first, _, rest = fact.partition(" ")
+    head, found, _ = replaced.partition(f" {first} ")
+    return f"{head}{found}{rest}" if found and _is_part(fact) else fact
+
+
+def _is_part(fact):
+    return folded(fact.partition(" ")[0]) in PREPOSITIONS
+
+
+def _fault(text, takes_no_room, entries):
+    """Why a text cannot be remembered, "" where it can."""
+    if not folded(text):
+        return "EMPTY_FACT"
+    if len(text) > MAX_TEXT:
+        return "TOO_LONG"
+    return "TOO_MANY" if len(entries) >= MAX_FACTS and not takes_no_room else ""
+
+
+def _lines(entries):
+    return "\n".join(f"{entry.number}. {entry.text}" for entry in entries)

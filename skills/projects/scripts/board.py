@@ -1,0 +1,74 @@
+"""A person's projects with what belongs to them, as rows of `context.store`."""
+
+from app.search.words import spaced
+from app.tools.ledger import Ledger, folded, meant
+
+MOST_ACTIVITY = 50
+PROJECT = spaced("proyecto proyectos projeto projetos project projects")
+TASK = spaced("tarea tareas tarefa tarefas task tasks pendiente pendientes pendente pendentes")
+
+
+class Board:
+    """One call's view. Tasks and notes name their project by its row's key; so does the log."""
+
+    def __init__(self, store):
+        self._store = store
+        self.projects = Ledger(store, "project:")
+        self._ledgers = {}
+
+    @property
+    def tasks(self):
+        return self._ledger("task:")
+
+    @property
+    def notes(self):
+        return self._ledger("note:")
+
+    def active(self):
+        """The projects that are not archived, the newest first."""
+        return [project for project in self.projects.entries if not project.fields.get("archived")]
+
+    def named(self, wanted, archived=False):
+        """The projects that somebody may mean: active ones (or the `archived`) before all others."""
+        everything = self.projects.entries
+        first = [one for one in everything if bool(one.fields.get("archived")) == archived]
+        return meant(first, wanted, PROJECT) or meant(everything, wanted, PROJECT)
+
+    def called(self, name):
+        """The project of exactly this name, whatever its accents and case; None where there is none."""
+        same = (one for one in self.projects.entries if folded(one.text) == folded(name))
+        return next(same, None)
+
+    def tasks_of(self, project):
+        return [task for task in self.tasks.entries if task.fields["project"] == project.key]
+
+    def notes_of(self, project):
+        return [note for note in self.notes.entries if note.fields["project"] == project.key]
+
+    def project_of(self, task):
+        return next((one for one in self.projects.entries if one.key == task.fields["project"]), None)
+
+    def log(self, project, what, about=""):
+        """Notes what happened; the fifty newest of a project are kept."""
+        activity = self.activity(project)
+        activity.add(what=what, about=about)
+        for old in activity.entries[MOST_ACTIVITY:]:
+            activity.erase(old)
+
+    def activity(self, project):
+        return self._ledger(f"activity:{project.key}:")
+
+    def erase(self, project):
+        """The project and all that belongs to it."""
+        for entry in self.activity(project).entries:
+            self.activity(project).erase(entry)
+        for task in self.tasks_of(project):
+            self.tasks.remove(task)
+        for note in self.notes_of(project):
+            self.notes.remove(note)
+        self.projects.remove(project)
+
+    def _ledger(self, prefix):
+        if prefix not in self._ledgers:
+            self._ledgers[prefix] = Ledger(self._store, prefix)
+        return self._ledgers[prefix]

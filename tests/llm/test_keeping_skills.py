@@ -1,0 +1,169 @@
+"""Notes, projects and memory told apart by the built-in model, from each other and from reminders."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from app.llm.model import ModelRequest
+from app.llm.offline import OfflineModel
+from app.routing.abilities import Abilities
+from app.skills import SkillLoader
+from app.skills.skill import RELEASE_SKILLS
+from app.tools import ToolRegistry
+from tests.llm.catalogue import NOW, person
+
+
+@pytest.fixture(scope="module")
+def abilities() -> Abilities:
+    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
+    asyncio.run(found.refresh())
+    return found
+
+
+async def calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = person(language)
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    answer = await model.complete(ModelRequest("answer", [], tools, said, who))
+    return [(call.name, call.arguments) for call in answer.calls]
+
+
+SAID: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("es", "recordá que soy vegetariano", "remember", {"fact": "soy vegetariano"}),
+    ("es", "Recuerda que mi hija se llama Ana.", "remember", {"fact": "mi hija se llama Ana."}),
+    ("es", "acordate q vivo en Rosario", "remember", {"fact": "vivo en Rosario"}),
+    ("es", "no te olvides que soy alérgico al maní", "remember", {"fact": "soy alérgico al maní"}),
+    ("es", "no olvides mi dirección: Calle 5", "remember", {"fact": "mi dirección: Calle 5"}),
+    (
+        "es",
+        "ya no vivo en Rosario, ahora en Córdoba",
+        "remember",
+        {"replaces": "en Rosario,", "fact": "en Córdoba"},
+    ),
+    ("es", "¿qué sabés de mí?", "recall", {}),
+    ("es", "que sabes de mi", "recall", {}),
+    ("es", "me olvidé de mi dirección", "recall", {"about": "mi dirección"}),
+    ("es", "olvida lo de mi dirección", "forget", {"what": "mi dirección"}),
+    ("es", "olvidá que soy vegetariano", "forget", {"what": "soy vegetariano"}),
+    ("es", "olvidá todo lo que sabés de mí", "forget_everything", {}),
+    ("pt", "lembra que minha filha se chama Ana", "remember", {"fact": "minha filha se chama Ana"}),
+    ("pt", "não esquece que sou vegetariana", "remember", {"fact": "sou vegetariana"}),
+    (
+        "pt",
+        "não moro mais em Recife, agora em Natal",
+        "remember",
+        {"replaces": "em Recife,", "fact": "em Natal"},
+    ),
+    ("pt", "o que vc sabe sobre mim?", "recall", {}),
+    ("pt", "esquece meu endereço", "forget", {"what": "meu endereço"}),
+    ("en", "remember that I'm vegetarian", "remember", {"fact": "I'm vegetarian"}),
+    ("en", "don't forget that my daughter is called Ana", "remember", {"fact": "my daughter is called Ana"}),
+    (
+        "en",
+        "I no longer live in Leeds, now in York",
+        "remember",
+        {"replaces": "in Leeds,", "fact": "in York"},
+    ),
+    ("en", "what do you know about me?", "recall", {}),
+    ("en", "I forgot my address", "recall", {"about": "my address"}),
+    ("en", "forget my address", "forget", {"what": "my address"}),
+    ("es", "no te olvides de mi dirección", "remember", {"fact": "mi dirección"}),
+    ("pt", "não esquece meu endereço", "remember", {"fact": "meu endereço"}),
+    ("en", "dont forget my address", "remember", {"fact": "my address"}),
+    ("es", "anota comprar pan", "save_note", {"text": "comprar pan"}),
+    ("es", "anotá que Ana vive en Lima", "save_note", {"text": "Ana vive en Lima"}),
+    (
+        "es",
+        "cambia la nota 2 por comprar pan integral",
+        "edit_note",
+        {"note": "2", "text": "comprar pan integral"},
+    ),
+    ("es", "agregá leche a la nota 3", "edit_note", {"text": "leche", "note": "3", "append": True}),
+    ("es", "deshacer", "undo_note", {}),
+    ("es", "devolveme la nota que borré", "undo_note", {}),
+    ("pt", "desfaz", "undo_note", {}),
+    ("pt", "adiciona leite na nota 3", "edit_note", {"text": "leite", "note": "3", "append": True}),
+    ("en", "undo", "undo_note", {}),
+    ("en", "edit note 2: buy bread", "edit_note", {"note": "2", "text": "buy bread"}),
+    ("en", "bring back the note I deleted", "undo_note", {}),
+    ("es", "crea el proyecto Casa nueva", "create_project", {"name": "Casa nueva"}),
+    ("es", "mis proyectos", "list_projects", {}),
+    (
+        "es",
+        "agrega comprar pintura al proyecto Casa",
+        "add_task",
+        {"task": "comprar pintura", "project": "Casa"},
+    ),
+    (
+        "es",
+        "agregá pintar el baño al proyecto Casa para el viernes",
+        "add_task",
+        {"task": "pintar el baño", "project": "Casa", "due": "el viernes"},
+    ),
+    ("es", "agrega la tarea llamar al gasista", "add_task", {"task": "llamar al gasista"}),
+    (
+        "es",
+        "anotá en el proyecto Casa que el pintor es Luis",
+        "add_project_note",
+        {"project": "Casa", "note": "el pintor es Luis"},
+    ),
+    ("es", "agrega la tarea pagar la luz para mañana", "add_task", {"task": "pagar la luz", "due": "mañana"}),
+    (
+        "es",
+        "agrega al proyecto Casa: llamar al pintor",
+        "add_task",
+        {"project": "Casa", "task": "llamar al pintor"},
+    ),
+    ("pt", "adiciona a tarefa ligar para Ana", "add_task", {"task": "ligar para Ana"}),
+    ("es", "completa la tarea 3", "update_task", {"task": "3", "status": "done"}),
+    ("es", "marcá comprar pintura como hecha", "update_task", {"task": "comprar pintura", "status": "done"}),
+    ("es", "reabre la tarea 3", "update_task", {"task": "3", "status": "open"}),
+    ("es", "borra la tarea 3", "update_task", {"task": "3", "status": "deleted"}),
+    ("es", "borra la nota 3", "delete_note", {"note": "3"}),
+    ("es", "borra el proyecto Casa", "delete_project", {"project": "Casa"}),
+    ("es", "¿cómo va el proyecto Casa?", "show_project", {"project": "Casa?"}),
+    ("es", "qué tareas tengo", "list_tasks", {}),
+    ("es", "archiva el proyecto Casa", "update_project", {"project": "Casa", "status": "archived"}),
+    ("es", "renombra el proyecto Casa a Depto", "update_project", {"project": "Casa", "name": "Depto"}),
+    ("pt", "cria o projeto Viagem", "create_project", {"name": "Viagem"}),
+    (
+        "pt",
+        "adiciona comprar malas ao projeto Viagem",
+        "add_task",
+        {"task": "comprar malas", "project": "Viagem"},
+    ),
+    ("pt", "como está o projeto Viagem?", "show_project", {"project": "Viagem?"}),
+    ("pt", "marca comprar malas como feita", "update_task", {"task": "comprar malas", "status": "done"}),
+    ("en", "create a project called House", "create_project", {"name": "House"}),
+    ("en", "add buy paint to the project House", "add_task", {"task": "buy paint", "project": "House"}),
+    ("en", "mark buy paint as done", "update_task", {"task": "buy paint", "status": "done"}),
+    ("en", "what are my tasks?", "list_tasks", {}),
+]
+
+
+@pytest.mark.parametrize(("language", "said", "tool", "arguments"), SAID, ids=[one[1] for one in SAID])
+async def test_words_lead_to_the_right_tool(
+    abilities: Abilities, language: str, said: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    assert await calls(abilities, language, said) == [(tool, arguments)]
+
+
+TO_DO = [
+    ("es", "recordame mañana llamar a Ana"),
+    ("es", "recuérdame que mañana tengo dentista"),
+    ("es", "acordate de avisarme a las 8 que llame a Ana"),
+    ("pt", "me lembra amanhã de ligar para Ana"),
+    ("pt", "lembra de comprar leite"),
+    ("pt", "me lembre que tenho dentista às 9"),
+    ("en", "remind me tomorrow to call Ana"),
+    ("en", "remind me that I have the dentist at 9"),
+]
+
+
+@pytest.mark.parametrize(("language", "said"), TO_DO, ids=[one[1] for one in TO_DO])
+async def test_what_is_to_be_done_at_a_time_is_no_fact(
+    abilities: Abilities, language: str, said: str
+) -> None:
+    called = await calls(abilities, language, said)
+    assert {name for name, _ in called} <= {"set_reminder"}

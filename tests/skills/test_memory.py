@@ -1,0 +1,136 @@
+import pytest
+
+from tests.skills.tools import Rows, context, functions
+
+TOOLS = functions("memory")
+remember, recall, forget, forget_everything = (
+    TOOLS[name] for name in ("remember", "recall", "forget", "forget_everything")
+)
+
+
+@pytest.fixture
+def ana():
+    return context("es", store=Rows())
+
+
+def facts(here) -> list[str]:
+    return [one["fact"] for one in recall(context=here)["facts"]]
+
+
+def test_what_is_remembered_is_recalled(ana) -> None:
+    assert remember("soy vegetariano", context=ana)["summary"] == "✓ Lo recordaré: soy vegetariano"
+    remember("mi hija se llama Ana", context=ana)
+    answer = recall(context=ana)
+    assert answer["summary"] == "Lo que sé de ti (2):\n2. mi hija se llama Ana\n1. soy vegetariano"
+
+
+@pytest.mark.parametrize(
+    ("language", "receipt", "empty"),
+    [
+        ("es", "✓ Lo recordaré: x", "Todavía no me pediste"),
+        ("pt", "✓ Vou lembrar: x", "Você ainda não me pediu"),
+        ("en", "✓ I will remember: x", "You have not asked me"),
+    ],
+)
+def test_answers_are_in_the_persons_language(language: str, receipt: str, empty: str) -> None:
+    here = context(language, store=Rows())
+    assert recall(context=here)["summary"].startswith(empty)
+    assert remember("x", context=here)["summary"] == receipt
+
+
+@pytest.mark.parametrize("again", ["Soy vegetariano.", "  soy   VEGETARIANO ", "soy vegetariano"])
+def test_the_same_fact_is_kept_once(ana, again: str) -> None:
+    remember("soy vegetariano", context=ana)
+    assert remember(again, context=ana)["summary"] == "Ya lo sabía: soy vegetariano"
+    assert facts(ana) == ["soy vegetariano"]
+
+
+@pytest.mark.parametrize(
+    ("replaces", "fact", "kept"),
+    [
+        ("vivo en Rosario", "vivo en Córdoba", "vivo en Córdoba"),
+        ("en Rosario,", "en Córdoba", "vivo en Córdoba"),
+        ("rosario", "me mudé a Córdoba", "me mudé a Córdoba"),
+        ("1", "vivo en Córdoba", "vivo en Córdoba"),
+    ],
+)
+def test_a_newer_fact_takes_the_place_of_the_older(ana, replaces: str, fact: str, kept: str) -> None:
+    remember("vivo en Rosario", context=ana)
+    remember("soy vegetariano", context=ana)
+    assert "Ya no: vivo en Rosario" in remember(fact, replaces, context=ana)["summary"]
+    assert facts(ana) == [kept, "soy vegetariano"]
+    assert "Rosario" not in str(ana.store.rows)
+
+
+def test_a_newer_fact_is_kept_where_there_was_no_older(ana) -> None:
+    assert remember("vivo en Córdoba", "vivo en Rosario", context=ana)["fact"] == "vivo en Córdoba"
+    assert remember("en Lima", "trabajo en Quito", context=ana)["fact"] == "trabajo en Lima"
+    assert remember("en Lima", "Quito", context=ana)["error"]["code"] == "PART_OF_A_FACT"
+
+
+def test_of_several_older_facts_one_has_to_be_named(ana) -> None:
+    remember("mi hermana vive en Rosario", context=ana)
+    remember("mi hermano vive en Rosario", context=ana)
+    error = remember("viven en Lima", "Rosario", context=ana)["error"]
+    assert error["code"] == "AMBIGUOUS"
+    assert "1. mi hermana vive en Rosario" in error["message"]
+    assert len(facts(ana)) == 2
+
+
+@pytest.mark.parametrize(
+    ("about", "found"),
+    [
+        ("mi dirección", ["mi dirección es Calle 5"]),
+        ("DIRECCION", ["mi dirección es Calle 5"]),
+        ("hijas", ["mi hija se llama Ana"]),
+        ("perro", []),
+        ("", ["mi hija se llama Ana", "mi dirección es Calle 5"]),
+    ],
+)
+def test_facts_are_found_by_words(ana, about: str, found: list[str]) -> None:
+    remember("mi dirección es Calle 5", context=ana)
+    remember("mi hija se llama Ana", context=ana)
+    assert [one["fact"] for one in recall(about, context=ana)["facts"]] == found
+
+
+@pytest.mark.parametrize("what", ["mi dirección", "1", "lo de mi direccion", "calle 5"])
+def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana, what: str) -> None:
+    remember("mi dirección es Calle 5", context=ana)
+    remember("soy vegetariano", context=ana)
+    assert forget(what, context=ana)["summary"] == "✓ Olvidado: mi dirección es Calle 5"
+    assert recall(context=ana)["facts"] == [{"number": 2, "fact": "soy vegetariano"}]
+    assert "Calle" not in str(ana.store.rows)
+
+
+def test_what_is_not_known_is_not_forgotten(ana) -> None:
+    remember("soy vegetariano", context=ana)
+    assert forget("mi dirección", context=ana)["error"]["code"] == "FACT_NOT_FOUND"
+    assert forget("", context=ana)["error"]["code"] == "FACT_NOT_FOUND"
+    assert facts(ana) == ["soy vegetariano"]
+
+
+def test_everything_is_forgotten_at_once(ana) -> None:
+    remember("soy vegetariano", context=ana)
+    remember("vivo en Lima", context=ana)
+    assert forget_everything(context=ana)["count"] == 2
+    assert facts(ana) == []
+    assert "Lima" not in str(ana.store.rows)
+
+
+@pytest.mark.parametrize(
+    ("fact", "code"), [("", "EMPTY_FACT"), (" \x00.", "EMPTY_FACT"), ("x" * 301, "TOO_LONG")]
+)
+def test_texts_that_cannot_be_facts(ana, fact: str, code: str) -> None:
+    assert remember(fact, context=ana)["error"]["code"] == code
+
+
+def test_there_is_a_highest_count(ana) -> None:
+    ana.store.rows = {f"fact:{n:020d}:x": {"text": f"dato {n}", "created": n} for n in range(200)}
+    assert remember("uno más", context=ana)["error"]["code"] == "TOO_MANY"
+    assert "✓" in remember("uno en su lugar", "dato 7", context=ana)["summary"]
+    assert len(str(recall(context=ana))) < 32 * 1024
+
+
+def test_without_a_person_there_is_no_memory() -> None:
+    for answer in (remember("x"), recall(), forget("x"), forget_everything()):
+        assert answer["error"]["code"] == "NO_PERSON"

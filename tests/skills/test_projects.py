@@ -1,0 +1,225 @@
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.skills.tools import Rows, context, functions
+
+TOOLS = functions("projects")
+create, projects, show, update, erase, add, tasks, change, note = (
+    TOOLS[name]
+    for name in (
+        *("create_project", "list_projects", "show_project", "update_project", "delete_project"),
+        *("add_task", "list_tasks", "update_task", "add_project_note"),
+    )
+)
+
+
+@pytest.fixture
+def ana():
+    return context("es", store=Rows())
+
+
+@pytest.fixture
+def house(ana):
+    """Ana with the projects Casa (tasks 1 and 2) and Viaje (task 3)."""
+    create("Casa", context=ana)
+    create("Viaje a Perú", context=ana)
+    add("comprar pintura", "casa", context=ana)
+    add("pintar el baño", "casa", context=ana)
+    add("comprar pasajes", "viaje", context=ana)
+    return ana
+
+
+def open_tasks(here, project: str = "") -> list[str]:
+    return [task["task"] for task in tasks(project, context=here)["tasks"]]
+
+
+def code(answer) -> str:
+    return answer["error"]["code"]
+
+
+def test_a_project_is_created_and_listed_with_its_progress(house) -> None:
+    assert change("1", status="done", context=house)["done"] is True
+    assert projects(context=house)["summary"] == (
+        "Tus proyectos:\n2. Viaje a Perú: 0 de 1 · 0 %\n1. Casa: 1 de 2 · 50 %"
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "receipt", "empty"),
+    [
+        ("es", "✓ Proyecto 1 creado: x", "No tienes proyectos todavía."),
+        ("pt", "✓ Projeto 1 criado: x", "Você ainda não tem projetos."),
+        ("en", "✓ Project 1 created: x", "You have no projects yet."),
+    ],
+)
+def test_answers_are_in_the_persons_language(language: str, receipt: str, empty: str) -> None:
+    here = context(language, store=Rows())
+    assert projects(context=here)["summary"] == empty
+    assert create("x", context=here)["summary"] == receipt
+
+
+def test_a_name_is_given_once(house) -> None:
+    assert create("CASA", context=house)["summary"] == "Ya tienes el proyecto 1: Casa"
+    assert code(update("viaje", name="casa", context=house)) == "NAME_TAKEN"
+    assert len(projects(context=house)["projects"]) == 2
+
+
+@pytest.mark.parametrize("wanted", ["2", "proyecto 2", "peru", "el viaje", "Viaje a Perú", "último"])
+def test_a_project_is_found_by_number_or_words(house, wanted: str) -> None:
+    assert show(wanted, context=house)["project"] == 2
+
+
+def test_an_unknown_project_is_named_with_those_there_are(house) -> None:
+    error = add("x", "jardín", context=house)["error"]
+    assert error["code"] == "PROJECT_NOT_FOUND"
+    assert "jardín" in error["message"]
+    assert error["hint"] == "Tus proyectos: Viaje a Perú, Casa"
+
+
+def test_without_a_name_the_only_project_is_meant(ana) -> None:
+    create("Casa", context=ana)
+    assert add("pintar", context=ana)["project"] == "Casa"
+    create("Viaje", context=ana)
+    error = add("pintar", context=ana)["error"]
+    assert (error["code"], error["message"]) == ("WHICH_PROJECT", "¿En qué proyecto?\n2. Viaje\n1. Casa")
+
+
+def test_a_task_before_any_project_makes_one(ana) -> None:
+    assert add("pagar la luz", context=ana)["summary"] == "✓ 1. pagar la luz\nTareas: 0 de 1 · 0 %"
+
+
+def test_a_project_is_shown_with_all_that_belongs_to_it(house) -> None:
+    change("pintura", status="done", context=house)
+    note("el pintor se llama Luis", "casa", context=house)
+    shown = show("casa", context=house)
+    assert (shown["done"], shown["tasks"], shown["notes"]) == (1, 2, ["el pintor se llama Luis"])
+    head, _, activity = shown["summary"].partition("\n\nLo último:\n")
+    assert head == (
+        "*Casa* · 1 de 2 · 50 %\n\nPendientes:\n2. pintar el baño\n\nHechas:\n✓ 1. comprar pintura\n\n"
+        "Notas:\n• el pintor se llama Luis"
+    )
+    happened = [line.partition(": ")[2] for line in activity.splitlines()]
+    assert happened == [
+        "nota: el pintor se llama Luis",
+        "hecha: comprar pintura",
+        "tarea nueva: pintar el baño",
+        "tarea nueva: comprar pintura",
+        "proyecto creado",
+    ]
+
+
+def test_a_task_is_completed_and_reopened(house) -> None:
+    done = change("pintar", status="done", context=house)
+    assert done["summary"] == "✓ Hecha: 2. pintar el baño\nCasa: 1 de 2 · 50 %"
+    assert open_tasks(house, "casa") == ["comprar pintura"]
+    assert [one["task"] for one in tasks("casa", "done", context=house)["tasks"]] == ["pintar el baño"]
+    assert "Casa: 0 de 2 · 0 %" in change("2", status="open", context=house)["summary"]
+    assert open_tasks(house, "casa") == ["comprar pintura", "pintar el baño"]
+
+
+def test_of_two_tasks_alike_the_one_that_is_still_open_is_completed(house) -> None:
+    change("pintura", status="done", context=house)
+    add("comprar más pintura", "casa", context=house)
+    assert change("pintura", status="done", context=house)["number"] == 4
+    assert code(change("pintura", status="open", context=house)) == "AMBIGUOUS"
+
+
+def test_numbers_stay_when_a_task_is_deleted(house) -> None:
+    assert change("1", status="deleted", context=house)["summary"].startswith(
+        "✓ Tarea 1 borrada: comprar pintura"
+    )
+    assert add("lijar", "casa", context=house)["number"] == 4
+    assert [task["number"] for task in tasks("casa", context=house)["tasks"]] == [2, 4]
+
+
+def test_a_task_gets_other_words(house) -> None:
+    assert change("1", text="comprar pintura blanca", context=house)["summary"] == (
+        "✓ Tarea 1: comprar pintura blanca"
+    )
+    assert code(change("1", context=house)) == "NOTHING_TO_CHANGE"
+    assert code(change("9", status="done", context=house)) == "TASK_NOT_FOUND"
+
+
+def test_due_dates_are_read_from_words_and_sort_the_list(house) -> None:
+    today = datetime.now(ZoneInfo("America/Mexico_City")).date()
+    assert add("lijar", "casa", "mañana", context=house)["due"] == (today + timedelta(days=1)).isoformat()
+    assert change("2", due="hoy", context=house)["due"] == today.isoformat()
+    assert open_tasks(house) == ["pintar el baño", "lijar", "comprar pintura", "comprar pasajes"]
+    assert "(para el " in tasks(context=house)["summary"]
+    assert change("2", due="sin fecha", context=house)["due"] == ""
+    assert code(add("x", "casa", "cuando llueva", context=house)) == "DATE_NOT_UNDERSTOOD"
+
+
+def test_a_task_that_is_late_is_marked(house) -> None:
+    task = next(row for key, row in house.store.rows.items() if key.startswith("task:"))
+    task["due"] = "2026-01-05"
+    assert "⚠ venció el lun, 5 ene" in tasks("casa", context=house)["summary"]
+
+
+def test_an_archived_project_is_laid_aside_and_comes_back(house) -> None:
+    assert update("casa", status="archived", context=house)["summary"] == "✓ Proyecto archivado: Casa"
+    assert [one["name"] for one in projects(context=house)["projects"]] == ["Viaje a Perú"]
+    assert [one["name"] for one in projects("archived", context=house)["projects"]] == ["Casa"]
+    assert open_tasks(house) == ["comprar pasajes"]
+    assert update("casa", status="active", context=house)["summary"] == "✓ Proyecto activo otra vez: Casa"
+    assert len(open_tasks(house)) == 3
+
+
+def test_a_project_gets_another_name(house) -> None:
+    assert update("casa", name="Depto", context=house)["summary"] == "✓ El proyecto 1 ahora se llama Depto"
+    assert open_tasks(house, "depto") == ["comprar pintura", "pintar el baño"]
+    assert code(update("depto", context=house)) == "NOTHING_TO_CHANGE"
+    assert code(update("", name="x", context=house)) == "PROJECT_NOT_FOUND"
+
+
+def test_a_deleted_project_leaves_nothing(house) -> None:
+    note("el pintor se llama Luis", "casa", context=house)
+    assert erase("casa", context=house)["project"] == 1
+    assert not any(word in str(house.store.rows) for word in ("Casa", "pint", "Luis"))
+    assert open_tasks(house) == ["comprar pasajes"]
+    assert code(erase("", context=house)) == "PROJECT_NOT_FOUND"
+
+
+def test_the_log_of_a_project_is_bounded(ana) -> None:
+    create("Casa", context=ana)
+    for number in range(60):
+        add(f"tarea {number}", context=ana)
+    assert sum(key.startswith("activity:") for key in ana.store.rows) == 50
+    assert len(show("casa", context=ana)["summary"]) < 8000
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda here: create(" ", context=here), "EMPTY"),
+        (lambda here: create("x" * 81, context=here), "TOO_LONG"),
+        (lambda here: add("\x00", "casa", context=here), "EMPTY"),
+        (lambda here: add("x" * 501, "casa", context=here), "TOO_LONG"),
+        (lambda here: note("x" * 501, "casa", context=here), "TOO_LONG"),
+    ],
+)
+def test_texts_that_cannot_be_kept(house, call, expected: str) -> None:
+    assert code(call(house)) == expected
+
+
+def test_there_are_quotas(ana) -> None:
+    ana.store.rows = {f"project:{n:020d}:x": {"text": f"p {n}", "created": n} for n in range(100)}
+    assert code(create("uno más", context=ana)) == "TOO_MANY"
+    assert create("p 7", context=ana)["project"] == 8
+    first = next(iter(ana.store.rows))
+    ana.store.rows |= {
+        f"task:{n:020d}:x": {"text": str(n), "project": first, "created": n} for n in range(2000)
+    }
+    assert code(add("una más", "p 0", context=ana)) == "TOO_MANY"
+    assert len(str(tasks("p 0", context=ana))) < 32 * 1024
+    assert len(str(show("p 0", context=ana))) < 32 * 1024
+
+
+def test_without_a_person_there_are_no_projects() -> None:
+    for answer in (
+        *(create("x"), projects(), show("x"), update("x"), erase("x")),
+        *(add("x"), tasks(), change("x"), note("x")),
+    ):
+        assert code(answer) == "NO_PERSON"

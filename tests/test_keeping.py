@@ -1,0 +1,134 @@
+"""Notes, projects and memory through the chat: each person's own, in their words, also after a restart."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.world import Graph, open_work, text_body, wait_for, world
+
+ANA = "12125550000"
+
+
+class Chat:
+    """People who write and wait for the answer."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def ask(self, **said: str) -> dict[str, str]:
+        """What each of these people, who write at the same time, is answered."""
+        before = {person: len(self._graph.sends(person)) for person in said}
+        for person, text in said.items():
+            self._graph.say(person, text)
+        return {person: self._graph.reply(person, before[person] + 1) for person in said}
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory):
+    for server, graph in world(tmp_path_factory.mktemp("keeping")):
+        server.start()
+        yield server, Chat(graph)
+
+
+def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(offline):
+    server, chat = offline
+    told = chat.ask(p0="recordá que mi hija se llama Ana", p1="lembra que sou vegetariano")
+    assert told == {"p0": "✓ Lo recordaré: mi hija se llama Ana", "p1": "✓ Vou lembrar: sou vegetariano"}
+    told = chat.ask(p0="crea el proyecto Casa", p1="cria o projeto Viagem")
+    assert told == {"p0": "✓ Proyecto 1 creado: Casa", "p1": "✓ Projeto 1 criado: Viagem"}
+    told = chat.ask(
+        p0="agrega comprar pintura al proyecto Casa", p1="adiciona comprar malas ao projeto Viagem"
+    )
+    assert told["p0"] == "✓ 1. comprar pintura\nCasa: 0 de 1 · 0 %"
+    assert told["p1"] == "✓ 1. comprar malas\nViagem: 0 de 1 · 0 %"
+    assert chat.ask(p0="anota la clave es alfa", p1="anota a senha é bravo") == {
+        "p0": "✓ Nota guardada: la clave es alfa",
+        "p1": "✓ Nota salva: a senha é bravo",
+    }
+    wait_for(lambda: not open_work(server), "everything to be sent")
+    server.stop()
+    server.start()
+    told = chat.ask(p0="¿qué sabés de mí?", p1="o que você sabe de mim?")
+    assert told["p0"].splitlines()[-1] == "1. mi hija se llama Ana"
+    assert told["p1"].splitlines()[-1] == "1. sou vegetariano"
+    assert told["p0"].startswith("Lo que sé de ti (1)")
+    assert told["p1"].startswith("O que sei de você (1)")
+    told = chat.ask(p0="completa la tarea 1", p1="marca comprar malas como feita")
+    assert told["p0"] == "✓ Hecha: 1. comprar pintura\nCasa: 1 de 1 · 100 %"
+    assert told["p1"] == "✓ Feita: 1. comprar malas\nViagem: 1 de 1 · 100 %"
+    told = chat.ask(p0="mis proyectos", p1="meus projetos")
+    assert told["p0"].splitlines()[-1] == "1. Casa: 1 de 1 · 100 %"
+    assert told["p1"].splitlines()[-1] == "1. Viagem: 1 de 1 · 100 %"
+    told = chat.ask(p0="mis notas", p1="minhas notas")
+    assert ("alfa" in told["p0"], "bravo" in told["p0"]) == (True, False)
+    assert ("alfa" in told["p1"], "bravo" in told["p1"]) == (False, True)
+
+
+def test_a_note_is_changed_deleted_and_brought_back(offline):
+    ask = partial(_one, offline[1], "p2")
+    assert ask("note buy bread") == "✓ Note saved: buy bread"
+    assert ask("change note 1 to buy dark bread") == "✓ Note 1 changed: buy dark bread"
+    assert ask("delete note 1").startswith("✓ Note 1 deleted: buy dark bread")
+    assert ask("bring back the note I deleted") == "✓ Note 1 as it was: buy dark bread"
+
+
+def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
+    ask = partial(_one, offline[1], "p3")
+    assert ask("recordá que vivo en Rosario") == "✓ Lo recordaré: vivo en Rosario"
+    assert ask("ya no vivo en Rosario, ahora en Córdoba").startswith("✓ Lo recordaré: vivo en Córdoba")
+    assert ask("¿qué sabés de mí?").splitlines()[-1] == "2. vivo en Córdoba"
+    assert ask("olvidá que vivo en Córdoba") == "✓ Olvidado: vivo en Córdoba"
+    assert "Todavía no" in ask("qué sabes de mí")
+
+
+def test_everything_is_forgotten_only_after_a_yes(offline):
+    ask = partial(_one, offline[1], "p3")
+    ask("recordá que soy vegetariano")
+    assert ask("olvidá todo lo que sabés de mí") == "", "a question has buttons"
+    assert "soy vegetariano" in ask("¿qué sabés de mí?")
+    assert "✓ Olvidé todo lo que sabía de ti (1)." in ask("sí")
+    assert "Todavía no" in ask("¿qué sabés de mí?")
+
+
+def _one(chat: Chat, person: str, text: str) -> str:
+    return chat.ask(**{person: text})[person]
+
+
+def keeper(body):
+    """Remembers what it is told to, even in a forwarded message."""
+    if is_classifier(body):
+        return '{"categories": ["memory"], "phrases": ["remember"]}'
+    if body["messages"][-1]["role"] == "tool":
+        return "done"
+    said = last_user_text(body)
+    if "remember that " not in said:
+        return "hello"
+    return calls(("remember", {"fact": said.rpartition("remember that ")[2].strip('"]')}))
+
+
+def test_facts_stand_in_the_prompts_of_their_person_and_those_of_others_taint_the_turn(make_world, model):
+    model_server = model(keeper)
+    server, graph = make_world(model=model_server)
+    chat = Chat(graph)
+    chat.ask(p0="remember that I am allergic to alfa", p1="remember that I live in bravo")
+    body = text_body(
+        "wamid.f", "remember that the plumber is called charlie", ANA, context={"forwarded": True}
+    )
+    assert server.post(body).status_code == 200
+    graph.reply("p0", 2)
+    chat.ask(p0="/new", p1="/new")
+    first = len(model_server.main_calls)
+    chat.ask(p0="good morning", p1="good morning")
+    shown = [json.dumps(call["messages"]) for call in model_server.main_calls[first:]]
+    assert sorted(("alfa" in one, "bravo" in one, "charlie" in one) for one in shown) == [
+        (False, True, False),
+        (True, False, False),
+    ]
+    assert all("alfa" not in call["messages"][0]["content"] for call in model_server.main_calls)
+    chat.ask(p0="who is the plumber?")
+    newest = model_server.main_calls[-1]["messages"][-1]["content"].splitlines()
+    assert "[Remembered out of text of others, perhaps not the person's own words: \"the plumber" in newest[2]
+    taints = [row["taint"] for row in server.rows("SELECT taint FROM turns ORDER BY created_at, rowid")]
+    assert taints[-3:] == ["", "", "memory"]

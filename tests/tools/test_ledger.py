@@ -1,0 +1,123 @@
+"""Lists with numbers that stay, as tools of skills keep them."""
+
+from pathlib import Path
+
+import pytest
+
+from app.tools.ledger import Ledger, matching, means_all, meant
+from tests.skills.folders import House
+from tests.skills.tools import Rows, context
+from tests.test_skills_docs import documented
+
+NOUNS = {"nota", "notas"}
+
+
+def ledger(rows: Rows, *texts: str) -> Ledger:
+    made = Ledger(rows, "thing:", most_rows=5)
+    for text in texts:
+        made.add(text=text)
+    return made
+
+
+def told(entries) -> list[tuple[int, str]]:
+    return [(entry.number, entry.text) for entry in entries]
+
+
+def test_another_call_sees_the_same_rows_the_newest_first() -> None:
+    rows = Rows()
+    ledger(rows, "a", "b")
+    rows.put("other:1", {"text": "x"})
+    assert told(ledger(rows).entries) == [(2, "b"), (1, "a")]
+
+
+def test_numbers_stay_when_a_row_is_changed_or_removed() -> None:
+    rows = Rows()
+    things = ledger(rows, "a", "b", "c")
+    changed = things.change(things.entries[0], text="d", place="here")
+    things.change(changed, place=None)
+    things.remove(things.entries[1])
+    assert told(ledger(rows).entries) == [(3, "d"), (1, "a")]
+    assert [sorted(entry.fields) for entry in ledger(rows).rows] == [
+        ["created", "text"],
+        ["deleted"],
+        ["created", "text"],
+    ]
+
+
+def test_beyond_the_most_rows_the_empty_ones_go() -> None:
+    rows = Rows()
+    things = ledger(rows, "a", "b", "c", "d", "e")
+    things.remove(things.entries[-1])
+    assert things.add(text="f").number == 5
+    assert told(ledger(rows).entries)[-1] == (1, "b")
+
+
+def test_an_erased_row_leaves_nothing() -> None:
+    rows = Rows()
+    things = ledger(rows, "a", "b")
+    things.erase(things.entries[1])
+    assert told(things.entries) == told(ledger(rows).entries) == [(1, "b")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("2", [2]),
+        ("#2", [2]),
+        ("la nota número 2", [2]),
+        ("la última", [4]),
+        ("the last one", [4]),
+        ("pan", [1]),
+        ("PÁN", [1]),
+        ("integral", [2]),
+        ("la del pan de centeno", [3]),
+        ("compras", [4]),
+        ("comprar", [4]),
+        ("perro", []),
+        ("9", []),
+        ("", []),
+        ("1" * 400, []),
+    ],
+)
+def test_one_is_meant_by_number_place_or_words(wanted: str, found: list[int]) -> None:
+    things = ledger(Rows(), "pan", "pan integral", "pan de centeno", "las compras")
+    assert [entry.number for entry in meant(things.entries, wanted, NOUNS)] == found
+
+
+def test_all_telling_words_must_be_there() -> None:
+    entries = ledger(Rows(), "café con Ana", "café con Luis").entries
+    assert told(matching(entries, "cafe")) == [(2, "café con Luis"), (1, "café con Ana")]
+    assert told(matching(entries, "el café de ana")) == [(1, "café con Ana")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "all_"),
+    [
+        ("", True),
+        ("todas mis notas", True),
+        ("all of them", True),
+        ("tudo", True),
+        ("pan", False),
+        ("nada", False),
+    ],
+)
+def test_naming_everything_or_nothing_is_told_apart(wanted: str, all_: bool) -> None:
+    assert means_all(wanted, NOUNS) is all_
+
+
+async def test_a_dropped_folder_keeps_a_list_in_its_worker_as_the_documentation_says(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    (code,) = [block for block in documented("python") if "Ledger" in block]
+    house.drop("shopping", code)
+    here = context("es", store=Rows())
+    try:
+        assert (await house.call("add_item", here, item="leche")).data == {"summary": "✓ 1. leche"}
+        assert (await house.call("add_item", here, item="pan\nintegral")).data == {
+            "summary": "✓ 2. pan integral"
+        }
+        assert (
+            await house.call("take_item", here, item="queso")
+        ).error.message == "¿Cuál? Hay:\n2. pan\nintegral\n1. leche"
+        assert (await house.call("take_item", here, item="la leche")).data == {"summary": "✓ Listo: leche"}
+    finally:
+        await house.workers.close()
