@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from app.tools.context import ToolContext
     from app.tools.docstrings import parse_docstring
     from app.tools.engine import ExecutionEngine
-    from app.tools.files import PathTraversalError, file_tools, validate_path
+    from app.tools.files import file_tools
+    from app.tools.paths import PathTraversalError, validate_path
     from app.tools.registry import DuplicateToolError, ToolNotFoundError, ToolRegistry
     from app.tools.result import ToolResult
     from app.tools.tool import Tool
@@ -23,7 +24,8 @@ __getattr__ = lazily(
         "context": ("ToolContext",),
         "docstrings": ("parse_docstring",),
         "engine": ("ExecutionEngine",),
-        "files": ("PathTraversalError", "file_tools", "validate_path"),
+        "files": ("file_tools",),
+        "paths": ("PathTraversalError", "validate_path"),
         "registry": ("DuplicateToolError", "ToolNotFoundError", "ToolRegistry"),
         "result": ("ToolResult",),
         "tool": ("Tool",),

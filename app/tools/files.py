@@ -1,15 +1,13 @@
-"""Files in a workspace: paths that cannot leave it, and the tools that read and write there."""
+"""The tools that read and write the files of a workspace, each person's in a folder of their own."""
 
 import codecs
 import fnmatch
 import functools
 import os
 import re
-import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, ParamSpec
 
@@ -17,67 +15,40 @@ from app.messages import JSON
 from app.people import Person
 from app.store.space import MEGABYTE, Disk
 from app.tools.context import ToolContext
+from app.tools.documents import Document, DocumentError, Documents, kind_of
+from app.tools.paths import (
+    PathTraversalError,
+    append,
+    entries,
+    exists,
+    open_parent,
+    open_to_read,
+    replace,
+    shown,
+    validate_path,
+)
 from app.tools.result import ToolResult
 from app.tools.tool import Tool
 
-READ_LIMIT = 512 * 1024
+READ_LIMIT = 1024 * 1024
 WRITE_LIMIT = 1024 * 1024
 LIST_LIMIT = 500
 BLOCK = 4096
 """Bytes that even an empty file counts as."""
+PAGE = 24_000
+"""Characters of a file that one call gives: with what stands around them they reach a model whole."""
+PAGE_IN_A_CHAT = 5_500
+"""What a person reads at once: two messages."""
 
-_LONGEST_NAME = 255
-_DRIVE = re.compile(r"^[A-Za-z]:")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for its other end
-_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.unlink in os.supports_dir_fd
-
-
-class PathTraversalError(ValueError):
-    """A path that is not inside the workspace, or cannot be a path."""
-
-
-def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
-    """The real path of `path` inside the workspace, with every link followed.
-
-    Raises PathTraversalError for what leads out of it: `..`, another absolute path, a link, and for what
-    is no path at all: a NUL byte, a name of more than 255 bytes.
-    """
-    text = str(path)
-    if "\0" in text:
-        raise PathTraversalError("the path holds a NUL byte")
-    parts = text.replace("\\", "/").split("/")
-    if ".." in parts:
-        raise PathTraversalError(f"{_shown(text)}: '..' is not allowed; name the path from the workspace on")
-    if _DRIVE.match(text) or (text.startswith("\\") and os.sep == "/"):
-        raise PathTraversalError(f"{_shown(text)}: a path of another machine; name it from the workspace on")
-    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
-        raise PathTraversalError(f"{_shown(text)}: a name in it is longer than {_LONGEST_NAME} bytes")
-    try:
-        root = Path(workspace_root).resolve()
-        real = (root / text).resolve()
-    except (
-        OSError,
-        RuntimeError,
-        UnicodeError,
-    ) as error:  # a loop of links, a path beyond the system's limit
-        raise PathTraversalError(f"{_shown(text)}: {type(error).__name__} while it was looked up") from None
-    if not real.is_relative_to(root):
-        raise PathTraversalError(f"{_shown(text)} leads out of the workspace")
-    return real
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def file_tools(
     workspace_root: str | Path, allow_delete: bool = False, *, quota: int = 0, least_free: int = 0
 ) -> list[Tool]:
-    """read_file, list_files, write_file and delete_file for one workspace.
-
-    Owners, and calls without a person, work at its root; others in their own `people/<id>` in it, which
-    holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free`
-    bytes. 0: no limit.
-    """
-    files = _Files(Path(workspace_root), allow_delete, quota, least_free)
+    """read_file, list_files, write_file and delete_file for one workspace, as `Files` does them."""
+    files = Files(workspace_root, allow_delete, quota=quota, least_free=least_free)
     made: list[tuple[Callable[..., ToolResult], bool, bool]] = [
         (files.read_file, False, True),
         (files.list_files, False, True),
@@ -105,61 +76,78 @@ def _errors_as_results(function: Callable[P, ToolResult]) -> Callable[P, ToolRes
             return function(*args, **kwargs)
         except PathTraversalError as error:
             return ToolResult.failure("BAD_REQUEST", str(error))
+        except DocumentError as error:
+            return ToolResult.failure(error.code, f"{shown(path)}: {error}")
         except FileNotFoundError:
             return _not_found(path)
         except (IsADirectoryError, NotADirectoryError, FileExistsError):
-            return ToolResult.failure("NOT_A_FILE", f"{_shown(path)} is not a plain file in a folder")
+            return ToolResult.failure("NOT_A_FILE", f"{shown(path)} is not a plain file in a folder")
         except OSError as error:
             return ToolResult.failure(
-                "FILE_ERROR", f"{_shown(path)}: {error.strerror or type(error).__name__}"
+                "FILE_ERROR", f"{shown(path)}: {error.strerror or type(error).__name__}"
             )
 
     return guarded
 
 
-class _Files:
-    """The four functions; every path goes through `_place`, every open through a walk without links."""
+class Files:
+    """The four functions; every path goes through `validate_path`, every open through a walk without links.
 
-    def __init__(self, root: Path, allow_delete: bool, quota: int, least_free: int) -> None:
-        self._root = root
-        self._allow_delete = allow_delete
+    Owners, and calls without a person, work at the root; others in their own `people/<id>` in it, which
+    holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free` bytes;
+    0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        allow_delete: bool = False,
+        *,
+        quota: int = 0,
+        least_free: int = 0,
+        documents: Documents | None = None,
+        page: int = PAGE,
+        lines: bool = False,
+    ) -> None:
+        self.allow_delete = allow_delete
+        self._root = Path(root)
         self._quota = quota
-        self._disk = Disk(root, least_free)
+        self._disk = Disk(self._root, least_free)
+        self._documents = documents or Documents()
+        self._page = page
+        self._lines = lines
         self._one_writer = threading.Lock()
         """Held from counting to writing: two calls at once must not both get the last bytes."""
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
+        """Raises PathTraversalError for a path that leads out of the person's folder."""
         validate_path(args.get("path", "."), self._home(context))
 
     @_errors_as_results
-    def read_file(
-        self, path: str, start_line: int = 1, max_lines: int = 2000, *, context: ToolContext
-    ) -> ToolResult:
-        """Read a text file of the workspace.
+    def read_file(self, path: str, page: int = 1, *, context: ToolContext) -> ToolResult:
+        """Read a file of the workspace: text, or the text of a PDF, Word or Excel file.
 
         Args:
             path: Path from the workspace on, such as "notes/today.md"
-            start_line: First line to read, counted from 1
-            max_lines: How many lines at most
+            page: Which part of a long text, counted from 1
 
         Example: lee el archivo notas.txt
         """
-        with _open_parent(self._home(context), path) as (parent, name):
-            descriptor = _open_regular(name, os.O_RDONLY | _NO_WAIT, parent)
+        with open_parent(self._home(context), path) as (parent, name):
+            descriptor = open_to_read(name, parent)
             with os.fdopen(descriptor, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
+                size = os.fstat(descriptor).st_size
                 content = file.read(READ_LIMIT + 1)
-        if b"\0" in content[:8192]:
+                kind = kind_of(path, content)
+                document = self._documents.read(descriptor, kind) if kind else _plain(content)
+        if document is None:
             return ToolResult.failure("NOT_TEXT", f"{path} is not a text file", size=size)
-        try:
-            text = _text(content)
-        except UnicodeDecodeError:
-            return ToolResult.failure("NOT_TEXT", f"{path} is not UTF-8 text", size=size)
-        lines = text.splitlines(keepends=True)
-        first = max(1, start_line) - 1
-        shown = lines[first : first + max(1, max_lines)]
-        more = first + len(shown) < len(lines) or size > READ_LIMIT
-        return ToolResult.success({"path": path, "content": "".join(shown), "size": size, "more": more})
+        pages = _pages(document.text, self._page)
+        if not 1 <= page <= len(pages):
+            return ToolResult.failure("NO_SUCH_PAGE", f"{path} has {len(pages)} pages", pages=len(pages))
+        more = page < len(pages) or not document.whole
+        said: dict[str, JSON] = {"path": path, "content": pages[page - 1], "size": size, "more": more}
+        return ToolResult.success({**said, "page": page, "pages": len(pages), "whole": document.whole})
 
     @_errors_as_results
     def list_files(
@@ -182,15 +170,15 @@ class _Files:
             return _not_found(path)
         if not folder.is_dir():
             return ToolResult.failure("NOT_A_FOLDER", f"{path} is a file", "use read_file")
-        entries: list[dict[str, JSON]] = []
-        for entry in _entries(folder, recursive):
+        found: list[dict[str, JSON]] = []
+        for entry in entries(folder, recursive):
             relative = os.path.relpath(entry.path, folder).replace(os.sep, "/")
             if not (fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern)):
                 continue
-            if len(entries) == LIST_LIMIT:
-                return ToolResult.success({"path": path, "entries": entries, "more": True})
-            entries.append(_described(entry, relative))
-        return ToolResult.success({"path": path, "entries": entries, "more": False})
+            if len(found) == LIST_LIMIT:
+                return ToolResult.success({"path": path, "entries": found, "more": True})
+            found.append(_described(entry, relative))
+        return ToolResult.success({"path": path, "entries": found, "more": False})
 
     @_errors_as_results
     def write_file(
@@ -220,12 +208,13 @@ class _Files:
             refusal = self._refusal(home, context.person, path, len(data), mode == "append")
             if refusal is not None:
                 return refusal
-            with _open_parent(home, path, create=True) as (parent, name):
+            with open_parent(home, path, create=True) as (parent, name):
+                replaced = exists(name, parent)
                 if mode == "append":
-                    _append(name, data, parent)
+                    append(name, data, parent, new_line=self._lines)
                 else:
-                    _replace(name, data, parent)
-        return ToolResult.success({"path": path, "bytes": len(data), "mode": mode})
+                    replace(name, data, parent)
+        return ToolResult.success({"path": path, "bytes": len(data), "mode": mode, "replaced": replaced})
 
     @_errors_as_results
     def delete_file(self, path: str, *, context: ToolContext) -> ToolResult:
@@ -236,13 +225,13 @@ class _Files:
 
         Example: borra el archivo viejo.txt
         """
-        if not self._allow_delete:
+        if not self.allow_delete:
             return ToolResult.failure(
                 "DELETE_NOT_ALLOWED",
                 "deleting files is switched off",
                 "the operator can set ALLOW_DELETE=true",
             )
-        with self._one_writer, _open_parent(self._home(context), path) as (parent, name):
+        with self._one_writer, open_parent(self._home(context), path) as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
             os.unlink(name, dir_fd=parent)
@@ -273,89 +262,36 @@ class _Files:
         return self._root / "people" / person.id
 
 
-@contextmanager
-def _open_parent(home: Path, path: str, create: bool = False) -> Iterator[tuple[int | None, str]]:
-    """A descriptor of the file's real folder, reached without following a link, and the file's name.
-
-    The path is resolved first, so a link met on the way was put there in between: it is refused.
-    Without descriptors (Windows) the name is the whole path.
-    """
-    real = validate_path(path, home)
-    root = home.resolve()
-    if real == root:
-        raise IsADirectoryError(f"{_shown(path)} is a folder")
-    if create:
-        root.mkdir(parents=True, exist_ok=True)
-    if not _HAS_DESCRIPTORS:
-        if create:
-            real.parent.mkdir(parents=True, exist_ok=True)
-        yield None, str(real)
-        return
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in real.relative_to(root).parts[:-1]:
-            inner = _enter(descriptor, part, create)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor, real.name
-    finally:
-        os.close(descriptor)
+def _plain(content: bytes) -> Document | None:
+    """The words of a text file in UTF-8, or as older Windows programs write it; None for what is no text."""
+    whole = len(content) <= READ_LIMIT
+    content = content[:READ_LIMIT]
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Document(content.decode("utf-16", "replace"), whole)
+    try:  # a character that the limit cut in two is left out
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(content, final=whole)
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", "replace")
+        return None if _CONTROL.search(text) or "\ufffd" in text else Document(text, whole)
+    return None if "\0" in text else Document(text, whole)
 
 
-def _enter(parent: int, name: str, create: bool) -> int:
-    if create:
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o755, dir_fd=parent)
-    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=parent)
-
-
-def _open_regular(name: str, flags: int, parent: int | None, mode: int = 0o644) -> int:
-    """Opens a plain file: no link, folder, pipe or device."""
-    descriptor = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=parent)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise IsADirectoryError("not a plain file")
-
-
-def _append(name: str, data: bytes, parent: int | None) -> None:
-    descriptor = _open_regular(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_WAIT, parent)
-    with os.fdopen(descriptor, "ab") as file:
-        file.write(data)
-
-
-def _replace(name: str, data: bytes, parent: int | None) -> None:
-    """Writes beside the file and takes its place: a crash leaves the old one whole."""
-    temporary = os.path.join(os.path.dirname(name), f".{secrets.token_hex(8)}.tmp")
-    descriptor = _open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-    except OSError:
-        os.unlink(temporary, dir_fd=parent)
-        raise
-
-
-def _entries(folder: Path, recursive: bool) -> Iterator[os.DirEntry[str]]:
-    """By name, folders' own entries after them; links are named but not followed."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        yield entry
-        if recursive and entry.is_dir(follow_symlinks=False):
-            yield from _entries(Path(entry.path), recursive)
+def _pages(text: str, size: int) -> list[str]:
+    """Parts of at most `size` characters that end at the end of a line where one is near."""
+    pages, start = [], 0
+    while len(text) - start > size:
+        line = text.rfind("\n", start + size // 2, start + size) + 1
+        end = line or start + size
+        pages.append(text[start:end])
+        start = end
+    return [*pages, text[start:]]
 
 
 def _used(home: Path) -> int:
     """Bytes of a person's files."""
     if not home.is_dir():
         return 0
-    return sum(
-        _counted(entry.stat(follow_symlinks=False).st_size) for entry in _entries(home, recursive=True)
-    )
+    return sum(_counted(entry.stat(follow_symlinks=False).st_size) for entry in entries(home, recursive=True))
 
 
 def _counted(size: int) -> int:
@@ -370,17 +306,7 @@ def _described(entry: os.DirEntry[str], relative: str) -> dict[str, JSON]:
     return {"path": relative, "kind": "file", "size": entry.stat(follow_symlinks=False).st_size}
 
 
-def _text(content: bytes) -> str:
-    """UTF-8 text; a character that the read limit cut in two is left out."""
-    whole = len(content) <= READ_LIMIT
-    return codecs.getincrementaldecoder("utf-8-sig")().decode(content[:READ_LIMIT], final=whole)
-
-
 def _not_found(path: str) -> ToolResult:
     return ToolResult.failure(
-        "NOT_FOUND", f"there is no {_shown(path)} in the workspace", "list_files shows what is"
+        "NOT_FOUND", f"there is no {shown(path)} in the workspace", "list_files shows what is"
     )
-
-
-def _shown(path: str) -> str:
-    return repr(path if len(path) <= 100 else path[:100] + "…")

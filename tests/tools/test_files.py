@@ -18,7 +18,12 @@ from app.tools import (
     file_tools,
     validate_path,
 )
-from app.tools.files import BLOCK
+from app.tools.files import BLOCK, PAGE, Files
+from tests.tools import papers
+
+MEMBER = ToolContext(person=Person("p1", "simulator"))
+OTHER = ToolContext(person=Person("p2", "simulator"))
+OWNER = ToolContext(person=Person("p3", "simulator", role="owner"))
 
 
 @pytest.fixture
@@ -92,9 +97,10 @@ async def test_write_append_read_list(root: Path) -> None:
     assert (await run("write_file", path="nuevo/año.txt", content="uno ñ\n")).ok
     assert (await run("write_file", path="nuevo/año.txt", content="dos\n", mode="append")).ok
     read = await run("read_file", path="nuevo/año.txt")
-    assert read.data == {"path": "nuevo/año.txt", "content": "uno ñ\ndos\n", "size": 11, "more": False}
-    part = await run("read_file", path="nuevo/año.txt", start_line=2, max_lines=1)
-    assert part.data["content"] == "dos\n"
+    assert read.data == {
+        **{"path": "nuevo/año.txt", "content": "uno ñ\ndos\n", "size": 11, "more": False},
+        **{"page": 1, "pages": 1, "whole": True},
+    }
     assert (await run("write_file", path="nuevo/año.txt", content="tres")).ok
     assert (await run("read_file", path="nuevo/año.txt")).data["content"] == "tres"
     listed = await run("list_files", pattern="*.txt", recursive=True)
@@ -124,6 +130,61 @@ async def test_failures_have_codes(root: Path, name: str, args: dict[str, Any], 
     assert (await Bench(root)(name, **args)).code == code
 
 
+async def test_a_long_text_comes_in_pages_that_end_with_a_line(root: Path) -> None:
+    run = Bench(root)
+    lines = [f"{n} {'x' * 90}\n" for n in range(1000)]
+    (root / "long.txt").write_text("".join(lines) + "y" * 60_000)
+    first = (await run("read_file", path="long.txt")).data
+    assert first["content"].endswith("x\n")
+    assert (first["page"], first["more"], first["whole"]) == (1, True, True)
+    pages = [(await run("read_file", path="long.txt", page=n + 1)).data for n in range(first["pages"])]
+    assert "".join(page["content"] for page in pages) == (root / "long.txt").read_text()
+    assert max(len(page["content"]) for page in pages) <= PAGE
+    assert [page["more"] for page in pages] == [True] * (len(pages) - 1) + [False]
+    for page in (0, -1, first["pages"] + 1, 10**30):
+        assert (await run("read_file", path="long.txt", page=page)).code == "NO_SUCH_PAGE"
+
+
+async def test_of_a_huge_text_only_the_beginning_is_read(root: Path) -> None:
+    with (root / "huge.csv").open("wb") as file:
+        file.write(b"a;b\n" * 1000)
+        file.seek(10**10)
+        file.write(b"end")
+    (root / "large.txt").write_text("ñ" * 600_000)
+    assert (await Bench(root)("read_file", path="huge.csv")).code == "NOT_TEXT"
+    read = (await Bench(root)("read_file", path="large.txt")).data
+    last = (await Bench(root)("read_file", path="large.txt", page=read["pages"])).data
+    assert (last["whole"], last["more"], set(last["content"])) == (False, True, {"ñ"})
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+async def test_texts_of_other_programs_are_read(root: Path, encoding: str) -> None:
+    (root / "gastos.csv").write_bytes("año;pan\r\n2026;«12,50»\r\n".encode(encoding))
+    assert (await Bench(root)("read_file", path="gastos.csv")).data["content"].startswith("año;pan")
+
+
+async def test_the_words_of_a_document_are_read_as_pages_too(root: Path) -> None:
+    (root / "contrato.pdf").write_bytes(papers.pdf("Contrato de alquiler"))
+    (root / "cut.docx").write_bytes(papers.HOSTILE["cut.docx"]())
+    assert (await Bench(root)("read_file", path="contrato.pdf")).data["content"] == "Contrato de alquiler\n\n"
+    assert (await Bench(root)("read_file", path="cut.docx")).code == "UNREADABLE"
+
+
+async def test_folders_are_not_nested_without_end(root: Path) -> None:
+    run = Bench(root)
+    assert (await run("write_file", path=f"{'d/' * 31}x.txt", content="x")).ok
+    assert (await run("write_file", path=f"{'e/' * 32}x.txt", content="x")).code == "BAD_REQUEST"
+    assert not (root / "e").exists()
+    assert (await run("list_files", pattern="x.txt", recursive=True)).data["entries"]
+
+
+async def test_in_a_chat_what_is_added_begins_on_a_new_line(root: Path) -> None:
+    files = Files(root, lines=True)
+    for content in ("uno", "dos\n", "tres"):
+        assert files.write_file(path="a.txt", content=content, mode="append", context=ToolContext()).ok
+    assert (root / "a.txt").read_text() == "uno\ndos\ntres"
+
+
 async def test_delete_only_where_it_is_allowed(root: Path) -> None:
     run = Bench(root, allow_delete=True)
     assert (await run("delete_file", path="inner")).code == "NOT_A_FILE"
@@ -150,11 +211,6 @@ async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Pat
     assert (await run("read_file", member, path="inner/kept.txt")).code == "NOT_FOUND"
     assert (await run("read_file", member, path=str(root / "inner" / "kept.txt"))).code == "BAD_REQUEST"
     assert (await run("read_file", owner, path="people/p1/mine.txt")).data["content"] == "m"
-
-
-MEMBER = ToolContext(person=Person("p1", "simulator"))
-OTHER = ToolContext(person=Person("p2", "simulator"))
-OWNER = ToolContext(person=Person("p3", "simulator", role="owner"))
 
 
 async def test_a_members_files_have_a_quota_and_what_is_replaced_gives_its_bytes_back(root: Path) -> None:

@@ -1,0 +1,155 @@
+"""The text of a PDF, Word or Excel file, read in a process of its own: what the file does stays in here.
+
+    python -I document_process.py pdf|word|excel < file > text
+
+The exit status says what became of it: see `COMPLETE` and those below. Nothing of the server is imported.
+"""
+
+import os
+import resource
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO
+from xml.parsers import expat
+
+COMPLETE, CUT, LOCKED, UNREADABLE = 0, 10, 11, 12
+MOST_CHARACTERS = 1_000_000
+MOST_PAGES = 500
+MOST_ROWS = 100_000
+MEMORY_BYTES = 512 * 1024**2
+CPU_SECONDS = 15
+UNPACKED_BYTES = 256 * 1024**2
+MOST_PARTS = 5_000
+"""Files in the archive that a Word or Excel file is."""
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main "
+_BREAKS = {_WORD + "p": "\n", _WORD + "br": "\n", _WORD + "cr": "\n", _WORD + "tab": "\t", _WORD + "tc": "\t"}
+_BLOCK = 64 * 1024
+
+
+class _Unreadable(Exception):
+    pass
+
+
+class _Locked(Exception):
+    pass
+
+
+def main(kind: str) -> int:
+    _limit()
+    file = os.fdopen(0, "rb")
+    written = 0
+    try:
+        for part in _PARTS[kind](file):
+            text = part[: MOST_CHARACTERS - written]
+            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+            sys.stdout.buffer.flush()  # what was read before a limit ends this process is kept
+            written += len(text)
+            if written >= MOST_CHARACTERS:
+                return CUT
+    except _Locked:
+        return LOCKED
+    except (Exception, RecursionError):
+        return CUT if written else UNREADABLE
+    return COMPLETE
+
+
+def _limit() -> None:
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory runs out, this ends before the server
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, 4 * MOST_CHARACTERS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (most, most))
+
+
+def _pdf(file: IO[bytes]) -> Iterator[str]:
+    from pypdf import PdfReader
+    from pypdf.errors import FileNotDecryptedError
+
+    reader = PdfReader(file)
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise _Locked
+    try:
+        for number, page in enumerate(reader.pages):
+            if number == MOST_PAGES:
+                raise _Unreadable(f"more than {MOST_PAGES} pages")
+            text = page.extract_text().strip()
+            if text:
+                yield f"{text}\n\n"
+    except FileNotDecryptedError as error:
+        raise _Locked from error
+
+
+def _word(file: IO[bytes]) -> Iterator[str]:
+    """The paragraphs of the document itself, cells of tables parted by tabs."""
+    with _archive(file) as archive, archive.open("word/document.xml") as document:
+        yield from _paragraphs(document)
+
+
+def _paragraphs(document: IO[bytes]) -> Iterator[str]:
+    found: list[str] = []
+    inside: list[str] = []
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        inside.append(name)
+
+    def end(name: str) -> None:
+        inside.pop()
+        found.append(_BREAKS.get(name, ""))
+
+    def characters(text: str) -> None:
+        if inside[-1] == _WORD + "t":
+            found.append(text)
+
+    def doctype(*_: object) -> None:
+        raise _Unreadable("no Word file declares entities")
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = characters, doctype
+    while block := document.read(_BLOCK):
+        parser.Parse(block)
+        yield "".join(found)
+        found.clear()
+    parser.Parse(b"", True)
+
+
+def _excel(file: IO[bytes]) -> Iterator[str]:
+    """Each sheet under its name, a row a line, cells parted by tabs; of a formula its last result."""
+    from openpyxl import load_workbook
+
+    _archive(file).close()
+    rows = 0
+    workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    for sheet in workbook.worksheets:
+        yield f"# {sheet.title}\n"
+        for row in sheet.iter_rows(values_only=True):
+            rows += 1
+            if rows > MOST_ROWS:
+                raise _Unreadable(f"more than {MOST_ROWS} rows")
+            cells = "\t".join("" if cell is None else str(cell) for cell in row).rstrip("\t")
+            if cells:
+                yield f"{cells}\n"
+        yield "\n"
+
+
+def _archive(file: IO[bytes]) -> zipfile.ZipFile:
+    """Raises _Unreadable for one that says it unpacks to too much; more than it says is never unpacked."""
+    archive = zipfile.ZipFile(file)
+    parts = archive.infolist()
+    if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > UNPACKED_BYTES:
+        raise _Unreadable("too much in one archive")
+    return archive
+
+
+_PARTS = {"pdf": _pdf, "word": _word, "excel": _excel}
+
+if __name__ == "__main__":
+    status = main(sys.argv[1])
+    os._exit(status)  # a library's clean-up has nothing left to say

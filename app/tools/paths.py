@@ -1,0 +1,159 @@
+"""Paths that cannot leave a folder, and files opened there without following a link."""
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_LONGEST_NAME = 255
+_DEEPEST = 32
+"""Folders inside each other that are made: what walks through them by calling itself must come to an end."""
+_DRIVE = re.compile(r"^[A-Za-z]:")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for its other end
+_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.unlink in os.supports_dir_fd
+
+
+class PathTraversalError(ValueError):
+    """A path that is not inside the workspace, or cannot be a path."""
+
+
+def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
+    """The real path of `path` inside the workspace, with every link followed.
+
+    Raises PathTraversalError for what leads out of it: `..`, another absolute path, a link, and for what
+    is no path at all: a NUL byte, a name of more than 255 bytes.
+    """
+    text = str(path)
+    if "\0" in text:
+        raise PathTraversalError("the path holds a NUL byte")
+    parts = text.replace("\\", "/").split("/")
+    if ".." in parts:
+        raise PathTraversalError(f"{shown(text)}: '..' is not allowed; name the path from the workspace on")
+    if _DRIVE.match(text) or (text.startswith("\\") and os.sep == "/"):
+        raise PathTraversalError(f"{shown(text)}: a path of another machine; name it from the workspace on")
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+        raise PathTraversalError(f"{shown(text)}: a name in it is longer than {_LONGEST_NAME} bytes")
+    try:
+        root = Path(workspace_root).resolve()
+        real = (root / text).resolve()
+    except (
+        OSError,
+        RuntimeError,
+        UnicodeError,
+    ) as error:  # a loop of links, a path beyond the system's limit
+        raise PathTraversalError(f"{shown(text)}: {type(error).__name__} while it was looked up") from None
+    if not real.is_relative_to(root):
+        raise PathTraversalError(f"{shown(text)} leads out of the workspace")
+    return real
+
+
+@contextmanager
+def open_parent(home: Path, path: str, create: bool = False) -> Iterator[tuple[int | None, str]]:
+    """A descriptor of the file's real folder, reached without following a link, and the file's name.
+
+    The path is resolved first, so a link met on the way was put there in between: it is refused.
+    Without descriptors (Windows) the name is the whole path.
+    """
+    real = validate_path(path, home)
+    root = home.resolve()
+    if real == root:
+        raise IsADirectoryError(f"{shown(path)} is a folder")
+    parts = real.relative_to(root).parts
+    if create and len(parts) > _DEEPEST:
+        raise PathTraversalError(f"{shown(path)}: more than {_DEEPEST} folders inside each other")
+    if create:
+        root.mkdir(parents=True, exist_ok=True)
+    if not _HAS_DESCRIPTORS:
+        if create:
+            real.parent.mkdir(parents=True, exist_ok=True)
+        yield None, str(real)
+        return
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            inner = _enter(descriptor, part, create)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor, real.name
+    finally:
+        os.close(descriptor)
+
+
+def _enter(parent: int, name: str, create: bool) -> int:
+    if create:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o755, dir_fd=parent)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=parent)
+
+
+def open_regular(name: str, flags: int, parent: int | None, mode: int = 0o644) -> int:
+    """Opens a plain file: no link, folder, pipe or device."""
+    descriptor = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=parent)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise IsADirectoryError("not a plain file")
+
+
+def open_to_read(name: str, parent: int | None) -> int:
+    return open_regular(name, os.O_RDONLY | _NO_WAIT, parent)
+
+
+def exists(name: str, parent: int | None) -> bool:
+    try:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def append(name: str, data: bytes, parent: int | None, *, new_line: bool) -> None:
+    """`new_line`: what is added begins on a line of its own."""
+    descriptor = open_regular(name, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_WAIT, parent)
+    with os.fdopen(descriptor, "r+b") as file:
+        if new_line and file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            data = data if file.read(1) == b"\n" else b"\n" + data
+        file.write(data)
+
+
+def replace(name: str, data: bytes, parent: int | None) -> None:
+    """Writes beside the file and takes its place: a crash leaves the old one whole."""
+    temporary = os.path.join(os.path.dirname(name), f".{secrets.token_hex(8)}.tmp")
+    descriptor = open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except OSError:
+        os.unlink(temporary, dir_fd=parent)
+        raise
+
+
+def entries(folder: Path, recursive: bool) -> Iterator[os.DirEntry[str]]:
+    """By name, folders' own entries after them; links are named but not followed."""
+    open_folders = [iter(_listing(folder))]
+    while open_folders:
+        entry = next(open_folders[-1], None)
+        if entry is None:
+            open_folders.pop()
+            continue
+        yield entry
+        if recursive and entry.is_dir(follow_symlinks=False):
+            open_folders.append(iter(_listing(entry.path)))
+
+
+def _listing(folder: str | Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def shown(path: str) -> str:
+    """A path as a message names it."""
+    return repr(path if len(path) <= 100 else path[:100] + "…")

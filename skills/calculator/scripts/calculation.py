@@ -1,0 +1,98 @@
+"""From a calculation in words to its result, and how both are shown."""
+
+import re
+
+from .arithmetic import CONSTANTS, FUNCTIONS, Parser, outcome
+from .numbers import digits_of, localised, read_number
+from .reading import plain, tokens_of
+from .sentences import SAID
+
+SHOWN = {"*": "×", "/": "÷", "sqrt": "√", "cbrt": "∛", "pi": "π"}
+
+
+def worked_out(expression, form, language):
+    """The result of a calculation in words; both readings where a number has two. Raises Unreadable."""
+    text = plain(expression)
+    tokens = tokens_of(text, form.decimal)
+    unsure = list(dict.fromkeys(token.text for token in tokens if token.unsure))
+    first = _result(tokens, form, language)
+    if form.known or not unsure:
+        notes = _readings(tokens, form, language) if form.known else []
+        told = {"summary": f"{first['summary']}\n{' '.join(notes)}", "read_as": notes} if notes else {}
+        return {**first, **told}
+    other = "," if form.decimal == "." else "."
+    second = _result(tokens_of(text, other), form, language)
+    word = unsure[0]
+    readings = [digits_of(read_number(word, decimal)[0]) for decimal in (form.decimal, other)]
+    summary = SAID[language]["either"].format(
+        text=word, first=readings[0], second=readings[1], one=first["summary"], two=second["summary"]
+    )
+    return {"summary": summary, "ambiguous": True, "readings": [first, second]}
+
+
+def _readings(tokens, form, language):
+    """A sentence for each number that means something else than it would by the country's marks."""
+    notes = {}
+    for token in tokens:
+        if token.kind != "number" or not re.search("[.,]", token.text):
+            continue
+        plain = localised(digits_of(token.value), form)
+        if _bare(token.text, form) != _bare(plain, form):
+            notes[token.text] = SAID[language]["read"].format(text=token.text, plain=plain)
+    return list(notes.values())
+
+
+def _bare(text, form):
+    """A number without what its value does not depend on: grouping, and zeros at the end."""
+    text = re.sub(r"[ \u00a0\u202f']", "", text.replace(form.group, "") if form.group else text)
+    whole, mark, rest = text.partition(form.decimal)
+    rest = rest.rstrip("0")
+    return f"{whole.lstrip('0')}{mark if rest else ''}{rest}"
+
+
+def _result(tokens, form, language):
+    value = Parser(tokens).value()
+    shown, exact = outcome(value)
+    written = localised(shown, form)
+    expression = _rendered(tokens, form, language)
+    equals = "=" if exact else "≈"
+    return {
+        "summary": f"{expression} {equals} {written}",
+        "result": shown,
+        "formatted": written,
+        "exact": exact,
+        **({} if exact or not value.exact else {"fraction": _fraction(value.number)}),
+    }
+
+
+def _fraction(number):
+    return f"{number.numerator}/{number.denominator}" if number.denominator < 10**6 else ""
+
+
+def _rendered(tokens, form, language):
+    """The expression as it was understood, in signs and the country's numbers."""
+    parts = []
+    after_operand = False
+    for token in tokens:
+        glue = " " if parts else ""
+        text = SHOWN.get(token.text, SAID[language].get(token.text, token.text))
+        if token.kind == "number":
+            text, after = localised(digits_of(token.value), form), True
+        elif token.kind == "name":
+            after = token.text in CONSTANTS
+        elif token.text in {"%", "!", ")", ";"}:
+            glue, after = "", token.text != ";"
+        elif token.text == "^":
+            glue, after = "", False
+        else:
+            after = False
+        if parts and (parts[-1].endswith(("(", "^", "√", "∛")) or parts[-1].strip() in {"u-", "u+"}):
+            glue = ""
+        if token.text == "(" and parts and parts[-1].strip() in FUNCTIONS:
+            glue = ""
+        if token.text in {"-", "+"} and not after_operand:
+            text = f"u{text}"
+        parts.append(f"{glue}{text}")
+        after_operand = after
+    whole = "".join(parts).replace("u-", "-").replace("u+", "+")
+    return whole if len(whole) <= 300 else f"{whole[:299]}…"

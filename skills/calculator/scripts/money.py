@@ -1,0 +1,50 @@
+"""Money at a rate that the person gives: nobody asks for one here."""
+
+import re
+import unicodedata
+
+from .arithmetic import Parser
+from .numbers import NUMBER, Unreadable, localised, read_number, readable
+from .reading import plain, tokens_of
+
+_LONGEST = 100
+_PRICED = re.compile(r"\b(?:dolar(?:es)?|dollars?|usd|euros?|eur|libras?|pounds?|gbp)\b|us\$|u\$s|€|£")
+"""Currencies that a rate is the price of, where the other one is not among them."""
+_CURRENCY = re.compile(
+    r"\b(?:pesos?|reais|real|dolar(?:es)?|dollars?|euros?|soles|guaranies|bolivianos|quetzales|lempiras|colones"
+    r"|yenes|yens?|francos|usd|mxn|ars|brl|clp|cop|pen|uyu|eur|gbp)\b|[$€£]"
+)
+
+
+def is_money(text):
+    """Whether words name a currency."""
+    return _CURRENCY.search(_folded(text)) is not None
+
+
+def exchanged(quantity, rate, to_currency, form):
+    """An amount at a rate, which is the price of one unit of the dearer currency. Raises Unreadable."""
+    amount, currency = _amount(quantity, form)
+    price = Parser(tokens_of(plain(rate), form.decimal)).value()
+    if price.number <= 0:
+        raise Unreadable("BAD_RATE", rate[:40])
+    divides = bool(_PRICED.search(_folded(to_currency))) and not _PRICED.search(_folded(quantity))
+    value = amount / price.number if divides else amount * price.number
+    shown, exact = readable(value)
+    exact = exact and price.exact
+    left = " ".join(filter(None, (localised(readable(amount)[0], form), currency)))
+    right = " ".join(filter(None, (localised(shown, form), to_currency.strip())))
+    rate = f"{'÷' if divides else '×'} {localised(readable(price.number)[0], form)}"
+    return {"summary": f"{left} {rate} {'=' if exact else '≈'} {right}", "result": shown, "exact": exact}
+
+
+def _amount(quantity, form):
+    found = re.search(NUMBER.pattern, quantity)
+    if found is None or len(quantity) > _LONGEST:
+        raise Unreadable("NO_QUANTITY", quantity[:40].strip())
+    around = f"{quantity[: found.start()]} {quantity[found.end() :]}"
+    return read_number(found[0], form.decimal)[0], " ".join(around.split()).strip(" ?.,")
+
+
+def _folded(text):
+    text = unicodedata.normalize("NFKD", text.lower())
+    return "".join(char for char in text if not unicodedata.combining(char))

@@ -1,0 +1,195 @@
+"""Numbers as people write them: their country's marks, words, and digits back from exact fractions."""
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+MAX_DIGITS = 4000
+MAX_BITS = int(MAX_DIGITS * math.log2(10)) + 1
+LONGEST_DECIMALS = 20
+SIGNIFICANT = 12
+PLAIN_DECIMALS = 10
+"""Of a result that nobody wants to read more of."""
+GROUPED_DIGITS = 15
+PRECISE = Context(prec=50, Emax=2 * MAX_DIGITS, Emin=-2 * MAX_DIGITS)
+
+COUNTED = {
+    0: "cero zero",
+    1: "uno one",
+    2: "dos dois duas two",
+    3: "tres three",
+    4: "cuatro quatro four",
+    5: "cinco five",
+    6: "seis six",
+    7: "siete sete seven",
+    8: "ocho oito eight",
+    9: "nueve nove nine",
+    10: "diez dez ten",
+    11: "once onze eleven",
+    12: "doce doze twelve",
+    13: "trece treze thirteen",
+    14: "catorce quatorze catorze fourteen",
+    15: "quince quinze fifteen",
+    16: "dieciseis dezesseis sixteen",
+    17: "diecisiete dezessete seventeen",
+    18: "dieciocho dezoito eighteen",
+    19: "diecinueve dezenove nineteen",
+    20: "veinte vinte twenty",
+    30: "treinta trinta thirty",
+    40: "cuarenta quarenta forty",
+    50: "cincuenta cinquenta fifty",
+    60: "sesenta sessenta sixty",
+    70: "setenta seventy",
+    80: "ochenta oitenta eighty",
+    90: "noventa ninety",
+    100: "cien cem ciento cento hundred",
+}
+THOUSANDS = {1000: "mil k thousand", 1000000: "millon millones milhao milhoes million millions"}
+
+NUMBER = re.compile(
+    r"(?:\d{1,3}(?:[ \u00a0\u202f']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*|[.,]\d+)(?:e[+-]?\d+(?![\w.]))?"
+)
+
+
+class Unreadable(Exception):
+    """What cannot be calculated: `code` names the sentence about it, `what` the piece it is about."""
+
+    def __init__(self, code: str, what: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.what = what
+
+
+@dataclass(frozen=True)
+class Form:
+    """How numbers are written: `known` is False where the person's country is not known."""
+
+    decimal: str
+    group: str
+    known: bool
+
+
+@lru_cache(maxsize=300)
+def form_of(country, language):
+    """The decimal and grouping marks of a country; a bare form where it is not known."""
+    from babel import Locale
+    from babel.core import get_global
+
+    subtags = get_global("likely_subtags")
+    likely = subtags.get(f"und_{country}", "") if country else ""
+    if country and subtags["und"].endswith(f"_{country}"):  # the one country that has no entry of its own
+        likely = subtags["und"]
+    if not likely:
+        return Form("," if language == "pt" else ".", "", False)
+    symbols = Locale.parse(f"{likely.split('_')[0]}_{country}").number_symbols
+    marks = symbols.get("latn") or symbols
+    group = marks.get("group", "")
+    return Form(marks.get("decimal", "."), "." if not group else " " if group.isspace() else group, True)
+
+
+def read_number(text, decimal):
+    """The value of a number as written, and whether it depends on the country (1.234, 1,234)."""
+    mantissa, _, exponent = text.partition("e")
+    mantissa = re.sub(r"[ \u00a0\u202f']", "", mantissa)
+    marks = [char for char in mantissa if char in ".,"]
+    unsure = False
+    if len(set(marks)) == 2:
+        point = marks[-1]
+        if marks.count(point) > 1 or not _grouped(mantissa.split(point)[0]):
+            raise Unreadable("BAD_NUMBER", text)
+        mantissa = mantissa.replace("," if point == "." else ".", "").replace(point, ".")
+    elif len(marks) > 1:
+        if not _grouped(mantissa):
+            raise Unreadable("BAD_NUMBER", text)
+        mantissa = mantissa.replace(marks[0], "")
+    elif marks:
+        unsure = mantissa == text and re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", mantissa) is not None
+        as_group = unsure and marks[0] != decimal
+        mantissa = mantissa.replace(marks[0], "" if as_group else ".")
+    if len(mantissa) > MAX_DIGITS or abs(int(exponent or 0)) > MAX_DIGITS:
+        raise Unreadable("TOO_BIG")
+    return Fraction(
+        f"{'0' if mantissa.startswith('.') else ''}{mantissa}{f'e{exponent}' if exponent else ''}"
+    ), unsure
+
+
+def _grouped(text):
+    """Whether the marks part thousands (1.234.567, and 1,00,000 as in India)."""
+    return re.fullmatch(r"\d{1,3}(?:[.,]\d{2,3})*[.,]\d{3}", text) is not None
+
+
+@lru_cache(maxsize=1)
+def _counting():
+    return {word: number for number, words in COUNTED.items() for word in words.split()}
+
+
+def counted(text):
+    """Number words as digits: "treinta y cinco" → 35, "3 mil" → 3 × 1000."""
+    text = small_counted(text)
+    for factor, names in THOUSANDS.items():
+        choice = names.replace(" ", "|")
+        text = re.sub(rf"({NUMBER.pattern})\s*(?:{choice})\b", rf"(\1*{factor})", text)
+        text = re.sub(rf"\b(?:{choice.replace('|k', '')})\b", str(factor), text)
+    return text
+
+
+def small_counted(text):
+    """Number words up to a hundred as digits."""
+    words = _counting()
+    tens = "|".join(word for word, number in words.items() if 20 <= number < 100)
+    units = "|".join(word for word, number in words.items() if 0 < number < 10)
+    text = re.sub(
+        rf"\b({tens})(?: y | e |-| )({units})\b", lambda found: str(words[found[1]] + words[found[2]]), text
+    )
+    return re.sub(rf"\b(?:{'|'.join(words)})\b", lambda found: str(words[found[0]]), text)
+
+
+def precise(number):
+    return PRECISE.copy().divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def decimals(denominator):
+    """Decimals that a fraction of this denominator needs; more than any limit where it never ends."""
+    twos = fives = 0
+    while denominator % 2 == 0:
+        denominator, twos = denominator // 2, twos + 1
+    while denominator % 5 == 0:
+        denominator, fives = denominator // 5, fives + 1
+    return max(twos, fives) if denominator == 1 else LONGEST_DECIMALS + 1
+
+
+def digits_of(number):
+    """All digits of a fraction whose decimals end."""
+    places = decimals(number.denominator)
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
+    return f"{'-' if number < 0 else ''}{whole}{f'.{rest}' if rest else ''}"
+
+
+def approximate(number, significant=SIGNIFICANT):
+    rounded = Context(prec=significant).divide(Decimal(number.numerator), Decimal(number.denominator))
+    if -7 <= rounded.adjusted() <= GROUPED_DIGITS:
+        text = f"{rounded:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    digits, _, exponent = f"{rounded:e}".partition("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def readable(number, significant=SIGNIFICANT):
+    """Digits of a fraction, so many significant ones where there are many; and whether they are all."""
+    exact = decimals(number.denominator) <= PLAIN_DECIMALS
+    return (digits_of(number) if exact else approximate(number, significant)), exact
+
+
+def localised(text, form):
+    """Digits with the country's marks; long integers stay ungrouped, to be copied."""
+    mantissa, _, exponent = text.partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, rest = mantissa.lstrip("-").partition(".")
+    if form.group and 4 <= len(whole) <= GROUPED_DIGITS:
+        whole = f"{int(whole):,}".replace(",", form.group)
+    written = f"{sign}{whole}{f'{form.decimal}{rest}' if rest else ''}"
+    return f"{written} × 10^{exponent}" if exponent else written

@@ -1,0 +1,251 @@
+"""Dates in words: feasts, weekdays, so many days from now, and what dateparser knows."""
+
+import re
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+
+from .person import LANGUAGES, LONGEST, folded
+
+FEASTS = {
+    (12, 25): "navidad|natal|christmas|dia de navidad|dia de natal|xmas|christmas day",
+    (12, 24): "nochebuena|vespera de natal|christmas eve",
+    (12, 31): "nochevieja|fin de ano|reveillon|new years eve|new year's eve|ano viejo|vispera de ano nuevo",
+    (1, 1): "ano nuevo|ano novo|new year|new years|new years day|new year's day",
+    (1, 6): "reyes|dia de reyes|dia de los reyes magos",
+    (2, 14): "san valentin|valentines day|valentine's day|valentines",
+    (5, 1): "dia del trabajo|dia del trabajador|dia do trabalho|dia do trabalhador",
+    (6, 12): "dia dos namorados",
+    (10, 31): "halloween|noche de brujas|dia das bruxas",
+    (11, 2): "dia de muertos|dia de los muertos|finados|dia de finados",
+}
+DAYS_AWAY = {
+    0: "hoy|hoje|today|ahora|agora|now",
+    1: "manana|amanha|tomorrow",
+    2: "pasado manana|depois de amanha|day after tomorrow|the day after tomorrow",
+    -1: "ayer|ontem|yesterday",
+    -2: "anteayer|antier|antes de ayer|anteontem|day before yesterday|the day before yesterday",
+}
+_LEADING = re.compile(
+    r"^(?:el dia|o dia|dia|de|del|el|la|o|a|the|on|no|na|em|en|para|ate|hasta|until|till|fecha) "
+)
+_NEXT = re.compile(
+    r"^(?:proximo|proxima|prox|next|este|esta|this|coming) | (?:que viene|que vem|proximo|proxima|entrante)$"
+)
+_LAST = re.compile(r"^(?:ultimo|ultima|last|previous) | (?:pasado|pasada|passado|passada|anterior)$")
+_NUMERIC = re.compile(r"(\d{1,2})[/.-](\d{1,2})(?:[/.-](\d{4}|\d{2}))?")
+
+EASTER = {
+    0: "pascua|pascuas|domingo de pascua|pascoa|domingo de pascoa|easter|easter sunday",
+    -2: "viernes santo|sexta feira santa|sexta-feira santa|sexta santa|good friday",
+    -3: "jueves santo|quinta feira santa|quinta-feira santa|maundy thursday",
+    -7: "domingo de ramos|palm sunday|semana santa|holy week",
+    -46: "miercoles de ceniza|quarta feira de cinzas|quarta-feira de cinzas|ash wednesday",
+    -47: "carnaval|martes de carnaval|terca de carnaval|carnival|mardi gras",
+    60: "corpus christi|corpus",
+}
+"""Days away from Easter Sunday."""
+UNITS = {
+    "days": "dia|dias|day|days",
+    "weeks": "semana|semanas|week|weeks",
+    "months": "mes|meses|month|months",
+    "years": "ano|anos|year|years",
+}
+_ONE = {
+    "un": 1,
+    "una": 1,
+    "um": 1,
+    "uma": 1,
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "dos": 2,
+    "dois": 2,
+    "duas": 2,
+    "two": 2,
+}
+_AWAY = re.compile(
+    rf"(?P<ago>hace|ha|faz)?(?P<ahead>en|em|in|dentro de|daqui a|de aqui a|within)? ?"
+    rf"(?P<number>\d{{1,5}}|{'|'.join(_ONE)}) (?P<unit>{'|'.join(UNITS.values())})"
+    rf"(?P<after>(?: (?:from now|from today|a partir de hoy|desde hoy))?)(?P<past>(?: (?:ago|atras))?)"
+)
+_YEAR = re.compile(r" (?:del? |of )?(\d{4})$")
+
+
+def read_date(text, today, who, past=False):
+    """A date in words; empty is today. Without a year it is the next one, or the last where `past`."""
+    key = folded(text.replace("/", "-")).replace("-", "/") if _NUMERIC.search(text) else folded(text)
+    if not key or len(text) > LONGEST:
+        return None if key else today
+    iso = re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip())
+    if iso:
+        return _iso(text.strip())
+    while True:
+        found = _named(key, today, past)
+        if found is not None or not _LEADING.match(key):
+            break
+        key = _LEADING.sub("", key, count=1)
+    numeric = _NUMERIC.fullmatch(key)
+    if found is not None:
+        return found
+    if numeric:
+        return _from_numbers(*numeric.groups(), today, who, past)
+    return _with_dateparser(key, today, who, past)
+
+
+def _named(key, today, past):
+    """A day by its name or its distance; None where it has neither."""
+    if key in (names := _spelled(DAYS_AWAY)):
+        return today + timedelta(days=names[key])
+    away = _away(key, today)
+    if away is not None:
+        return away
+    year = _YEAR.search(key)
+    feast = key[: year.start()] if year else key
+    if feast in (names := _spelled(FEASTS)):
+        month, day = names[feast]
+        return date(int(year[1]), month, day) if year and int(year[1]) else _of_year(day, month, today, past)
+    if feast in (names := _spelled(EASTER)):
+        return _of_easter(names[feast], today, past, int(year[1]) if year else 0)
+    weekday = _weekdays().get(_LAST.sub("", _NEXT.sub("", key)))
+    if weekday is None:
+        return None
+    if past or _LAST.search(key):
+        return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
+    return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+
+
+def _spelled(table):
+    return {word: value for value, words in table.items() for word in words.split("|")}
+
+
+def _away(key, today):
+    """So many days, weeks, months or years from today; one of them for "next week" and "last month"."""
+    from dateutil.relativedelta import relativedelta
+
+    units = _spelled(UNITS)
+    number = 0
+    found = _AWAY.fullmatch(key)
+    if found and (found["ago"] or found["ahead"] or found["after"] or found["past"]):
+        number = int(_ONE.get(found["number"], found["number"]))
+        number, unit = -number if found["ago"] or found["past"] else number, units[found["unit"]]
+    elif (_NEXT.search(key) or _LAST.search(key)) and (bare := _LAST.sub("", _NEXT.sub("", key))) in units:
+        number, unit = -1 if _LAST.search(key) else 1, units[bare]
+    try:
+        return today + relativedelta(**{unit: number}) if number else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _of_easter(days, today, past, year):
+    from dateutil.easter import easter
+
+    if year:
+        return easter(year) + timedelta(days=days) if year > 1582 else None
+    found = sorted(easter(today.year + n) + timedelta(days=days) for n in (-1, 0, 1))
+    return max(day for day in found if day <= today) if past else min(day for day in found if day >= today)
+
+
+def _iso(text):
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _of_year(day, month, today, past):
+    """The nearest such day of the wanted side; a 29 February waits for its year."""
+    years = range(today.year, today.year - 9, -1) if past else range(today.year, today.year + 9)
+    for year in years:
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if (found <= today) if past else (found >= today):
+            return found
+    return None
+
+
+@lru_cache(maxsize=1)
+def _weekdays():
+    from babel import Locale
+
+    names = {}
+    for language in LANGUAGES:
+        for number, name in Locale.parse(language).days["format"]["wide"].items():
+            names[folded(name)] = number
+            names[folded(name).removesuffix("-feira")] = number
+    return names
+
+
+def _from_numbers(first, second, year, today, who, past):
+    month_first = who.country == "US" or (who.language == "en" and not who.country)
+    day, month = (int(second), int(first)) if month_first else (int(first), int(second))
+    if month > 12 >= day:
+        day, month = month, day
+    if not year:
+        return _of_year(day, month, today, past)
+    number = int(year)
+    if len(year) == 2:
+        number += 2000 if number < 70 else 1900
+    try:
+        return date(number, month, day)
+    except ValueError:
+        return None
+
+
+def _with_dateparser(key, today, who, past):
+    import dateparser
+
+    others = [language for language in LANGUAGES if language != who.language]
+    found = dateparser.parse(
+        key,
+        languages=[who.language, *others],
+        settings={
+            "PREFER_DATES_FROM": "past" if past else "future",
+            "DATE_ORDER": "MDY" if who.country == "US" else "DMY",
+            "RELATIVE_BASE": datetime(today.year, today.month, today.day),
+            "REQUIRE_PARTS": ["day", "month"],
+            "RETURN_AS_TIMEZONE_AWARE": False,
+        },
+    )
+    return None if found is None else found.date()
+
+
+_THIS_YEAR = {
+    0: "este ano|o ano|el ano|este ano inteiro|this year|ano actual|ano atual",
+    1: "el ano que viene|ano que viene|ano que vem|o ano que vem|el proximo ano|proximo ano|next year",
+    -1: "el ano pasado|ano pasado|ano passado|o ano passado|last year",
+}
+_THIS_MONTH = "este mes|el mes|this month|mes actual|deste mes|neste mes"
+
+
+def month_named(text, today):
+    """A year and month in words, month 0 for a whole year; None for anything else.
+
+    A month without a year is the next such one, this month included.
+    """
+    key = folded(text)
+    while _LEADING.match(key) and key not in _spelled(_THIS_YEAR):
+        key = _LEADING.sub("", key, count=1)
+    if key in (years := _spelled(_THIS_YEAR)):
+        return today.year + years[key], 0
+    if key in _THIS_MONTH.split("|"):
+        return today.year, today.month
+    if re.fullmatch(r"(?:ano |year )?(?:19|20)\d\d", key):
+        return int(key[-4:]), 0
+    year = _YEAR.search(key)
+    month = _months().get(key[: year.start()] if year else key)
+    if month is None:
+        return None
+    return (int(year[1]) or today.year if year else today.year + (month < today.month)), month
+
+
+@lru_cache(maxsize=1)
+def _months():
+    from babel import Locale
+
+    return {
+        folded(name): number
+        for language in LANGUAGES
+        for number, name in Locale.parse(language).months["format"]["wide"].items()
+    }

@@ -1,0 +1,180 @@
+"""Places by name, in three languages, with their zones and countries."""
+
+import difflib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from pathlib import Path
+from zoneinfo import ZoneInfo, available_timezones
+
+from .person import LANGUAGES, LONGEST, failed, folded
+from .sentences import SAID
+
+PLACES = Path(__file__).parent.parent / "assets" / "places.txt"
+
+HERE = {
+    "",
+    "aqui",
+    "aca",
+    "here",
+    "local",
+    "mi ciudad",
+    "minha cidade",
+    "my city",
+    "mi hora",
+    "ahora",
+    "now",
+    "agora",
+}
+_ARTICLE = re.compile(
+    r"^(?:en|em|in|no|na|nos|nas|at|el|la|los|las|o|a|os|as|the|de|da|do|of|ciudad de|city of) "
+)
+_TRAILING = re.compile(
+    r"(?: (?:ahora|ahorita|agora|now|right now|currently|hoy|hoje|today|por favor|porfa|please"
+    r"|en este momento|neste momento|ya mismo))+$"
+)
+_OFFSET = re.compile(r"(?:utc|gmt)\s*([+-])\s*(\d{1,2})(?::?(\d{2}))?")
+
+
+@dataclass(frozen=True)
+class Spot:
+    name: str
+    zone: tzinfo
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place: its name, a spot for each of its zones, and its country's code, "" where it has none."""
+
+    name: str
+    spots: tuple
+    country: str = ""
+
+
+def find(place, who):
+    """The spots of a place, or the error that names near ones."""
+    said = SAID[who.language]
+    key = _TRAILING.sub("", folded(place[:LONGEST]))
+    if key in HERE:
+        return Found(said["here"], (Spot(said["here"], who.zone),), who.country)
+    offset = _OFFSET.fullmatch(key.replace(" ", ""))
+    if offset or key in {"utc", "gmt", "z"}:
+        zone = _fixed(*offset.groups()) if offset else UTC
+        if zone is not None:
+            return Found(str(zone), (Spot(str(zone), zone),))
+    for candidate, country in _readings(key):
+        entries = _index().get(candidate, ())
+        if country and entries:
+            entries = [entry for entry in entries if entry[2] == country] or entries
+        if entries:
+            return _chosen(entries, who)
+    near = difflib.get_close_matches(key, _index(), n=3, cutoff=0.75)
+    names = list(dict.fromkeys(_chosen(_index()[one], who).name for one in near))
+    hint = said["near"].format(names=said["or"].join(names)) if names else said["try_place"]
+    return failed("LOCATION_NOT_FOUND", said["no_place"].format(place=place[:LONGEST].strip()), hint)
+
+
+def _fixed(sign, hours, minutes):
+    away = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    if away > timedelta(hours=14):
+        return None
+    return timezone(-away if sign == "-" else away)
+
+
+def _readings(key):
+    """Ways to read the words of a place: whole, without articles, city and country ("cordoba argentina")."""
+    yield key, ""
+    bare = key
+    while _ARTICLE.match(bare):
+        bare = _ARTICLE.sub("", bare, count=1)
+        yield bare, ""
+    words = bare.split()
+    for cut in range(len(words) - 1, 0, -1):
+        country = next((code for kind, code, _ in _index().get(" ".join(words[cut:]), ()) if kind == "="), "")
+        if country:
+            yield " ".join(words[:cut]), country
+
+
+def _chosen(entries, who):
+    """Of several places of one name, that in the person's own country, else the first."""
+    kind, value, country = next((entry for entry in entries if entry[2] == who.country), entries[0])
+    country = country or next((entry[2] for entry in entries if entry[2]), "")  # "Portugal" is a zone too
+    if kind != "=":
+        name = kind or _city(value, who.language)
+        return Found(name, (Spot(name, ZoneInfo(value)),), country)
+    spots = {}
+    for zone in _zones_of(value):
+        offset = datetime.now(ZoneInfo(zone)).utcoffset()
+        spots.setdefault(offset, Spot(_city(zone, who.language), ZoneInfo(zone)))
+    return Found(country_name(country, who.language), tuple(spots.values()), country)
+
+
+def _zones_of(code):
+    from babel.core import get_global
+
+    return _table()[1].get(code) or get_global("territory_zones")[code]
+
+
+def _city(zone, language):
+    from babel.dates import get_timezone_location
+
+    return get_timezone_location(zone, locale=language, return_city=True).rsplit("/")[-1]
+
+
+def country_name(code, language):
+    from babel import Locale
+
+    return Locale.parse(language).territories.get(code, code)
+
+
+@lru_cache(maxsize=1)
+def _table():
+    """The file of places: names → (shown, zone), country → its zones in order, country → other names."""
+    cities, zones, countries = [], {}, []
+    for line in PLACES.read_text("utf-8").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        left, _, right = line.partition(": ")
+        code, equal, names = left.partition(" = ")
+        if equal:
+            zones[code] = right.split()
+            countries += [(name.strip(), code) for name in names.split(",")]
+            continue
+        for group in right.split(","):
+            spellings = [name.strip() for name in group.split("/")]
+            cities += [(spelling, spellings[0], left) for spelling in spellings]
+    return cities, zones, countries
+
+
+@lru_cache(maxsize=1)
+def _index():
+    """Folded name → entries (shown name, zone, country), or ("=", country, country) for a country."""
+    from babel import Locale
+    from babel.core import get_global
+
+    home = get_global("zone_territories")
+    cities, _, countries = _table()
+    index = {}
+
+    def add(name, entry):
+        entries = index.setdefault(folded(name), [])
+        if entry not in entries:
+            entries.append(entry)
+
+    for spelling, shown, zone in cities:
+        add(spelling, (shown, zone, home.get(zone, "")))
+    for zone in sorted(available_timezones() & home.keys()):
+        add(zone, ("", zone, home[zone]))
+        for language in LANGUAGES:
+            add(_city(zone, language), ("", zone, home[zone]))
+    for zone in sorted(available_timezones() - home.keys()):
+        add(zone, ("", zone, ""))
+    for name, code in countries:
+        add(name, ("=", code, code))
+    for language in LANGUAGES:
+        territories = Locale.parse(language).territories
+        for code in get_global("territory_zones"):
+            if code in territories and len(code) == 2:
+                add(territories[code], ("=", code, code))
+    return index

@@ -1,0 +1,268 @@
+"""A person's files: read, list, write, delete. The service `files` confines and limits them."""
+
+import difflib
+from pathlib import PurePosixPath
+from typing import Literal
+
+from app.search.words import fold
+from app.tools.sentences import Sentences, cut
+
+MOST_SHOWN = 60
+NEAR = 3
+
+SAID = {
+    "es": {
+        "file": "📄 {path}:\n{content}",
+        "page": "📄 {path} (página {page} de {pages}):\n{content}",
+        "next": "Sigue en la página {next}.",
+        "cut": "El archivo sigue, pero es más largo de lo que puedo leer.",
+        "empty": "{path} está vacío.",
+        "list": "Tus archivos:\n{lines}",
+        "list_of": "En {path} hay:\n{lines}",
+        "none": "No hay ningún archivo.",
+        "more": "… y {count} más",
+        "written": "✓ Guardado en {path}",
+        "replaced": "✓ {path} reemplazado",
+        "added": "✓ Agregado a {path}",
+        "deleted": "✓ Archivo borrado: {path}",
+        "NOT_FOUND": "No encuentro el archivo «{path}».",
+        "hint_NOT_FOUND": "Pregunta «¿qué archivos tengo?» para ver los nombres.",
+        "near": "¿Quisiste decir {names}?",
+        "or": " o ",
+        "NOT_A_FILE": "«{path}» es una carpeta, no un archivo.",
+        "NOT_A_FOLDER": "«{path}» es un archivo, no una carpeta.",
+        "NOT_TEXT": "«{path}» no es un texto ni un documento que pueda leer.",
+        "NO_SUCH_PAGE": "«{path}» no tiene esa página.",
+        "LOCKED": "«{path}» está protegido con una contraseña.",
+        "NO_WORDS": "«{path}» no tiene texto; quizás son imágenes de páginas.",
+        "UNREADABLE": "No puedo leer «{path}»: está dañado o es demasiado grande.",
+        "BUSY": "Estoy leyendo otros documentos.",
+        "hint_BUSY": "Inténtalo otra vez en un momento.",
+        "TOO_LARGE": "«{path}» es demasiado grande.",
+        "NO_SPACE": "No lo guardé: mi disco está casi lleno.",
+        "QUOTA_EXCEEDED": "No lo guardé: tus archivos llegaron a su límite.",
+        "hint_QUOTA_EXCEEDED": "Hay que borrar antes alguno que ya no haga falta.",
+        "DELETE_NOT_ALLOWED": "Aquí no se pueden borrar archivos.",
+        "hint_DELETE_NOT_ALLOWED": "Quien me administra lo permite con ALLOW_DELETE=true.",
+        "BAD_REQUEST": "«{path}» no está entre tus archivos.",
+        "FILE_ERROR": "El sistema no me deja usar «{path}».",
+        "NO_SERVICE": "Los archivos solo están en el servidor.",
+    },
+    "pt": {
+        "file": "📄 {path}:\n{content}",
+        "page": "📄 {path} (página {page} de {pages}):\n{content}",
+        "next": "Continua na página {next}.",
+        "cut": "O arquivo continua, mas é mais longo do que consigo ler.",
+        "empty": "{path} está vazio.",
+        "list": "Seus arquivos:\n{lines}",
+        "list_of": "Em {path} há:\n{lines}",
+        "none": "Não há nenhum arquivo.",
+        "more": "… e mais {count}",
+        "written": "✓ Salvo em {path}",
+        "replaced": "✓ {path} substituído",
+        "added": "✓ Adicionado a {path}",
+        "deleted": "✓ Arquivo apagado: {path}",
+        "NOT_FOUND": "Não encontro o arquivo “{path}”.",
+        "hint_NOT_FOUND": "Pergunte “quais arquivos eu tenho?” para ver os nomes.",
+        "near": "Você quis dizer {names}?",
+        "or": " ou ",
+        "NOT_A_FILE": "“{path}” é uma pasta, não um arquivo.",
+        "NOT_A_FOLDER": "“{path}” é um arquivo, não uma pasta.",
+        "NOT_TEXT": "“{path}” não é um texto nem um documento que eu consiga ler.",
+        "NO_SUCH_PAGE": "“{path}” não tem essa página.",
+        "LOCKED": "“{path}” está protegido por senha.",
+        "NO_WORDS": "“{path}” não tem texto; talvez sejam imagens de páginas.",
+        "UNREADABLE": "Não consigo ler “{path}”: está danificado ou é grande demais.",
+        "BUSY": "Estou lendo outros documentos.",
+        "hint_BUSY": "Tente de novo daqui a pouco.",
+        "TOO_LARGE": "“{path}” é grande demais.",
+        "NO_SPACE": "Não salvei: meu disco está quase cheio.",
+        "QUOTA_EXCEEDED": "Não salvei: seus arquivos chegaram ao limite.",
+        "hint_QUOTA_EXCEEDED": "Antes é preciso apagar algum que não faça mais falta.",
+        "DELETE_NOT_ALLOWED": "Aqui não se podem apagar arquivos.",
+        "hint_DELETE_NOT_ALLOWED": "Quem me administra permite isso com ALLOW_DELETE=true.",
+        "BAD_REQUEST": "“{path}” não está entre os seus arquivos.",
+        "FILE_ERROR": "O sistema não me deixa usar “{path}”.",
+        "NO_SERVICE": "Os arquivos só existem no servidor.",
+    },
+    "en": {
+        "file": "📄 {path}:\n{content}",
+        "page": "📄 {path} (page {page} of {pages}):\n{content}",
+        "next": "It goes on at page {next}.",
+        "cut": "The file goes on, but is longer than I can read.",
+        "empty": "{path} is empty.",
+        "list": "Your files:\n{lines}",
+        "list_of": "In {path} there is:\n{lines}",
+        "none": "There are no files.",
+        "more": "… and {count} more",
+        "written": "✓ Saved in {path}",
+        "replaced": "✓ {path} replaced",
+        "added": "✓ Added to {path}",
+        "deleted": "✓ File deleted: {path}",
+        "NOT_FOUND": "I cannot find the file “{path}”.",
+        "hint_NOT_FOUND": "Ask “which files do I have?” to see the names.",
+        "near": "Did you mean {names}?",
+        "or": " or ",
+        "NOT_A_FILE": "“{path}” is a folder, not a file.",
+        "NOT_A_FOLDER": "“{path}” is a file, not a folder.",
+        "NOT_TEXT": "“{path}” is neither a text nor a document that I can read.",
+        "NO_SUCH_PAGE": "“{path}” does not have that page.",
+        "LOCKED": "“{path}” is protected by a password.",
+        "NO_WORDS": "“{path}” holds no words; perhaps they are pictures of pages.",
+        "UNREADABLE": "I cannot read “{path}”: it is damaged or too large.",
+        "BUSY": "I am reading other documents.",
+        "hint_BUSY": "Try again in a moment.",
+        "TOO_LARGE": "“{path}” is too large.",
+        "NO_SPACE": "I did not save it: my disk is nearly full.",
+        "QUOTA_EXCEEDED": "I did not save it: your files have reached their limit.",
+        "hint_QUOTA_EXCEEDED": "One that is no longer needed has to go first.",
+        "DELETE_NOT_ALLOWED": "Files cannot be deleted here.",
+        "hint_DELETE_NOT_ALLOWED": "Whoever runs me allows it with ALLOW_DELETE=true.",
+        "BAD_REQUEST": "“{path}” is not among your files.",
+        "FILE_ERROR": "The system does not let me use “{path}”.",
+        "NO_SERVICE": "Files are in the server alone.",
+    },
+}
+
+
+def read_file(path: str, page: int = 1, context=None) -> dict:
+    """Reads one of the person's files: text or CSV, or the text of a PDF, Word or Excel file.
+
+    Args:
+        path: The file, such as "compras.txt" or "recetas/pan.md".
+        page: Which part of a long text, counted from 1.
+
+    Example: lee el archivo lista.txt
+    Example: o que diz contrato.pdf
+    """
+    say, files = Sentences(SAID, context), _files(context)
+    if files is None:
+        return say.failed("NO_SERVICE")
+    result = files.read_file(path=path, page=page, context=context)
+    if result.code == "NOT_FOUND":
+        near = _near(path, files, context)
+        if len(near) != 1 or not _is_meant(path, near[0]):
+            return _not_found(say, path, near)
+        result = files.read_file(path=near[0], page=page, context=context)
+    if not result.ok:
+        return _failed(say, result, path)
+    data = result.data
+    told = say("file" if data["pages"] == 1 else "page", **data) if data["content"].strip() else ""
+    last = data["page"] == data["pages"]
+    after = "" if data["whole"] and last else say("cut") if last else say("next", next=data["page"] + 1)
+    return {
+        "summary": "\n\n".join(filter(None, (told or say("empty", **data), after))),
+        **{key: data[key] for key in ("path", "page", "pages", "more")},
+    }
+
+
+def list_files(path: str = ".", pattern: str = "*", recursive: bool = False, context=None) -> dict:
+    """Lists the person's files and folders.
+
+    Args:
+        path: The folder to look into; "." for all of the person's own.
+        pattern: Only names like this, such as "*.pdf".
+        recursive: Whether to look into the folders inside too.
+
+    Example: qué archivos tengo
+    Example: which files are in recipes
+    """
+    say, files = Sentences(SAID, context), _files(context)
+    if files is None:
+        return say.failed("NO_SERVICE")
+    result = files.list_files(path=path, pattern=pattern, recursive=recursive, context=context)
+    if not result.ok:
+        return _failed(say, result, path)
+    found = result.data["entries"]
+    lines = [f"• {_entry(one)}" for one in found[:MOST_SHOWN]]
+    if len(found) > MOST_SHOWN:
+        lines.append(say("more", count=len(found) - MOST_SHOWN))
+    sentence = "none" if not found else "list" if path in (".", "") else "list_of"
+    return {"summary": say(sentence, path=path, lines="\n".join(lines)), **result.data}
+
+
+def write_file(
+    path: str, content: str, mode: Literal["overwrite", "append"] = "overwrite", context=None
+) -> dict:
+    """Writes a text into one of the person's files, and makes the file where there is none.
+
+    Args:
+        path: The file, such as "compras.txt" or "recetas/pan.md".
+        content: The text, whole.
+        mode: Whether the text replaces what is in the file or is added at its end.
+
+    Example: guarda esto en compras.txt: leche y pan
+    Example: adiciona ovos em compras.txt
+    """
+    say, files = Sentences(SAID, context), _files(context)
+    if files is None:
+        return say.failed("NO_SERVICE")
+    text = content if content.endswith("\n") else f"{content}\n"
+    result = files.write_file(path=path, content=text, mode=mode, context=context)
+    if not result.ok:
+        return _failed(say, result, path)
+    done = "added" if mode == "append" else "replaced" if result.data["replaced"] else "written"
+    return {"summary": say(done, path=cut(path)), **result.data}
+
+
+def delete_file(path: str, context=None) -> dict:
+    """Deletes one of the person's files, for good.
+
+    Args:
+        path: The file, such as "compras.txt".
+
+    Example: borra el archivo viejo.txt
+    """
+    say, files = Sentences(SAID, context), _files(context)
+    if files is None:
+        return say.failed("NO_SERVICE")
+    result = files.delete_file(path=path, context=context)
+    if result.code == "NOT_FOUND":
+        return _not_found(say, path, _near(path, files, context))
+    if not result.ok:
+        return _failed(say, result, path)
+    return {"summary": say("deleted", path=cut(path)), **result.data}
+
+
+def _files(context):
+    return context.services.get("files") if context is not None else None
+
+
+def _failed(say, result, path):
+    known = result.code if result.code in SAID["en"] else "FILE_ERROR"
+    return {**say.failed(known, path=cut(path, 80)), "meta": dict(result.meta)}
+
+
+def _not_found(say, path, near):
+    answer = say.failed("NOT_FOUND", path=cut(path, 80))
+    if near:
+        answer["error"]["hint"] = say("near", names=say("or").join(near[:NEAR]))
+    return answer
+
+
+def _near(path, files, context):
+    """Files whose name is this one but for accents, case, folder and ending, else those that are alike."""
+    listed = files.list_files(path=".", pattern="*", recursive=True, context=context)
+    entries = listed.data["entries"] if listed.ok else []
+    names = [one["path"] for one in entries if one["kind"] == "file"]
+    same = [name for name in names if _is_meant(path, name)]
+    return same or difflib.get_close_matches(path, names, n=NEAR)
+
+
+def _is_meant(said, name):
+    wanted, real = fold(PurePosixPath(said).name), PurePosixPath(name)
+    return wanted in {fold(real.name), fold(real.stem)}
+
+
+def _entry(one):
+    if one["kind"] == "folder":
+        return f"{one['path']}/"
+    return f"{one['path']} ({_size(one['size'])})" if one["kind"] == "file" else one["path"]
+
+
+def _size(size):
+    for unit in ("B", "kB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.0f} MB"

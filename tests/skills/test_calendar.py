@@ -1,0 +1,183 @@
+"""Days in words, business days and holidays."""
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.skills.tools import context, functions
+
+TOOLS = functions("datetime")
+weekday, between, holidays = (TOOLS[name] for name in ("weekday_of", "days_between", "holidays"))
+business, later = TOOLS["business_days_between"], TOOLS["add_business_days"]
+TODAY = datetime.now(ZoneInfo("America/Mexico_City")).date
+
+
+@pytest.mark.parametrize(
+    ("said", "day", "ahead"),
+    [
+        ("el viernes que viene", 4, True),
+        ("próximo viernes", 4, True),
+        ("na próxima sexta", 4, True),
+        ("a sexta-feira que vem", 4, True),
+        ("next Friday", 4, True),
+        ("domingo", 6, True),
+        ("el lunes pasado", 0, False),
+        ("sexta passada", 4, False),
+        ("last Friday", 4, False),
+    ],
+)
+def test_a_weekday_is_at_most_a_week_away(said: str, day: int, ahead: bool) -> None:
+    today = TODAY()
+    found = date.fromisoformat(weekday(said, context=context())["date"])
+    assert found.weekday() == day
+    assert 1 <= ((found - today) if ahead else (today - found)).days <= 7
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("dentro de 2 semanas", 14),
+        ("daqui a 10 dias", 10),
+        ("in 3 weeks", 21),
+        ("en una semana", 7),
+        ("la semana que viene", 7),
+        ("semana passada", -7),
+        ("hace 3 días", -3),
+        ("2 weeks ago", -14),
+        ("10 days from now", 10),
+    ],
+)
+def test_a_distance_from_today(said: str, days: int) -> None:
+    assert weekday(said, context=context())["date"] == (TODAY() + timedelta(days=days)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("pascua 2027", "2027-03-28"),
+        ("viernes santo de 2027", "2027-03-26"),
+        ("carnaval 2027", "2027-02-09"),
+        ("Easter 2026", "2026-04-05"),
+        ("corpus christi 2026", "2026-06-04"),
+        ("navidad 2027", "2027-12-25"),
+        ("natal de 2030", "2030-12-25"),
+    ],
+)
+def test_feasts_of_a_year(said: str, expected: str) -> None:
+    assert weekday(said, context=context())["date"] == expected
+
+
+def test_a_moving_feast_without_a_year_is_the_next_one() -> None:
+    assert 0 <= between(end="pascua", context=context())["days"] <= 400
+
+
+def test_since_a_weekday_is_the_last_one() -> None:
+    assert 1 <= between(start="lunes", context=context())["days"] <= 7
+
+
+@pytest.mark.parametrize("said", ["en 99999 años", "pascua 0001", "0 de enero", "hace 99999 meses"])
+def test_days_beyond_the_calendar_are_named(said: str) -> None:
+    assert weekday(said, context=context())["error"]["code"] == "INVALID_DATE"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "country", "days", "free"),
+    [
+        ("2026-12-21", "2026-12-25", "MX", 3, ["2026-12-25"]),
+        ("2026-12-25", "2026-12-21", "MX", 3, ["2026-12-25"]),
+        ("2026-09-04", "2026-09-08", "BR", 1, ["2026-09-07"]),
+        ("2026-07-01", "2026-07-31", "AR", 21, ["2026-07-09"]),
+        ("2026-07-02", "2026-07-06", "US", 1, ["2026-07-03"]),
+        ("2026-11-21", "2026-11-22", "MX", 0, []),
+        ("2026-05-05", "2026-05-05", "MX", 0, []),
+    ],
+)
+def test_business_days_leave_weekends_and_holidays_out(
+    start: str, end: str, country: str, days: int, free: list[str]
+) -> None:
+    answer = business(start, end, context=context(country=country))
+    expected_free = free if country != "AR" else answer["holidays"]
+    assert answer["holidays"] == expected_free
+    assert answer["business_days"] == (days if country != "AR" else 22 - len(expected_free))
+
+
+@pytest.mark.parametrize(
+    ("start", "days", "country", "expected"),
+    [
+        ("2026-12-24", 1, "MX", "2026-12-28"),
+        ("2026-12-24", 1, "DE", "2026-12-28"),
+        ("2026-12-28", -1, "BR", "2026-12-24"),
+        ("2026-11-21", 1, "MX", "2026-11-23"),
+        ("2026-12-30", 2, "US", "2027-01-04"),
+    ],
+)
+def test_so_many_business_days_later(start: str, days: int, country: str, expected: str) -> None:
+    assert later(days, start, context=context(country=country))["date"] == expected
+
+
+def test_of_another_country_its_own_weekend_and_holidays_count() -> None:
+    answer = later(1, "2026-11-20", place="Israel", context=context())  # a Friday
+    assert answer["date"] == "2026-11-22"
+
+
+@pytest.mark.parametrize(
+    ("when", "place", "language", "country", "says"),
+    [
+        (
+            "2026-12-25",
+            "",
+            "es",
+            "MX",
+            "El viernes 25 de diciembre de 2026 es feriado nacional (México): Navidad.",
+        ),
+        ("2026-12-24", "", "es", "MX", "El jueves 24 de diciembre de 2026 no es feriado nacional (México)."),
+        (
+            "2026-04-21",
+            "",
+            "pt",
+            "BR",
+            "Terça-feira, 21 de abril de 2026 é feriado nacional (Brasil): Tiradentes.",
+        ),
+        ("July 4, 2026", "", "en", "US", "Saturday, July 4, 2026 is a national holiday (United States)"),
+        ("2027", "Portugal", "pt", "BR", "Dia da Liberdade"),
+        ("diciembre de 2026", "", "es", "MX", "• viernes 25 de diciembre de 2026: Navidad"),
+        ("agosto 2026", "", "es", "MX", "No hay feriados nacionales, agosto 2026 (México)."),
+        ("día de la independencia", "", "es", "MX", "16 de septiembre"),
+        ("", "São Paulo", "es", "MX", "Próximos feriados nacionales (Brasil):"),
+    ],
+)
+def test_holidays(when: str, place: str, language: str, country: str, says: str) -> None:
+    assert says in holidays(when, place, context=context(language, country))["summary"]
+
+
+def test_the_next_holidays_come_in_order_and_begin_today() -> None:
+    days = [one["date"] for one in holidays(context=context())["holidays"]]
+    assert len(days) == 3
+    assert days == sorted(days)
+    assert days[0] >= TODAY().isoformat()
+
+
+def test_a_whole_year_has_them_all() -> None:
+    found = holidays("2027", context=context(country="BR"))["holidays"]
+    assert len(found) == 10
+    assert all(one["date"].startswith("2027-") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (lambda: holidays(context=context(country="")), "NO_COUNTRY"),
+        (lambda: holidays(place="xyzzyq", context=context()), "LOCATION_NOT_FOUND"),
+        (lambda: holidays("asdf", context=context()), "INVALID_DATE"),
+        (lambda: business("1900-01-01", context=context()), "TOO_FAR"),
+        (lambda: later(10**9, context=context()), "TOO_FAR"),
+        (lambda: later(0, context=context()), "TOO_FAR"),
+        (lambda: business(end="asdf", context=context()), "INVALID_DATE"),
+        (lambda: holidays(place="UTC", context=context()), "NO_COUNTRY"),
+    ],
+)
+def test_what_cannot_be_told_is_named(answer, code: str) -> None:
+    error = answer()["error"]
+    assert error["code"] == code
+    assert error["hint"]

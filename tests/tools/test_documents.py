@@ -1,0 +1,130 @@
+"""The text of documents, and documents that want more than that."""
+
+import os
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+from app.skills.sandbox import Sandbox
+from app.tools.documents import LARGEST_BYTES, PROGRAM, Document, DocumentError, Documents, kind_of
+from tests.tools import papers
+
+SANDBOX = Sandbox(Settings(_env_file=None))
+
+
+def read(path: Path, documents: Documents | None = None) -> Document:
+    with path.open("rb") as file:
+        kind = kind_of(path.name, file.read(1024))
+        assert kind is not None
+        return (documents or Documents()).read(file.fileno(), kind)
+
+
+def outcome(path: Path) -> Document | str:
+    """What was read, or the code that says why not."""
+    try:
+        return read(path)
+    except DocumentError as error:
+        return error.code
+
+
+@pytest.fixture(params=["bare", "sandbox"])
+def documents(request: pytest.FixtureRequest) -> Documents:
+    if request.param == "bare":
+        return Documents()
+    if why := SANDBOX.refusal():
+        pytest.skip(why)
+    return Documents(lambda: SANDBOX.command(PROGRAM.parent))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.pdf", papers.pdf("Contrato", "Página dos"), "Contrato\n\nPágina dos\n\n"),
+        ("no-ending", papers.pdf("Contrato"), "Contrato\n\n"),
+        ("a.docx", papers.word("Hola", "año &amp; ñ"), "Hola\naño & ñ\n"),
+        (
+            "a.xlsx",
+            papers.excel(Gastos=[["pan", 12.5], [None, None], ["leche", None, 3]], Otra=[[True]]),
+            "# Gastos\npan\t12.5\nleche\t\t3\n\n# Otra\nTrue\n\n",
+        ),
+    ],
+)
+def test_the_words_of_a_document(
+    documents: Documents, tmp_path: Path, name: str, content: bytes, text: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert read(tmp_path / name, documents) == Document(text, whole=True)
+
+
+@pytest.mark.parametrize("name", [*papers.HOSTILE])
+def test_a_hostile_document_gives_a_reason_or_a_bounded_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(papers.HOSTILE[name]())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = outcome(tmp_path / name)
+    if isinstance(found, Document):
+        assert not found.whole
+        assert len(found.text) <= 1_000_000
+    else:
+        assert found == "UNREADABLE"
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 100_000, "kilobytes that the server itself took"
+
+
+def test_a_long_document_is_read_as_far_as_it_may_be(tmp_path: Path) -> None:
+    (tmp_path / "long.docx").write_bytes(papers.word(*["palabra " * 1000] * 200))
+    found = read(tmp_path / "long.docx")
+    assert (len(found.text), found.whole) == (1_000_000, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(papers.locked_pdf, "LOCKED"), (lambda: papers.pdf(""), "NO_WORDS")]
+)
+def test_documents_whose_words_cannot_be_had(tmp_path: Path, content, code: str) -> None:
+    (tmp_path / "a.pdf").write_bytes(content())
+    assert outcome(tmp_path / "a.pdf") == code
+
+
+def test_a_document_that_is_too_large_starts_no_process(tmp_path: Path) -> None:
+    with (tmp_path / "huge.pdf").open("wb") as file:
+        file.write(b"%PDF-1.7\n")
+        file.truncate(LARGEST_BYTES + 1)
+
+    def prefix() -> list[str]:
+        raise AssertionError("a process was started")
+
+    with pytest.raises(DocumentError) as raised:
+        read(tmp_path / "huge.pdf", Documents(prefix))
+    assert raised.value.code == "TOO_LARGE"
+
+
+def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, sys, time\n"
+        "pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n"
+        "time.sleep(600)"
+    )
+    endless = [sys.executable, "-c", program, str(tmp_path / "pid")]
+    (tmp_path / "a.pdf").write_bytes(papers.pdf("x"))
+    with pytest.raises(DocumentError) as raised:
+        read(tmp_path / "a.pdf", Documents(lambda: endless, seconds=1))
+    assert raised.value.code == "UNREADABLE"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "kind"),
+    [
+        ("a.pdf", b"hello", None),
+        ("a.docx", b"hello", None),
+        ("a.zip", b"PK\x03\x04", None),
+        ("a.XLSX", b"PK\x03\x04", "excel"),
+        ("a.docm", b"PK\x03\x04", "word"),
+        ("a.txt", b"\n\n%PDF-1.4", "pdf"),
+    ],
+)
+def test_a_document_is_known_by_its_bytes(name: str, head: bytes, kind: str | None) -> None:
+    assert kind_of(name, head) == kind
