@@ -87,7 +87,7 @@ def test_nothing_of_a_shipped_skill_runs_where_it_is_only_read(tmp_path: Path, r
 
 
 def _slots(text: str) -> list[str]:
-    return [part.split("}")[0] for part in text.split("{")[1:]]
+    return [part.split("}")[0].split("=")[0] for part in text.split("{")[1:]]
 
 
 async def test_public_documented_functions_of_a_shipped_skill_are_tools(release: Path) -> None:
@@ -234,15 +234,30 @@ def test_a_file_that_comes_or_goes_where_a_model_reads_is_noticed(tmp_path: Path
         assert loader.refresh().changed == ("prose",)
 
 
+@pytest.mark.parametrize("runs_code", [True, False])
+def test_a_search_of_the_release_permits_the_addresses_that_it_lists(
+    tmp_path: Path, release: Path, runs_code: bool
+) -> None:
+    ship(release, "first")
+    write(release / "first", HELLO, front="metadata:\n  search-results: hello\n")
+    loader = SkillLoader(tmp_path / "own", release, runs_code=runs_code)
+    loader.refresh()
+    assert [(tool.name, tool.permits_addresses) for tool in loader.tools()] == [("hello", True)]
+
+
 def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(tmp_path: Path) -> None:
-    front = "metadata:\n  harmless-tools: hello\n  own-results: '*'\n"
+    front = "metadata:\n  harmless-tools: hello\n  own-results: '*'\n  search-results: hello\n"
     folder = write(tmp_path / "own" / "first", HELLO, front=front)
     own, elsewhere = load_skill(folder), load_skill(folder, from_elsewhere=True)
     assert [(skill.tools[0].harmless, skill.tools[0].outside) for skill in (own, elsewhere)] == [
         (False, False),
         (False, True),
     ]
-    assert own.warnings == ("harmless-tools is for skills of the release",)
+    assert [skill.tools[0].permits_addresses for skill in (own, elsewhere)] == [False, False]
+    assert own.warnings == (
+        "harmless-tools is for skills of the release",
+        "search-results is for skills of the release",
+    )
     assert elsewhere.warnings == (*own.warnings, "own-results is not believed of a skill from elsewhere")
 
 

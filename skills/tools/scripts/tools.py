@@ -48,8 +48,9 @@ async def search_tools(query: str, limit: int = 5, context=None) -> dict:
     if not words:
         error = {"code": "EMPTY_QUERY", "message": said["EMPTY_QUERY"], "hint": said["hint_EMPTY_QUERY"]}
         return {"ok": False, "error": error}
-    found = context.services.tools.search(words, context.person, max(1, min(limit, MOST_FOUND)))
-    return {"tools": found, "summary": _summary(said, "found", found, len(found), query=words)}
+    found = context.services.search.search(words, context.person, max(1, min(limit, MOST_FOUND)))
+    summary = _summary(said, "found", found, len(found), query=words)
+    return _listed({"tools": found, "summary": summary}, {one["category"] for one in found}, context)
 
 
 async def list_categories(context=None) -> dict:
@@ -58,10 +59,17 @@ async def list_categories(context=None) -> dict:
     Example: which tools do you have
     Ejemplo: qué herramientas tienes
     """
-    categories = context.services.tools.categories(context.person)
+    categories = context.services.search.categories(context.person)
     shown = categories[:CATEGORIES_NAMED]
     summary = _summary(_said(context), "categories", shown, len(categories))
-    return {"count": len(categories), "categories": shown, "summary": summary}
+    data = {"count": len(categories), "categories": shown, "summary": summary}
+    return _listed(data, {one["name"] for one in shown}, context)
+
+
+def _listed(data, skills, context):
+    """The data, marked where it holds what the author of a skill from elsewhere wrote."""
+    by_others = context.services.search.names_others(skills)
+    return {"ok": True, "data": data, "meta": {"outside": True}} if by_others else data
 
 
 def _summary(said, key, listed, count, **words):

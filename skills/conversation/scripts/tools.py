@@ -1,0 +1,111 @@
+"""What this person and the assistant said to each other."""
+
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from app.tools.sentences import Sentences, cut
+
+MOST_FOUND = 20
+SHOWN_TEXT = 160
+RETURNED_TEXT = 800
+
+SAID = {
+    "es": {
+        "found": "Encontré {count} de nuestra conversación:\n{lines}",
+        "found_none": "No encontré nada de eso en nuestra conversación.",
+        "you": "tú",
+        "me": "yo",
+        "EMPTY_QUERY": "Falta decir qué busco: unas palabras o un día.",
+        "hint_EMPTY_QUERY": "Di palabras de lo que se dijo, o desde qué día.",
+        "BAD_DAY": "No entiendo el día «{day}».",
+        "hint_BAD_DAY": "Los días se escriben AAAA-MM-DD, como 2026-03-31.",
+    },
+    "pt": {
+        "found": "Encontrei {count} da nossa conversa:\n{lines}",
+        "found_none": "Não encontrei nada disso na nossa conversa.",
+        "you": "você",
+        "me": "eu",
+        "EMPTY_QUERY": "Falta dizer o que procuro: umas palavras ou um dia.",
+        "hint_EMPTY_QUERY": "Diga palavras do que foi dito, ou desde que dia.",
+        "BAD_DAY": "Não entendo o dia “{day}”.",
+        "hint_BAD_DAY": "Os dias se escrevem AAAA-MM-DD, como 2026-03-31.",
+    },
+    "en": {
+        "found": "I found {count} in our conversation:\n{lines}",
+        "found_none": "I found nothing of that in our conversation.",
+        "you": "you",
+        "me": "me",
+        "EMPTY_QUERY": "It does not say what to look for: some words or a day.",
+        "hint_EMPTY_QUERY": "Give words of what was said, or the day to begin with.",
+        "BAD_DAY": "I do not understand the day “{day}”.",
+        "hint_BAD_DAY": "Days are written YYYY-MM-DD, such as 2026-03-31.",
+    },
+}
+
+
+async def search_history(
+    query: str = "", since: str = "", until: str = "", limit: int = 10, context=None
+) -> dict:
+    """Finds what this person and the assistant said to each other before, the newest first.
+
+    Args:
+        query: Words that were said; every one of them must occur.
+        since: First day, YYYY-MM-DD.
+        until: Last day, YYYY-MM-DD.
+        limit: How many messages at most, up to 20.
+
+    Ejemplo: qué te dije sobre el plomero
+    Example: what did we say about the trip
+    """
+    said = Sentences(SAID, context)
+    zone = ZoneInfo(context.person.timezone)
+    days = [day.strip() for day in (since, until)]
+    for day in days:
+        if day and _midnight(day, zone) is None:
+            return said.failed("BAD_DAY", day=day[:40])
+    if not (query.strip() or any(days)):
+        return said.failed("EMPTY_QUERY")
+    begin = _midnight(days[0], zone) if days[0] else 0.0
+    end = _midnight(days[1], zone, days_later=1) if days[1] else 2.0**53
+    wanted = max(1, min(limit, MOST_FOUND))
+    found = await context.services.history.search(context.person, query, begin, end, wanted)
+    if not found:
+        return {"summary": said("found_none"), "count": 0, "messages": []}
+    lines = "\n".join(
+        f"• {_when(one, zone)}, {_who(one, said)}: {cut(one.text, SHOWN_TEXT)}" for one in found
+    )
+    data = {
+        "summary": said("found", count=len(found), lines=lines),
+        "count": len(found),
+        "messages": [
+            {
+                "at": datetime.fromtimestamp(one.at, zone).isoformat(timespec="minutes"),
+                "by": "person" if one.by_person else "assistant",
+                "text": _bounded(one.text),
+            }
+            for one in found
+        ],
+    }
+    # What others wrote stays what others wrote, however long ago.
+    return {"ok": True, "data": data, "meta": {"outside": True} if any(one.outside for one in found) else {}}
+
+
+def _midnight(day, zone, days_later=0):
+    """Unix seconds at which a day begins, None where it cannot be read."""
+    try:
+        begin = date.fromisoformat(day) + timedelta(days=days_later)
+        return datetime.combine(begin, time(), zone).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _when(one, zone):
+    return datetime.fromtimestamp(one.at, zone).strftime("%Y-%m-%d %H:%M")
+
+
+def _who(one, said):
+    return said("you" if one.by_person else "me")
+
+
+def _bounded(text):
+    return text if len(text) <= RETURNED_TEXT else f"{text[: RETURNED_TEXT - 1]}…"

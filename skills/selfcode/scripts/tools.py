@@ -1,0 +1,265 @@
+"""The assistant's own version, source, skills, configuration, health and logs, for its owner."""
+
+from app.tools.sentences import Sentences, cut
+
+from .source import PROJECT, Refused, check, files, matching, outline, read, real_path, search, write
+
+MOST_LISTED = 300
+MOST_LINES = 400
+MOST_LOGGED = 100
+
+SAID = {
+    "es": {
+        "version": "Soy Recado {recado}, sobre Python {python}.",
+        "written": "✓ Escrito: {path} ({lines} líneas)",
+        "patched": "✓ Cambiado: {paths}",
+        "restart": "Cuenta después de reiniciar.",
+        "next_message": "Cuenta desde el próximo mensaje.",
+        "REFUSED": "No muestro ni toco {path}.",
+        "READ_ONLY": "No puedo cambiar mis propios archivos.",
+        "hint_READ_ONLY": "El dueño puede permitirlo con AGENT_WRITE_ENABLED=true.",
+        "SKILL_NOT_FOUND": "No hay ninguna skill que se llame «{name}».",
+        "BAD_PATCH": "El parche no encaja: {reason}",
+        "hint_BAD_PATCH": "Lee el archivo otra vez y escribe un diff unificado con sus líneas de ahora.",
+    },
+    "pt": {
+        "version": "Sou o Recado {recado}, sobre Python {python}.",
+        "written": "✓ Escrito: {path} ({lines} linhas)",
+        "patched": "✓ Alterado: {paths}",
+        "restart": "Vale depois de reiniciar.",
+        "next_message": "Vale a partir da próxima mensagem.",
+        "REFUSED": "Não mostro nem altero {path}.",
+        "READ_ONLY": "Não posso alterar meus próprios arquivos.",
+        "hint_READ_ONLY": "O dono pode permitir com AGENT_WRITE_ENABLED=true.",
+        "SKILL_NOT_FOUND": "Não há nenhuma skill chamada “{name}”.",
+        "BAD_PATCH": "O patch não se aplica: {reason}",
+        "hint_BAD_PATCH": "Leia o arquivo de novo e escreva um diff unificado com as linhas de agora.",
+    },
+    "en": {
+        "version": "I am Recado {recado}, on Python {python}.",
+        "written": "✓ Written: {path} ({lines} lines)",
+        "patched": "✓ Changed: {paths}",
+        "restart": "It counts after a restart.",
+        "next_message": "It counts from the next message on.",
+        "REFUSED": "I neither show nor touch {path}.",
+        "READ_ONLY": "I cannot change my own files.",
+        "hint_READ_ONLY": "The owner may allow it with AGENT_WRITE_ENABLED=true.",
+        "SKILL_NOT_FOUND": "There is no skill named “{name}”.",
+        "BAD_PATCH": "The patch does not fit: {reason}",
+        "hint_BAD_PATCH": "Read the file again and write a unified diff with its lines as they are now.",
+    },
+}
+
+
+async def assistant_version(context=None) -> dict:
+    """Tells which version of the assistant runs.
+
+    Ejemplo: qué versión eres
+    Example: which version are you
+    """
+    found = context.services.admin.version()
+    return {"summary": Sentences(SAID, context)("version", **found), **found}
+
+
+async def show_configuration(context=None) -> dict:
+    """Shows the assistant's settings; of secrets only whether they are set.
+
+    Ejemplo: muéstrame tu configuración
+    """
+    found = context.services.admin.configuration()
+    return {"summary": "\n".join(f"{name}={value}" for name, value in found.items()), **found}
+
+
+async def show_health(context=None) -> dict:
+    """Shows whether everything works, and what is away.
+
+    Ejemplo: estás funcionando bien
+    """
+    return await context.services.admin.health()
+
+
+async def skill_details(name: str = "", context=None) -> dict:
+    """Shows what is known of a skill: its tools, faults and origin. Without a name it lists all skills.
+
+    Args:
+        name: The skill's name, such as reminders.
+    """
+    admin = context.services.admin
+    if not name.strip():
+        return {"skills": admin.skills()}
+    found = admin.skill(name.strip())
+    return found or Sentences(SAID, context).failed("SKILL_NOT_FOUND", name=cut(name, 60))
+
+
+async def recent_logs(lines: int = 30, level: str = "INFO", context=None) -> dict:
+    """Shows the newest lines of the assistant's log.
+
+    Args:
+        lines: How many, up to 100.
+        level: The least level: DEBUG, INFO, WARNING or ERROR.
+
+    Ejemplo: muéstrame los últimos errores del registro
+    """
+    wanted = level.upper() if level.upper() in ("DEBUG", "INFO", "WARNING", "ERROR") else "INFO"
+    found = list(context.services.admin.logs(max(1, min(lines, MOST_LOGGED)), wanted))
+    return {"summary": "\n".join(found[-10:]), "count": len(found), "lines": found}
+
+
+def list_source_files(folder: str = "", pattern: str = "*", context=None) -> dict:
+    """Lists files of the assistant's source.
+
+    Args:
+        folder: From the project's folder on, such as app/turns; all of it without one.
+        pattern: Which files, such as *.py.
+    """
+    try:
+        found = _files(folder, context)
+    except Refused as refused:
+        return _refused(context, folder, refused)
+    found = matching(found, pattern)
+    return {"count": len(found), "files": found[:MOST_LISTED]}
+
+
+def read_source_file(path: str, start: int = 1, lines: int = 200, context=None) -> dict:
+    """Reads lines of a file of the assistant's source.
+
+    Args:
+        path: From the project's folder on, such as app/main.py.
+        start: The first line.
+        lines: How many lines, up to 400.
+
+    Ejemplo: lee tu archivo app/main.py
+    """
+    try:
+        text = read(_path(path, context))
+    except Refused as refused:
+        return _refused(context, path, refused)
+    all_lines = text.splitlines()
+    first = max(1, start)
+    shown = all_lines[first - 1 : first - 1 + max(1, min(lines, MOST_LINES))]
+    return {"path": path, "first": first, "of": len(all_lines), "text": "\n".join(shown)}
+
+
+def search_source(words: str, folder: str = "", context=None) -> dict:
+    """Finds lines of the assistant's source that hold these words just so.
+
+    Args:
+        words: What stands in the line.
+        folder: Where to look, such as app; all of it without one.
+
+    Ejemplo: busca en tu código dónde se lee RATE_LIMIT_MAX
+    """
+    if not words.strip():
+        return {"count": 0, "hits": []}
+    try:
+        found = search(words.strip(), _files(folder, context), PROJECT)
+    except Refused as refused:
+        return _refused(context, folder, refused)
+    return {"count": len(found), "hits": found}
+
+
+def outline_source_file(path: str, context=None) -> dict:
+    """Shows the classes and functions of a Python file, or the headings of a Markdown file, with their lines.
+
+    Args:
+        path: From the project's folder on, such as app/turns/turn.py.
+    """
+    try:
+        real = _path(path, context)
+        return {"path": path, "outline": outline(read(real), real.suffix)}
+    except Refused as refused:
+        return _refused(context, path, refused)
+
+
+def write_source_file(path: str, content: str, context=None) -> dict:
+    """Writes a whole file of the assistant's own source; what stood there is gone.
+
+    Args:
+        path: From the project's folder on, such as skills/notes/SKILL.md.
+        content: The whole new text.
+    """
+    said = Sentences(SAID, context)
+    if not context.services.admin.may_write:
+        return said.failed("READ_ONLY")
+    try:
+        write(_path(path, context), content)
+    except Refused as refused:
+        return _refused(context, path, refused)
+    receipt = said("written", path=cut(path, 120), lines=len(content.splitlines()))
+    return {"summary": f"{receipt}\n{said(_counts_from([path]))}", "path": path}
+
+
+def apply_patch(patch: str, context=None) -> dict:
+    """Changes files of the assistant's own source by a unified diff; all of it or nothing.
+
+    Args:
+        patch: The diff, with --- and +++ lines and paths from the project's folder on.
+    """
+    said = Sentences(SAID, context)
+    if not context.services.admin.may_write:
+        return said.failed("READ_ONLY")
+    try:
+        changed = _patched(patch, context)
+        for path, text in changed.items():
+            check(_path(path, context), text)
+        for path, text in changed.items():
+            write(_path(path, context), text)
+    except Refused as refused:
+        return said.failed("BAD_PATCH", reason=str(refused))
+    receipt = said("patched", paths=cut(", ".join(changed)))
+    return {"summary": f"{receipt}\n{said(_counts_from(list(changed)))}", "paths": list(changed)}
+
+
+def _patched(patch, context):
+    """The new text of each file that a diff changes, by path. Raises Refused where it does not fit."""
+    import whatthepatch
+
+    changed = {}
+    try:
+        for diff in whatthepatch.parse_patch(patch):
+            old, new = (_without_side(path) for path in (diff.header.old_path, diff.header.new_path))
+            if new == "/dev/null":
+                raise Refused("it deletes a file, which I do not do")
+            text = "" if old == "/dev/null" else changed.get(new) or read(_path(old, context))
+            if old not in ("/dev/null", new):
+                raise Refused("it renames a file, which I do not do")
+            lines = whatthepatch.apply_diff(diff, text.splitlines())
+            changed[new] = "\n".join(lines) + "\n"
+    except Refused:
+        raise
+    except Exception as error:  # the library's own errors have no common class
+        raise Refused(cut(str(error) or type(error).__name__)) from None
+    if not changed:
+        raise Refused("no unified diff is in it")
+    return changed
+
+
+def _without_side(path):
+    return path[2:] if path.startswith(("a/", "b/")) else path
+
+
+def _counts_from(paths):
+    return "next_message" if all(path.startswith("skills/") for path in paths) else "restart"
+
+
+def _files(folder, context):
+    return files(_path(folder or ".", context), PROJECT, context.services.admin.closed)
+
+
+def _path(path, context):
+    return real_path(path, PROJECT, context.services.admin.closed)
+
+
+def _is_safe_path(path: str, root=PROJECT, closed=()) -> bool:
+    """Whether a path is one of the project's own source, and no secret, database, key or person's data."""
+    try:
+        real_path(path, root, tuple(closed))
+    except Refused:
+        return False
+    return True
+
+
+def _refused(context, path, refused):
+    failed = Sentences(SAID, context).failed("REFUSED", path=cut(path or ".", 120))
+    failed["error"]["hint"] = str(refused)
+    return failed

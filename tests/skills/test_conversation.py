@@ -1,0 +1,134 @@
+"""The skill `conversation` through the chat: a person's own past, found by words and days."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from app.people import Person
+from app.search.history import MOST_READ, PAGE, History
+from app.store.database import Database
+from tests.world import world
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory):
+    for server, graph in world(tmp_path_factory.mktemp("conversation")):
+        server.start()
+        yield graph
+
+
+@pytest.mark.parametrize(
+    ("person", "said", "asked", "found"),
+    [
+        ("p0", "el plomero se llama Benjamín", "qué te dije sobre el plomero?", "Benjamín"),
+        ("p1", "a Fátima vem na quinta-feira", "o que eu te disse sobre a fatima?", "quinta-feira"),
+        ("p2", "the landlord wants 900 for the flat", "when did we talk about the landlord?", "900"),
+    ],
+)
+def test_what_was_said_is_found_in_the_words_of_each_language(graph, person, said, asked, found):
+    before = len(graph.sends(person))
+    graph.say(person, said)
+    graph.reply(person, before + 1)
+    graph.say(person, asked)
+    answer = graph.reply(person, before + 2)
+    assert found in answer
+    assert datetime.now(UTC).date().isoformat() in answer
+
+
+def test_nobody_finds_what_another_person_said(graph):
+    before = len(graph.sends("p0"))
+    graph.say("p0", "mi clave del portón es alcachofa")
+    graph.reply("p0", before + 1)
+    graph.say("p3", "¿qué te dije sobre la alcachofa?")
+    answer = graph.reply("p3")
+    assert "portón" not in answer
+    assert "No encontré" in answer
+
+
+@pytest.fixture
+async def store(tmp_path):
+    database = Database(tmp_path / "recado.db")
+    await database.open()
+    await database.tx(_people)
+    yield database
+    await database.close()
+
+
+def _people(conn):
+    for person in ("ana", "bo"):
+        conn.execute("INSERT INTO people (id, realm, created_at) VALUES (?, 'simulator', 0)", (person,))
+        for group in ("", "family"):
+            conn.execute(
+                "INSERT INTO conversations (id, person_id, channel, group_id, created_at)"
+                " VALUES (?, ?, 'simulator', ?, 0)",
+                (f"{person}{group}", person, group),
+            )
+
+
+def _say(conn, text, at, *, person="ana", group="", taint="", state="done", direction="in", payload="{}"):
+    turn = f"turn_{at}_{direction}"
+    conn.execute(
+        "INSERT INTO turns (id, person_id, conversation_id, state, taint, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (turn, person, f"{person}{group}", state, taint, at),
+    )
+    conn.execute(
+        "INSERT INTO messages (person_id, conversation_id, direction, kind, text, payload, turn_id, at)"
+        " VALUES (?, ?, ?, 'text', ?, ?, ?, ?)",
+        (person, f"{person}{group}", direction, text, payload, turn, at),
+    )
+
+
+ANA = Person("ana", "simulator")
+
+
+async def test_only_finished_turns_of_the_persons_own_chats_are_searched(store):
+    def write(conn):
+        _say(conn, "Compré DIEZ manzanas", 1)
+        _say(conn, "diez peras y diez uvas", 2, direction="out")
+        _say(conn, "diez de otra", 3, person="bo")
+        _say(conn, "diez del grupo", 4, group="family")
+        _say(conn, "diez que aún no", 5, state="running")
+
+    await store.tx(write)
+    found = await History(store).search(ANA, "diez")
+    assert [(one.text, one.by_person) for one in found] == [
+        ("diez peras y diez uvas", False),
+        ("Compré DIEZ manzanas", True),
+    ]
+    assert [one.text for one in await History(store).search(ANA, "manzanas diez")] == ["Compré DIEZ manzanas"]
+    assert [one.text for one in await History(store).search(ANA, since=2, until=3)] == [
+        "diez peras y diez uvas"
+    ]
+
+
+async def test_text_of_others_stays_marked(store):
+    def write(conn):
+        _say(conn, "lee esto", 1)
+        _say(conn, "reenviado", 2, payload='{"forwarded": true}')
+        _say(conn, "dice la página", 3, direction="out", taint="tool:fetch_page")
+        conn.execute(
+            "INSERT INTO messages (person_id, conversation_id, direction, kind, text, at)"
+            " VALUES ('ana', 'ana', 'out', 'text', 'un recordatorio', 4)"
+        )
+
+    await store.tx(write)
+    found = await History(store).search(ANA)
+    assert [(one.text, one.outside) for one in found] == [
+        ("un recordatorio", True),
+        ("dice la página", True),
+        ("reenviado", True),
+        ("lee esto", False),
+    ]
+
+
+async def test_a_search_reads_a_bounded_number_of_messages(store):
+    rows = [(f"message {n}", n) for n in range(MOST_READ + PAGE)]
+    insert = (
+        "INSERT INTO messages (person_id, conversation_id, direction, kind, text, at)"
+        " VALUES ('ana', 'ana', 'in', 'text', ?, ?)"
+    )
+    await store.tx(lambda conn: conn.executemany(insert, rows))
+    oldest = await History(store).search(ANA, str(PAGE))
+    beyond = await History(store).search(ANA, str(PAGE - 1))
+    assert (len(oldest), beyond) == (1, [])

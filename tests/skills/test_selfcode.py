@@ -1,0 +1,180 @@
+"""The skill `selfcode`: what an owner sees of the assistant, and what nobody sees."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from app.skills.modules import tool_functions
+from app.tools import ToolContext
+from app.tools.context import Services
+from tests.world import ROOT, world
+
+TOOLS = ROOT / "skills" / "selfcode" / "scripts" / "tools.py"
+
+NAMED = """
+    .. ../x.py app/../../x.py /etc/passwd /proc/self/environ ~/.ssh/id_rsa .env .env.local app/.env
+    skills/mine/.env .env.production skills/notes/../../.env .git/config .git/HEAD app/.git/config
+    .github/x.yml .venv/pyvenv.cfg .ci/run data/recado.db recado.db app/recado.db app/recado.db-wal
+    data/recado.db-shm app/x.sqlite3 data/admin_token admin_token data/server.json server.json
+    data/mcp_servers.json data/secrets/github data/workspace/a.txt data/skills/x/SKILL.md app/data.json
+    skills/mine/secrets.py skills/mine/secret.txt skills/mine/credentials.md skills/mine/key.pem
+    skills/mine/tokens.txt skills/mine/api_key.txt skills/mine/apikey.md skills/mine/my-token.py
+    skills/mine/password.md app/server.pem app/server.key skills/mine/id_rsa app/cert.p12
+    skills/mine/id_ed25519.txt app/.netrc .npmrc .pypirc skills/mine/.netrc app/x.kdbx
+    skills/mine/wallet.txt app/__pycache__/main.py build/x.py node_modules/x.js settings.py
+    skills/mine/google-credentials.yaml skills/mine/client_secret.yaml skills/mine/PRIVATE.md
+"""
+SENSITIVE = ["", "app/\0.py", *NAMED.split()]
+
+
+@pytest.fixture(scope="module")
+def tools():
+    functions, left_out = tool_functions(TOOLS, "selfcode")
+    assert not left_out
+    return SimpleNamespace(**functions)
+
+
+@pytest.fixture(scope="module")
+def is_safe_path(tools):
+    return tools.read_source_file.__globals__["_is_safe_path"]
+
+
+def context(closed=(), may_write=False) -> ToolContext:
+    admin = SimpleNamespace(closed=tuple(closed), may_write=may_write)
+    return ToolContext(services=Services(admin=admin))
+
+
+@pytest.mark.parametrize("path", SENSITIVE)
+def test_no_sensitive_path_is_read_or_listed(tools, is_safe_path, path):
+    if path:
+        assert not is_safe_path(path)
+    read = tools.read_source_file(path, context=context(may_write=True))
+    written = tools.write_source_file(path, "x", context=context(may_write=True))
+    assert (read["ok"], written["ok"]) == (False, False)
+
+
+def test_a_list_of_everything_names_no_sensitive_file(tools, is_safe_path):
+    listed = tools.list_source_files(context=context())["files"]
+    assert "app/main.py" in tools.list_source_files("app", "*.py", context=context())["files"]
+    assert listed
+    assert all(is_safe_path(path) for path in listed)
+
+
+def test_links_out_of_the_project_and_into_peoples_data_lead_nowhere(is_safe_path, tmp_path):
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (project / "app", project / "docs" / "data", outside):
+        folder.mkdir(parents=True)
+    for file in (outside / "x.py", project / "docs" / "data" / "x.md", project / "app" / "real.py"):
+        file.write_text("x")
+    (project / "app" / "link.py").symlink_to(outside / "x.py")
+    (project / "app" / "folder").symlink_to(outside)
+    (project / "app" / "data.md").symlink_to(project / "docs" / "data" / "x.md")
+    (project / "app" / "inner.py").symlink_to(project / "app" / "real.py")
+    closed = [project / "docs" / "data"]
+    safe = {
+        path: is_safe_path(path, project, closed)
+        for path in ("app/link.py", "app/folder/x.py", "app/data.md", "docs/data/x.md", "app/inner.py")
+    }
+    assert [path for path, is_safe in safe.items() if is_safe] == ["app/inner.py"]
+
+
+def test_source_is_read_searched_and_outlined(tools):
+    part = tools.read_source_file("app/main.py", start=1, lines=1, context=context())
+    assert part["text"].startswith('"""The one place')
+    hits = tools.search_source("class TurnRunner", "app", context=context())["hits"]
+    assert [hit["path"] for hit in hits] == ["app/turns/turn.py"]
+    outlined = tools.outline_source_file("app/turns/turn.py", context=context())["outline"]
+    assert any(str(line["what"]).startswith("class TurnRunner") for line in outlined)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The tools over a project of their own that may be changed."""
+    project = tmp_path / "project"
+    scripts = project / "skills" / "selfcode" / "scripts"
+    scripts.mkdir(parents=True)
+    for file in TOOLS.parent.glob("*.py"):
+        (scripts / file.name).write_text(file.read_text())
+    (project / "app").mkdir()
+    (project / "app" / "a.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
+    functions, _ = tool_functions(scripts / "tools.py", "selfcode")
+    return project, SimpleNamespace(**functions)
+
+
+PATCH = """--- a/app/a.py
++++ b/app/a.py
+@@ -1,3 +1,3 @@
+ one = 1
+-two = 2
++two = {new}
+ three = 3
+"""
+
+
+def test_files_change_only_where_the_operator_allows_it(copy):
+    project, tools = copy
+    for answer in (
+        tools.write_source_file("app/a.py", "x = 1\n", context=context()),
+        tools.apply_patch(PATCH.format(new="22"), context=context()),
+    ):
+        assert answer["error"]["code"] == "READ_ONLY"
+    assert (project / "app" / "a.py").read_text() == "one = 1\ntwo = 2\nthree = 3\n"
+
+
+def test_a_patch_changes_what_it_says_or_nothing(copy):
+    project, tools = copy
+    allowed = context(may_write=True)
+    assert tools.apply_patch(PATCH.format(new="22"), context=allowed)["summary"].startswith("✓")
+    assert (project / "app" / "a.py").read_text() == "one = 1\ntwo = 22\nthree = 3\n"
+    other = "--- /dev/null\n+++ b/app/new.py\n@@ -0,0 +1,1 @@\n+fresh = True\n"
+    for patch in (
+        PATCH.format(new="22"),  # the line is another one by now
+        other + PATCH.replace("two = 2", "two = 22").format(new="(("),  # no valid Python
+        other + PATCH.replace("app/a.py", "data/recado.db").format(new="3"),
+        "no diff at all",
+        PATCH.format(new="3").replace("+++ b/app/a.py", "+++ /dev/null"),
+    ):
+        assert tools.apply_patch(patch, context=allowed)["error"]["code"] == "BAD_PATCH"
+    assert sorted(path.name for path in (project / "app").iterdir()) == ["a.py"]
+    assert tools.apply_patch(other, context=allowed)["paths"] == ["app/new.py"]
+
+
+def test_a_file_is_written_whole_and_valid(copy):
+    project, tools = copy
+    allowed = context(may_write=True)
+    assert not tools.write_source_file("app/a.py", "def (", context=allowed)["ok"]
+    assert not tools.write_source_file("app/folder", "x", context=allowed)["ok"]
+    assert tools.write_source_file("skills/new/SKILL.md", "# Hi\n", context=allowed)["path"]
+    assert (project / "skills" / "new" / "SKILL.md").read_text() == "# Hi\n"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    secret = "sk-very-secret-key"
+    for server, graph in world(tmp_path_factory.mktemp("selfcode"), OPENAI_API_KEY=secret):
+        server.start()
+        yield graph
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("qué versión sos?", "Soy Recado"),
+        ("muéstrame tu configuración", "MAX_TOOLS_PER_CALL"),
+        ("show me the recent logs", "Uvicorn running"),
+        ("está tudo funcionando?", "ok"),
+    ],
+)
+def test_an_owner_is_told_about_the_assistant(graph, asked, told):
+    before = len(graph.sends("p0"))
+    graph.say("p0", asked)
+    answer = graph.reply("p0", before + 1)
+    assert told in answer
+    assert "sk-very-secret-key" not in answer
+
+
+def test_for_others_there_is_no_such_skill(graph):
+    graph.say("p1", "muéstrame tu configuración")
+    answer = graph.reply("p1")
+    assert "MAX_TOOLS" not in answer
+    assert "READ_ONLY" not in answer
