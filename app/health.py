@@ -1,9 +1,14 @@
 """Whether messages are taken and answered, what is in the way, and the figures of the queues."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from app.access import AdminToken, is_local
 from app.errors import StoreError
 from app.messages import JSON
 from app.observe.metrics import Metrics
@@ -71,8 +76,8 @@ class Health:
             reasons.append(_reason("model"))
         return State("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
-    async def measure(self) -> None:
-        """Brings the gauges up to date."""
+    async def figures(self, tools: Collection[str]) -> bytes:
+        """All of them now, for Prometheus; of tools only those named."""
         self._metrics.running_turns.set(self._running_turns())
         row = await self._store.one(
             "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
@@ -87,3 +92,23 @@ class Health:
         }
         for state in ("ready", "sending", "unknown", "held"):
             self._metrics.outbox.labels(state).set(states.get(state, 0))
+        self._metrics.keep_tools(tools)
+        return self._metrics.text()
+
+
+def health_routes(
+    health: Health, admin_token: AdminToken, tools: Callable[[], Collection[str]]
+) -> list[BaseRoute]:
+    """`/health` for everybody, `/metrics` for this machine and the administrator; `tools` are those there
+    are now."""
+
+    async def state(request: Request) -> Response:
+        found = await health.state()
+        return JSONResponse(found.body(), found.http_status)
+
+    async def metrics(request: Request) -> Response:
+        if not (is_local(request) or admin_token.opens(request)):
+            return PlainTextResponse("from this machine, or with the administrator's token", 401)
+        return PlainTextResponse(await health.figures(tools()), media_type="text/plain; version=0.0.4")
+
+    return [Route("/health", state), Route("/metrics", metrics)]

@@ -1,7 +1,8 @@
-"""Packages whose names are imported when they are first used: a worker starts with little of them."""
+"""Starting with little: names that are imported when they are first used, packages that are left out."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 
@@ -19,3 +20,16 @@ def lazily(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], 
         return value
 
     return get
+
+
+@contextmanager
+def without(package: str) -> Iterator[None]:
+    """What is imported in this block finds `package` missing, unless it is loaded already."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]  # Python's own way to say so
+    try:
+        yield
+    finally:
+        del sys.modules[package]

@@ -1,6 +1,7 @@
 """Running the web application: our own signals around uvicorn, and the file that commands find us by."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import resource
@@ -16,15 +17,18 @@ from typing import NoReturn
 
 import orjson
 import structlog
-import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.access import write_private
 from app.errors import RecadoError
+from app.lazy import without
 from app.main import create_app
 from app.settings import Settings
 from app.skills.processes import PR_SET_DUMPABLE, prctl
+
+with without("watchfiles"):  # uvicorn would load it for the reloading that we do not ask for
+    import uvicorn
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = structlog.get_logger(__name__)
 
@@ -91,6 +95,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) 
         host=settings.host,
         port=settings.port,
         http=_Connection,
+        ws="none",
         lifespan="off",  # entered here, so that its faults reach us and its end comes after the intake's
         log_config=None,
         access_log=False,
@@ -182,6 +187,9 @@ class _Connection(HttpToolsProtocol):
         _cancel(self._answer)
         super().resume_writing()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answers as if nothing but HTTP had been asked for; strangers write no lines into the log."""
+
     def _await_request(self) -> None:
         if self._request is None:
             self._request = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
@@ -248,6 +256,7 @@ async def _announce(server: _Server, app: Starlette, settings: Settings) -> None
         log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
     await app.state.assistant.ready()
     _freeze_garbage_collector()
+    _give_memory_back()
 
 
 def _freeze_garbage_collector() -> None:
@@ -256,6 +265,15 @@ def _freeze_garbage_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    gc.enable()
+
+
+def _give_memory_back() -> None:
+    """What imports in threads used for a moment: glibc keeps it, some 2 MB, for threads that have no use
+    for it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _port(server: _Server) -> int | None:

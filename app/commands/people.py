@@ -135,7 +135,7 @@ def _configured_owners(realm: str, settings: Settings) -> frozenset[str]:
         from app.channels.terminal import TERMINAL_USER
 
         return frozenset({TERMINAL_USER})
-    from app.simulator import PEOPLE  # late: it brings the web framework
+    from app.simulator import PEOPLE
 
     return frozenset({PEOPLE[0].user_id})
 

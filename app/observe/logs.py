@@ -3,18 +3,24 @@
 import logging
 import re
 import sys
+from collections import deque
 from collections.abc import Iterable, MutableMapping
-from typing import Any
-
-import structlog
+from typing import Any, TextIO
 
 from app.characters import visible, visible_lines
+from app.lazy import without
+
+with without("rich"):  # structlog would load it, 30 ms and 3 MB, for tracebacks that we write plainly
+    import structlog
 
 _NOISY = (
     *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "aiosqlite", "asyncio"),
     *("markdown_it", "tzlocal", "uvicorn.access", "uvicorn.error"),
 )
 """At DEBUG these would write whole messages and requests."""
+KEPT_LINES = 500
+LONGEST_KEPT = 1000
+"""Characters of a line that is kept in memory."""
 _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 
@@ -38,7 +44,7 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level)),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _KeepingHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -59,6 +65,26 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
         "uvicorn.access",
     ):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+_recent: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def recent_lines(count: int, level: str = "DEBUG") -> list[str]:
+    """The newest lines of that level and above as they went to stderr, the oldest first."""
+    least = logging.getLevelNamesMapping()[level]
+    lines = [_COLOUR.sub("", line) for number, line in list(_recent) if number >= least]
+    return lines[-count:] if count > 0 else []
+
+
+class _KeepingHandler(logging.StreamHandler[TextIO]):
+    """Writes to a stream, and keeps the newest lines for who asks the assistant itself."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        _recent.append((record.levelno, line[:LONGEST_KEPT]))
+        return line
 
 
 def _written_out(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

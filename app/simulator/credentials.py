@@ -1,4 +1,4 @@
-"""The simulator's own credentials: random for each data folder, never those of Meta."""
+"""The credentials in use: Meta's, or the simulator's own, random for each data folder."""
 
 import os
 import secrets
@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
+
+from app.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,18 @@ class Credentials:
 
     def __repr__(self) -> str:
         return f"Credentials(phone_number_id={self.phone_number_id!r})"
+
+
+def credentials_of(settings: Settings) -> Credentials:
+    """The simulator's own, random for each data folder; Meta's as soon as one of those is set."""
+    if settings.uses_simulator:
+        return load_credentials(settings.data_dir)
+    return Credentials(
+        access_token=settings.whatsapp_access_token.get_secret_value(),
+        phone_number_id=settings.whatsapp_phone_number_id,
+        app_secret="" if settings.missing_credentials else settings.whatsapp_app_secret.get_secret_value(),
+        verify_token=settings.whatsapp_verify_token.get_secret_value(),
+    )
 
 
 def load_credentials(data_dir: Path) -> Credentials:

@@ -10,6 +10,7 @@ import orjson
 from app.errors import RecadoError
 from app.people import Conversation
 from app.store import alerts, approvals, dead_letters, outbox
+from app.store.database import Database
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -163,6 +164,16 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
     ]
     _open_turn(conn, conversation, turn, seqs, row["person_id"], now)
     return Ready(turn, more=True)
+
+
+async def stop_waits(store: Database, conversation: str) -> bool:
+    """Whether a /stop came in that nothing has obeyed yet."""
+    row = await store.one(
+        "SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND turn_id IS NULL"
+        " AND done_at IS NULL",
+        conversation,
+    )
+    return row is not None
 
 
 def end(

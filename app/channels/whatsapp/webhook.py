@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 
 import structlog
+from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute
+from starlette.types import Lifespan, Receive, Scope, Send
 
 from app.channels.whatsapp.payloads import Webhook, read_webhook
 from app.channels.whatsapp.signature import verify_handshake, verify_signature
@@ -136,6 +138,22 @@ class WhatsAppWebhook:
         for field, _ in webhook.notices:
             log.info("webhook notice", field=field[:100])
         return _TAKEN
+
+
+class WebhookFirst(Starlette):
+    """Posted webhooks, which are most of all requests, go past the middleware and the router."""
+
+    def __init__(
+        self, webhook: WhatsAppWebhook, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
+    ) -> None:
+        super().__init__(routes=routes, lifespan=lifespan)
+        self._webhook = webhook
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/webhook" and scope["method"] == "POST":
+            await self._webhook(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def receive(
