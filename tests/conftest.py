@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.standins.model import ModelServer, Play
+from tests.tides import Web, obeys
 from tests.world import Graph, Server, world
 
 
@@ -54,3 +55,21 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., tuple[Server, Graph]]]:
     yield make
     for pieces in running:
         pieces.close()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    """An https site that may have skills to install."""
+    made = Web()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def house(
+    make_world: Callable[..., tuple[Server, Graph]], model: Callable[[Play], ModelServer], web: Web
+) -> tuple[Server, Graph]:
+    """A server that reaches the site, and the stand-in Graph API; p0 owns, p1 does not."""
+    server, graph = make_world(start=False, model=model(obeys))
+    web.start(server)
+    return server, graph

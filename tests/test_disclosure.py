@@ -103,7 +103,7 @@ def test_a_changed_body_is_new_at_the_next_message_and_a_deleted_one_gone(make_w
     (folder / "tea").mkdir()  # a broken one beside it
     (folder / "tea" / "SKILL.md").write_text("nothing that could be read")
     shutil.rmtree(folder / "rose-care")
-    graph.say("p0", "thanks again")
+    graph.say("p0", "thank you")
     graph.reply("p0", 3)
     assert "## Skill" not in system(model_server.main_calls[-1])
 

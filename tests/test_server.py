@@ -1,6 +1,8 @@
-"""Connections that do not come to the point: too slow, or too large, or silent."""
+"""Connections that do not come to the point: too slow, too large, silent. And what is there at the start."""
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -8,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from app.server import HEAD_BYTES, REQUEST_SECONDS
-from tests.world import Server, wait_for
+from tests.world import ROOT, Server, wait_for
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
@@ -82,6 +84,26 @@ def test_many_bodies_that_do_not_come_keep_no_other_from_being_read(server: Serv
 def test_a_large_head_within_the_limit_is_read(server: Server) -> None:
     with opened(server, HEAD + b"X-Filler: " + b"x" * (HEAD_BYTES // 2) + b"\r\n\r\n") as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_an_upgrade_is_answered_as_if_it_had_not_been_asked_for(server: Server) -> None:
+    upgrade = HEAD + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    with opened(server, upgrade) as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert "pgrade" not in server.log
+
+
+def test_what_only_some_conversations_need_is_not_loaded_at_the_start() -> None:
+    late = {"aiohttp", "babel", "dateparser", "griffe", "markdown_it", "rich", "watchfiles", "websockets"}
+    late |= {"app.simulator.graph", "app.skills.cards", "app.skills.installer", "app.skills.quarantine"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, app.observe.logs, app.server; print({late} & set(sys.modules))"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.slow

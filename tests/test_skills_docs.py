@@ -15,11 +15,11 @@ DOCS = Path(__file__).resolve().parents[1] / "docs" / "skills.md"
 STANDARD_FIELDS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 
 
-def _blocks(language: str) -> list[str]:
+def documented(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", DOCS.read_text(), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("code", _blocks("python"))
+@pytest.mark.parametrize("code", documented("python"))
 def test_the_tools_files_of_the_documentation_are_sound(code: str, tmp_path: Path) -> None:
     folder = tmp_path / "documented"
     (folder / "scripts").mkdir(parents=True)
@@ -31,8 +31,8 @@ def test_the_tools_files_of_the_documentation_are_sound(code: str, tmp_path: Pat
 
 
 def test_the_documented_schema_is_that_of_all_three_docstring_styles() -> None:
-    (wanted,) = map(json.loads, _blocks("json"))
-    styles = [block for block in _blocks("python") if "def create_issue" in block]
+    (wanted,) = map(json.loads, documented("json"))
+    styles = [block for block in documented("python") if "def create_issue" in block]
     assert len(styles) == 3
     for code in styles:
         (tool,), _ = find_tools(code)
@@ -65,12 +65,12 @@ def test_the_documented_types_have_the_documented_schemas() -> None:
 
 
 def test_the_manifests_and_phrases_of_the_documentation_are_sound() -> None:
-    manifests = [block for block in _blocks("markdown") if block.startswith("---")]
+    manifests = [block for block in documented("markdown") if block.startswith("---")]
     assert manifests
     for text in manifests:
         manifest = read_manifest(text.encode(), yaml.safe_load(text.split("---")[1])["name"])
         assert manifest.warnings == ()
         assert set(manifest.fields) <= STANDARD_FIELDS
-    for text in _blocks("yaml"):
+    for text in documented("yaml"):
         phrases = yaml.safe_load(text)
         assert all(set(languages) <= {"es", "pt", "en"} for languages in phrases.values())

@@ -80,7 +80,7 @@ async def test_included_tools_come_with_a_skill_and_within_the_limit(folder: Pat
     drop(folder, "diary", "Keeps a diary.", metadata="{include-tools: current_time delete_note nothing}")
     abilities = await view(folder)
     intent = Intent(("diary", "calculator"), source="model")
-    tools = abilities.choose(intent, "dear diary", ANA, limit=3).tools
+    tools = abilities.choose(intent, "dear diary, calculate", ANA, limit=3).tools
     assert tools == ("calculate", "current_time", "delete_note")
     assert "delete_note" not in abilities.choose(Intent(), "what time is it", ANA, limit=3).tools
 
