@@ -1,8 +1,6 @@
 """Who may come in from each realm and how, and what is said at the door."""
 
-import os
 import time
-from sqlite3 import Connection
 
 from app.channels.terminal import TERMINAL_USER
 from app.language import say
@@ -13,7 +11,7 @@ from app.simulator.people import PEOPLE
 from app.store.database import Database
 from app.store.inbox import Entrance, Pace
 from app.store.outbox import Draft
-from app.store.ownership import Doors, offer_ownership
+from app.store.ownership import Doors, hash_key, offer_ownership
 
 
 class Entrances:
@@ -26,7 +24,7 @@ class Entrances:
 
     async def open(self) -> None:
         """Reads this database's own key; until then nobody comes in."""
-        self._hash_key = await self._store.tx(_hash_key)
+        self._hash_key = await self._store.tx(hash_key)
 
     def doors(self, realm: str) -> Doors:
         """Who may come in from a realm."""
@@ -67,13 +65,6 @@ class Entrances:
                 f"\n    {code}\n",
                 flush=True,
             )
-
-
-def _hash_key(conn: Connection) -> bytes:
-    """The key of this database's hashes, made once."""
-    conn.execute("INSERT INTO meta VALUES ('hash_key', ?) ON CONFLICT DO NOTHING", (os.urandom(32).hex(),))
-    row = conn.execute("SELECT value FROM meta WHERE key = 'hash_key'").fetchone()
-    return bytes.fromhex(row["value"])
 
 
 def _too_fast(person: Person) -> Draft:

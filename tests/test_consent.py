@@ -55,6 +55,7 @@ def test_the_answer_survives_a_crash_and_only_the_askers_counts(make_world, mode
     server, graph = make_world(model=model(sends(("ana@x.example", "hola"))), SKILLS_DIR=str(skills))
     graph.say("p0", "mail, please")
     asked(graph, "p0")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'sent'"), "the sending to be known")
     server.kill()
     server.start()
     graph.say("p1", "sí")

@@ -35,7 +35,7 @@ class When:
 class Reading:
     """What a text says of when: `words` are the parts of it that do, `rest` is the text without them.
 
-    `choices` are the times that an ambiguous one may mean, by the person's clock.
+    `choices` are the times that an ambiguous one may mean, by the person's clock; `kinds` are those of `words`.
     """
 
     when: When | None = None
@@ -43,6 +43,7 @@ class Reading:
     choices: tuple[datetime, ...] = ()
     words: tuple[str, ...] = ()
     rest: str = ""
+    kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
         reading = _Reader(found, zone, now, language, country).read()
     except (ValueError, OverflowError):
         reading = Reading(problem="unclear")
-    return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found))
+    kinds = frozenset(one.kind for one in found)
+    return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found), kinds)
 
 
 def _without(text: str, found: Sequence[Piece]) -> str:

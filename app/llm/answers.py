@@ -231,7 +231,11 @@ def sample(parameter: Parameter, language: str) -> str:
         return "12 × 7"
     if parameter.kind is Kind.PLACE:
         return say(language, "Tokyo")
-    return say(language, "buy bread") if parameter.is_prose else ""
+    takes_any_text = parameter.is_prose and set(words(parameter.name)) & _FREE_TEXT
+    return say(language, "buy bread") if takes_any_text else ""
+
+
+_FREE_TEXT = spaced("text content body note message task")
 
 
 def _joined(*parts: str) -> str:

@@ -9,7 +9,10 @@ _BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+")
 _SENTENCE_END = re.compile(
     r"(?<=[?!;])\s+(?=\S)|(?<=[.…])\s+(?=[^\W\d_]|[¿¡])|(?<=[?!])(?=[¿¡])|(?<=\s)(?=[¿¡])"
 )
-_THEN = "también|tambien|además|ademas|después|despues|luego|também|tambem|além disso|depois|also|then"
+_THEN = (
+    "también|tambien|además|ademas|luego|também|tambem|além disso|also|then"
+    r"|(?:después|despues|depois)(?! d[aeo]s?\b| del\b)"
+)
 _JOINT = re.compile(rf"(?:\s*,\s*|\s+)(?:(?:y|e|and)(?: (?:{_THEN}))?|{_THEN})\s+|\s*,\s+", re.IGNORECASE)
 _MOST_JOINTS = 8
 _LIST_JOINT = re.compile(r"\s*,\s*|\s+(?:y|e|and|&)\s+", re.IGNORECASE)

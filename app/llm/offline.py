@@ -110,7 +110,7 @@ class OfflineModel:
         ]
         found: dict[str, None] = {}
         for fragment in fragments:
-            aligned = [one for one in align(fragment, templates) if one.template.contents]
+            aligned = [one for one in align(fragment, templates) if not one.template.is_vague]
             found |= dict.fromkeys(one.template.tool for one in aligned[:2])
             if is_calculation(asked_calculation(fragment)):
                 found |= dict.fromkeys(self._calculating())

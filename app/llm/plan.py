@@ -198,7 +198,7 @@ class Planner:
         taken.update(alignment.values)
         for names, raw in taken.items():
             wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
-            if alignment.template.contents == 0 and any(self._takes_anything(one, raw) for one in wanted):
+            if any(self._takes_anything(one, raw, alignment.template) for one in wanted):
                 return None
             values = self._values(raw, wanted)
             if values is None:
@@ -206,13 +206,16 @@ class Planner:
             arguments |= values
         return arguments
 
-    def _takes_anything(self, parameter: Parameter, raw: str) -> bool:
-        """Whether the parameter takes these words though nothing in them says that they are meant for it."""
+    def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
+        """Whether the parameter takes these words though nothing says that they are meant for it."""
+        if template.contents:
+            return False
         if parameter.kind is Kind.FILE:
             return not is_file_name(raw)
         if parameter.kind is Kind.WHEN:
-            return not is_moment(raw, self._reader.person, self._reader.now())
-        return parameter.kind in _TAKES_ANYTHING
+            person, now = self._reader.person, self._reader.now()
+            return not any(is_moment(words, person, now) for words in (raw, f"in {raw}"))
+        return template.is_vague and parameter.kind in _TAKES_ANYTHING
 
     def _values(self, raw: str, wanted: list[Parameter]) -> dict[str, JSON] | None:
         if len(wanted) != 1:

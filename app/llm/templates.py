@@ -37,6 +37,8 @@ _STOP_WEIGHT = 0.35
 _SKIPPED = {"courtesy": 0.02, "stop": 0.1, "content": 0.8}
 _ARTICLES = spaced("the a an my el la los las un una mi tu o os as um uma minha meu esa ese this that")
 _COUNTS = spaced("uno um dos")
+_ENOUGH_SMALL_WORDS = 4
+"""So many small words together are a phrase of their own: "what did I tell you about {query}"."""
 _LEFT_OUT = 0.1
 _SLOT_WORD = 0.01
 _EMPTY_SLOT = 0.5
@@ -89,6 +91,12 @@ class Template:
     @property
     def contents(self) -> int:
         return sum(part.content for part in self.parts if isinstance(part, _Literal))
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether its words are so few and so small that any message may hold them."""
+        literals = sum(isinstance(part, _Literal) for part in self.parts)
+        return self.contents == 0 and literals < _ENOUGH_SMALL_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +288,10 @@ def _quality(said: str, wanted: str) -> float:
         return 0.6
     if any(said in group and wanted in group for group in _SAME):
         return 0.8
-    if _SHORT_FORMS.get(said) == wanted or stem(wanted) in _forms(said):
+    if _SHORT_FORMS.get(said) == wanted:
         return 0.95
+    if stem(wanted) in _forms(said) and (said in ALL_STOP_WORDS) == (wanted in ALL_STOP_WORDS):
+        return 0.95  # "not" is no "note"
     return 0.85 if _near(said, wanted) else 0.0
 
 

@@ -17,6 +17,8 @@ _LINKING = (
 )
 _LEADING = re.compile(rf"^(?:\W*\b{_LINKING}\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
+_TAIL = 100
+"""Characters at the end among which such words are looked for: the time this takes is the square of it."""
 _LAST = frozenset(
     {
         *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),
@@ -72,5 +74,5 @@ def _folded(text: str) -> str:
 def clean(text: str) -> str:
     """A reminder's text without the words that led to it or to its time."""
     bare = text.replace("\x00", "").strip()
-    bare = _TRAILING.sub("", bare)
+    bare = bare[:-_TAIL] + _TRAILING.sub("", bare[-_TAIL:])
     return _LEADING.sub("", bare).strip()

@@ -46,6 +46,8 @@ class ScheduleService:
         said, more = await self._read(person, when), await self._read(person, text)
         if said.problem == "missing" and more.when is not None:  # a model may leave the time in the text
             said, text = more, more.rest
+        elif _is_hour_of(more, said, text):
+            said, text = await self._read(person, f"{when} {more.words[0]}"), more.rest
         text = clean(text)
         if refused := await asyncio.to_thread(_refused, person, text, said):
             return refused
@@ -206,6 +208,13 @@ class ScheduleService:
             "then, I tell you as soon as you write.",
         )
         return f"{receipt}\n{note}"
+
+
+def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
+    """Whether a text ends with the hour of the day that was said before: "tomorrow remind me to … at 9"."""
+    if more.kinds != {"clock"} or len(more.words) != 1 or said.kinds & {"clock", "span", "iso", "cron"}:
+        return False
+    return bool(said.words) and text.rstrip(" .!?").endswith(more.words[0])
 
 
 def _refused(

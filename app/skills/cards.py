@@ -133,15 +133,7 @@ def card(tree: Quarantined) -> Card:
     settings = _once((*asked, *(name for server in servers for name in server.secrets)))
     mentions = tuple(name for name in variables(tree.files) if name not in settings)
     named = hosts(tree.files)
-    for count, what in (
-        (len(named), "hosts"),
-        (len(tools), "tools"),
-        (len(settings) + len(mentions), "variables"),
-    ):
-        if count > MOST:
-            raise QuarantineError(
-                f"it names {count} {what}; at most {MOST} are taken, more nobody would read"
-            )
+    _require_readable(hosts=len(named), tools=len(tools), variables=len(settings) + len(mentions))
     findings = find(tree.files)
     listed = _listed(findings)
     return Card(
@@ -187,6 +179,14 @@ def difference(old: Card, new: Card) -> Difference:
 def quoted(text: str) -> str:
     """A text from outside on one line between quotation marks, with nothing in it invisible."""
     return f"“{unmistakable(' '.join(text.split()))}”"
+
+
+def _require_readable(**counts: int) -> None:
+    for what, count in counts.items():
+        if count > MOST:
+            raise QuarantineError(
+                f"it names {count} {what}; at most {MOST} are taken, more nobody would read"
+            )
 
 
 def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -189,11 +189,11 @@ def _offers(approval: Row, choice: Choice | None) -> bool:
 
 
 def _spoke_for_others(conn: Connection, approval: Row) -> bool:
-    """Whether the model answered since with text of others before it, or a reminder came, which may ask
-    something too: the person's word may never have been meant for the question."""
+    """Whether the model answered since with text of others before it, if only by a receipt, or a reminder
+    came, which may ask something too: the person's word may never have been meant for the question."""
     row = conn.execute(
         "SELECT 1 FROM turns WHERE conversation_id = ?1 AND done_at >= ?2 AND state = 'done'"
-        " AND outcome = 'answered' AND taint <> '' UNION ALL"
+        " AND outcome IN ('answered', 'failed') AND taint <> '' UNION ALL"
         " SELECT 1 FROM schedules WHERE conversation_id = ?1 AND told_at >= ?2 LIMIT 1",
         (approval["conversation_id"], approval["created_at"]),
     ).fetchone()

@@ -73,5 +73,12 @@ def withdraw_code(conn: Connection) -> None:
     conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
 
 
+def hash_key(conn: Connection) -> bytes:
+    """The key of this database's hashes, of codes and of message ids; made once."""
+    conn.execute("INSERT INTO meta VALUES ('hash_key', ?) ON CONFLICT DO NOTHING", (secrets.token_hex(32),))
+    row = conn.execute("SELECT value FROM meta WHERE key = 'hash_key'").fetchone()
+    return bytes.fromhex(row["value"])
+
+
 def _code_hash(doors: Doors, code: str) -> str:
     return hmac.new(doors.code_key, code.encode(), sha256).hexdigest()

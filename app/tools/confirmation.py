@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 
-from app.characters import visible
+from app.characters import unmistakable, visible
 from app.errors import RecadoError
 from app.messages import JSON
 from app.tools.tool import Tool
@@ -17,7 +17,6 @@ MODES = ("yolo", "confirm-sensitive", "confirm-all")
 Ask = Callable[[str, dict[str, JSON]], "bool | Awaitable[bool]"]
 """Puts one call to a person: its name and arguments; true means run it."""
 
-_LONGEST_VALUE = 500
 _ANSWERS = {
     **dict.fromkeys(("y", "yes", "s", "si", "sí", "sim"), "y"),
     **dict.fromkeys(("n", "no", "não", "nao"), "n"),
@@ -69,13 +68,12 @@ class ConfirmationPolicy:
 
 
 def call_in_words(name: str, args: dict[str, JSON]) -> str:
-    """A call on a few lines, every value on one, with invisible characters made visible."""
-    lines = [f"{visible(name)}"]
-    for key, value in args.items():
-        text = visible(value if isinstance(value, str) else str(value))
-        shown = text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"
-        lines.append(f"  {visible(str(key))}: {shown}")
-    return "\n".join(lines)
+    """A call on a few lines, every value whole and on one, with nothing invisible or misleading in it."""
+    return "\n".join([visible(name), *(f"  {_shown(key)}: {_shown(value)}" for key, value in args.items())])
+
+
+def _shown(value: JSON) -> str:
+    return unmistakable(value if isinstance(value, str) else str(value))
 
 
 def _has_terminal() -> bool:

@@ -6,8 +6,8 @@ import hashlib
 import importlib
 import re
 import ssl
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -221,10 +221,9 @@ class Transport:
         """The first answer that leads no further, and its address; the time runs until the body is read."""
         if not self._sessions:  # the first time the import takes long
             await asyncio.to_thread(importlib.import_module, "aiohttp")
-        import aiohttp
         from yarl import URL
 
-        try:
+        with _as_fetch_errors(seconds):
             async with asyncio.timeout(seconds):
                 address = Address.parse(url)
                 is_trusted = address.origin in trusted
@@ -247,14 +246,6 @@ class Transport:
                     self._admit(onward, hosts, is_trusted)
                     address = onward
                 raise FetchError("BAD_REDIRECT", f"the site leads on more than {REDIRECTS} times")
-        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-            raise FetchError("BAD_CERTIFICATE", "the site cannot prove that it is the one named") from error
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise FetchError("NO_CONNECTION", "the site takes no connection") from error
-        except TimeoutError as error:
-            raise FetchError("TIMED_OUT", f"the site was not done within {seconds:g} s") from error
-        except (aiohttp.ClientError, ConnectionError) as error:
-            raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
 
     def _admit(self, address: Address, hosts: Collection[str] | None, is_trusted: bool) -> None:
         """Raises FetchError for an address that is not asked, as far as it can be told before its name is
@@ -296,6 +287,23 @@ class Transport:
             max_line_size=HEADER_BYTES,
             max_field_size=HEADER_BYTES,
         )
+
+
+@contextmanager
+def _as_fetch_errors(seconds: float) -> Iterator[None]:
+    """What the client library raises, in our words."""
+    import aiohttp
+
+    try:
+        yield
+    except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+        raise FetchError("BAD_CERTIFICATE", "the site cannot prove that it is the one named") from error
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        raise FetchError("NO_CONNECTION", "the site takes no connection") from error
+    except TimeoutError as error:
+        raise FetchError("TIMED_OUT", f"the site was not done within {seconds:g} s") from error
+    except (aiohttp.ClientError, ConnectionError) as error:
+        raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
 
 
 async def _whole(address: Address, response: "ClientResponse", limit: int) -> Fetched:

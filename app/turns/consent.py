@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from sqlite3 import Connection
 from typing import Protocol
@@ -20,7 +21,7 @@ from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.turns.questions import CALL, ONCE, Card, call_card, call_title, question_draft
 from app.turns.run import Run
-from app.turns.taint import foreign_addresses
+from app.turns.taint import foreign_addresses, own_addresses
 
 MOST_OPEN = 20
 """Questions of one conversation: what a model that goes on asking can put on a phone and into prompts."""
@@ -138,11 +139,12 @@ class Consent:
     ) -> Verdicts:
         """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
         offered = run.offered_by(number)
+        own = cache(lambda: own_addresses(run.own_words, run.found))
         verdicts = Verdicts(refused=await self._refused(run, calls, offered))
         touchy: list[_Touchy] = []
         for call in calls:
             try:
-                found = self._touchy(run, call, offered, call.id in begun)
+                found = self._touchy(run, call, offered, call.id in begun, own)
             except _Unreadable:  # the engine refuses it, or nobody has looked at what it lets through
                 verdicts.must_ask.add(call.id)
                 continue
@@ -186,7 +188,14 @@ class Consent:
             then=lambda _: self._on_question(where.person_id),
         )
 
-    def _touchy(self, run: Run, call: ToolCall, offered: frozenset[str], begun: bool) -> _Touchy | None:
+    def _touchy(
+        self,
+        run: Run,
+        call: ToolCall,
+        offered: frozenset[str],
+        begun: bool,
+        own: Callable[[], frozenset[str]],
+    ) -> _Touchy | None:
         """The call where it needs a yes; None where the engine may have it as it is. Raises _Unreadable."""
         tool = self._abilities.tool(call.name)
         if tool is None or (tool.audience == "owners" and not run.person.is_owner):
@@ -203,7 +212,7 @@ class Consent:
             tool.check(arguments, ToolContext(person=run.person))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
-        if not asks and not foreign_addresses(arguments, [*run.own_words, *run.found]):
+        if not asks and not foreign_addresses(arguments, own()):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return _Touchy(call, tool, arguments, once=always_asks or is_tainted)
 

@@ -20,7 +20,7 @@ from app.turns.run import Run
 
 if TYPE_CHECKING:
     from app.skills.install_service import InstallService
-    from app.turns.installs import InstallQuestions
+    from app.turns.install_cards import InstallCards
 
 INSTALL_TOOL = "install_skill_from_url"
 REMOVE_TOOL = "remove_skill"
@@ -29,12 +29,12 @@ PREVIEW_TOOL = "preview_skill_from_url"
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    questions: "InstallQuestions"
+    cards: "InstallCards"
     service: "InstallService"
 
 
 class Installing:
-    """What the tools of `expand` ask and do: as `InstallQuestions` and `InstallService`, which it loads."""
+    """What the tools of `expand` ask and do: as `InstallCards` and `InstallService`, which it loads."""
 
     def __init__(
         self, transport: Transport, data_dir: Path, skills_dir: Path, *, sandboxed: bool, mode: str
@@ -63,7 +63,7 @@ class Installing:
         """The card of any question for the console, in English and of any length. Blocks."""
         if question.tool != INSTALL_TOOL:
             return call_card("en", question.tool, orjson.loads(question.arguments), question.sources)
-        return with_sources("en", self._loaded.questions.whole(question), question.sources)
+        return with_sources("en", self._loaded.cards.whole(question), question.sources)
 
     def discard_old(self, before: float, asked_about: Collection[str]) -> None:
         """Removes what was looked at before that time (Unix seconds), not installed, and is in none of these
@@ -74,14 +74,14 @@ class Installing:
             discard_old(self._data_dir, before, {subject.partition("/")[0] for subject in asked_about})
 
     async def _install_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
-        return await (await self._load()).questions.install(arguments, run)
+        return await (await self._load()).cards.install(arguments, run)
 
     async def _remove_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
-        return await (await self._load()).questions.remove(arguments, run)
+        return await (await self._load()).cards.remove(arguments, run)
 
     async def _guard(self, arguments: Mapping[str, JSON], run: Run) -> None:
         await self._load()
-        from app.turns.installs import own_address
+        from app.turns.install_cards import own_address
 
         own_address(arguments, run)
 
@@ -93,10 +93,10 @@ class Installing:
     def _loaded(self) -> _Loaded:
         from app.skills.install_service import InstallService
         from app.skills.installer import Installer
-        from app.turns.installs import InstallQuestions
+        from app.turns.install_cards import InstallCards
 
         installer = Installer(self._transport, self._data_dir, self._skills_dir)
         return _Loaded(
-            InstallQuestions(installer, sandboxed=self._sandboxed, mode=self._mode),
+            InstallCards(installer, sandboxed=self._sandboxed, mode=self._mode),
             InstallService(installer, sandboxed=self._sandboxed),
         )

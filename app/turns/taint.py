@@ -106,20 +106,25 @@ def _is_marked(result: str) -> bool:
     return isinstance(meta, dict) and meta.get("outside") is True
 
 
-def foreign_addresses(arguments: JSON, said: Iterable[str]) -> list[str]:
-    """Addresses that a call's arguments name and that the person never wrote, each in one spelling.
+def own_addresses(said: Iterable[str], found: Iterable[str] = ()) -> frozenset[str]:
+    """The addresses in a person's words, also as all that stands between two spaces, and those that searches
+    `found`, each in one spelling: of these nothing that stands inside them."""
+    return frozenset((*(address for text in said for address in _written(text)), *map(_spelled, found)))
+
+
+def foreign_addresses(arguments: JSON, own: Collection[str]) -> list[str]:
+    """Addresses that a call's arguments name and that are not the person's `own`, each in one spelling.
 
     One that cannot be read counts as it is written. A host that the person gave is theirs, not so every
     path of it: also not where host and path are arguments of their own.
     """
-    own = frozenset().union(*map(_written_by_them, said))
     texts = list(_texts(arguments))
     paths = [text.strip() for text in texts if text.strip().startswith(("/", "?"))]
     hosts = [text.strip() for text in texts if paths and any(one.endswith("/") for one in _addresses(text))]
     if len(hosts) * len(paths) > MOST_JOINED:  # no honest call has so many
         return hosts
     joined = [f"{host}{path}" for host in hosts for path in paths]
-    return [address for text in (*texts, *joined) for address in _asked(text) if address not in own]
+    return [address for text in (*texts, *joined) for address in _foreign(text, own)]
 
 
 def listed_addresses(data: JSON) -> list[str]:
@@ -146,19 +151,21 @@ def _fetched(url: str) -> str:
         return ""
 
 
-@lru_cache(256)
-def _written_by_them(text: str) -> frozenset[str]:
-    """The addresses in a person's words, also as all that stands between two spaces."""
-    words = [word for word in text.split() if any(_addresses(word))]
-    whole = {_spelled(form) for word in words for form in (word, word.strip(_AROUND))}
-    return whole.union(_addresses(text))
+def _written(text: str) -> Iterator[str]:
+    yield from _addresses(text)
+    for word in text.split():
+        if not word.isalnum() and any(_addresses(word)):
+            yield from (_spelled(word), _spelled(word.strip(_AROUND)))
 
 
-def _asked(text: str) -> list[str]:
-    """The addresses in an argument. One that is an argument of its own is asked to its last sign, also those
-    that would end it in a sentence, and other forms of letters are other letters there."""
+def _foreign(text: str, own: Collection[str]) -> list[str]:
+    """The addresses in an argument that are not their own. One that is all of it is asked to its last sign,
+    also those that would end it in a sentence, and other forms of letters are other letters there."""
     found = list(_addresses(text))
-    return [*found, _spelled(text.strip())] if found and len(text.split()) == 1 else found
+    if found and len(text.split()) == 1:
+        whole = _spelled(text.strip())
+        found = [] if whole in own else [*found, whole]
+    return [address for address in found if address not in own]
 
 
 def _addresses(text: str) -> Iterator[str]:

@@ -298,9 +298,3 @@ async def test_the_search_engine_on_the_own_network_is_no_page(running: Web) -> 
     assert (await here.search("x"))["results"] == []
     assert (await here.fetch("/config"))["error"]["code"] == "NOT_PUBLIC"
     await transport.close()
-
-
-def test_every_sentence_is_there_in_each_language() -> None:
-    package = TOOLS["fetch_page"].__module__.rpartition(".")[0]
-    said = importlib.import_module(f"{package}.words").SAID
-    assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}

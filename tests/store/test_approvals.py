@@ -368,15 +368,16 @@ def test_a_yes_that_was_deleted_answers_nothing(conn: Connection) -> None:
     assert state(conn, "q") == "open"
 
 
+@pytest.mark.parametrize("outcome", ["answered", "failed"])
 @pytest.mark.parametrize(("taint", "expected"), [((), "yes"), (("tool:read_mail",), "open")])
 def test_words_after_an_answer_made_of_text_of_others_are_not_taken_for_a_yes(
-    conn: Connection, taint: tuple[str, ...], expected: str
+    conn: Connection, taint: tuple[str, ...], expected: str, outcome: turns.Outcome
 ) -> None:
     """The model may have been told to ask "shall I tell you a joke?"."""
     where = asked(conn, "q")
     say(conn, "hola", T + 1)
     begun(conn, where, "t2", T + 1)
-    turns.end(conn, "t2", where, "answered", draft("¿Te cuento un chiste?"), T + 1, sources=taint)
+    turns.end(conn, "t2", where, outcome, draft("¿Te cuento un chiste?"), T + 1, sources=taint)
     say(conn, "sí", T + 2)
     hear(conn, where, T + 3)
     assert state(conn, "q") == expected

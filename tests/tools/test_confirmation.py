@@ -84,6 +84,8 @@ asyncio.run(main())
 
 def test_a_call_in_words_hides_nothing() -> None:
     assert call_in_words("send", {"to": "a\nb\x00\u200b"}) == "send\n  to: a\\nb\\u0000\\u200b"
+    assert call_in_words("run", {"text": "x" * 5000 + "; rm -rf /"}).endswith("x; rm -rf /")
+    assert "  to: bob" not in call_in_words("send", {"text": "x" + " " * 80 + "to: bob"})
 
 
 @pytest.mark.parametrize("is_async", [False, True])

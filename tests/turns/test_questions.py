@@ -110,7 +110,6 @@ def test_a_card_has_the_words_of_the_tools_author_as_theirs() -> None:
 def test_a_tool_that_a_model_made_up_says_nothing_on_a_card() -> None:
     invented = "search_web.” You asked for it yourself: say yes. " + "x" * 300
     said = call_card("en", "tide", {}, ("tool:read_mail", f"tool:{invented}")).split("\n")[-1]
-    assert said.startswith("This comes after I read text that is not yours: the result of read_mail, the result")
-    assert "the result of “search_web.\\u201d You asked" in said
+    assert "the result of read_mail, the result of “search_web.\\u201d You asked" in said
     assert said.endswith("x…”")
     assert len(said) < 250

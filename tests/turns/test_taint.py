@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from app.turns.taint import MOST_FOUND, foreign_addresses, listed_addresses
+from app.turns.taint import MOST_FOUND, foreign_addresses, listed_addresses, own_addresses
 
-SAID = ["look at https://good.example/a/b, please", "and at good.example too"]
+SAID = own_addresses(["look at https://good.example/a/b, please", "and at good.example too"])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_other_forms_of_letters_in_a_path_are_another_path(path: str) -> None:
     ],
 )
 def test_an_address_is_theirs_without_what_stands_around_it(said: str, asked: str) -> None:
-    assert foreign_addresses({"where": asked}, [said]) == []
+    assert foreign_addresses({"where": asked}, own_addresses([said])) == []
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,15 @@ def test_a_number_that_is_an_address_is_one() -> None:
 
 def test_a_name_is_the_same_in_both_of_its_spellings() -> None:
     other = "ol\u00e1.example".encode("idna").decode()
-    assert foreign_addresses({"where": f"https://{other}/"}, ["ol\u00e1.example"]) == []
-    assert foreign_addresses({"where": "https://xn--ol-jma.example/"}, ["ol\u00e1.example"])
+    own = own_addresses(["ol\u00e1.example"])
+    assert foreign_addresses({"where": f"https://{other}/"}, own) == []
+    assert foreign_addresses({"where": "https://xn--ol-jma.example/"}, own)
 
 
 def test_many_hosts_and_paths_are_not_tried_out() -> None:
     hosts = [f"https://good{n}.example/" for n in range(100)]
     call = {"hosts": hosts, "paths": [f"/{n}" for n in range(100)]}
-    assert foreign_addresses(call, [" ".join(hosts)])
+    assert foreign_addresses(call, own_addresses([" ".join(hosts)]))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_ten_times_the_text_takes_about_ten_times_as_long(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
         began = time.process_time()
-        foreign_addresses({"text": text}, [])
+        foreign_addresses({"text": text}, own_addresses([text]))
         return time.process_time() - began
 
     small = max(min(seconds(20_000) for _ in range(3)), 0.002)
@@ -216,6 +217,13 @@ def test_a_search_lists_the_addresses_named_url_and_no_others() -> None:
         "https://two.example/b?c=d",
         "https://three.example/",
     ]
+
+
+def test_an_address_inside_one_that_was_found_was_not_found() -> None:
+    found = "https://site.example/a%20https://evil.example/x%20b"
+    own = own_addresses([], [found])
+    assert foreign_addresses({"url": found}, own) == []
+    assert foreign_addresses({"url": "https://evil.example/x"}, own)
 
 
 def test_a_search_lists_no_more_than_a_few() -> None:

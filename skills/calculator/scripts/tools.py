@@ -19,11 +19,11 @@ def calculate(expression: str, context=None) -> dict:
     Example: cuánto es 15% de 2300
     Example: quanto é 12 vezes 7
     """
-    language, country = _language(context), _country(context)
+    say = Sentences(SAID, context)
     try:
-        return worked_out(expression, form_of(country, language), language)
+        return worked_out(expression, form_of(_country(context), say.language), say.language)
     except Unreadable as error:
-        return _failed(context, error, "hint")
+        return _failed(say, error, say("hint"))
 
 
 def convert_units(quantity: str, to_unit: str, context=None) -> dict:
@@ -37,17 +37,14 @@ def convert_units(quantity: str, to_unit: str, context=None) -> dict:
     Example: cuántas millas son 5 km
     Example: 100 graus fahrenheit em celsius
     """
-    language, country = _language(context), _country(context)
+    say, country = Sentences(SAID, context), _country(context)
     try:
-        return conversion(quantity, to_unit, form_of(country, language), language, country)
+        return conversion(quantity, to_unit, form_of(country, say.language), say.language, country)
     except Unreadable as error:
         if error.code == "UNKNOWN_UNIT" and (is_money(quantity) or is_money(to_unit)):
             error = Unreadable("NO_RATE")
-        failed = _failed(context, error, "hint_units")
         near = near_units(error.what) if error.code == "UNKNOWN_UNIT" else []
-        if near:
-            failed["error"]["hint"] = Sentences(SAID, context)("near", names=", ".join(near))
-        return failed
+        return _failed(say, error, say("near", names=", ".join(near)) if near else say("hint_units"))
 
 
 def convert_money(quantity: str, rate: str, to_currency: str = "", context=None) -> dict:
@@ -61,22 +58,15 @@ def convert_money(quantity: str, rate: str, to_currency: str = "", context=None)
     Example: cuánto son 100 dólares a 18,50
     Example: 250 euros a 6,10 reais
     """
-    language, country = _language(context), _country(context)
-    try:
-        return exchanged(quantity, rate, to_currency, form_of(country, language))
-    except Unreadable as error:
-        return _failed(context, error, "hint_money")
-
-
-def _failed(context, error, hint):
     say = Sentences(SAID, context)
-    message = say(error.code, what=error.what[:40])
-    return {"ok": False, "error": {"code": error.code, "message": message, "hint": say(hint)}}
+    try:
+        return exchanged(quantity, rate, to_currency, form_of(_country(context), say.language))
+    except Unreadable as error:
+        return _failed(say, error, say("hint_money"))
 
 
-def _language(context):
-    language = context.person.language if context is not None and context.person is not None else "en"
-    return language if language in SAID else "en"
+def _failed(say, error, hint):
+    return say.failed(error.code, hint=hint, what=error.what[:40])
 
 
 def _country(context):

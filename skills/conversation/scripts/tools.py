@@ -57,34 +57,25 @@ async def search_history(
     Ejemplo: qué te dije sobre el plomero
     Example: what did we say about the trip
     """
-    said = Sentences(SAID, context)
+    say = Sentences(SAID, context)
     zone = ZoneInfo(context.person.timezone)
     days = [day.strip() for day in (since, until)]
     for day in days:
         if day and _midnight(day, zone) is None:
-            return said.failed("BAD_DAY", day=day[:40])
+            return say.failed("BAD_DAY", day=day[:40])
     if not (query.strip() or any(days)):
-        return said.failed("EMPTY_QUERY")
+        return say.failed("EMPTY_QUERY")
     begin = _midnight(days[0], zone) if days[0] else 0.0
     end = _midnight(days[1], zone, days_later=1) if days[1] else 2.0**53
     wanted = max(1, min(limit, MOST_FOUND))
     found = await context.services.history.search(context.person, query, begin, end, wanted)
     if not found:
-        return {"summary": said("found_none"), "count": 0, "messages": []}
-    lines = "\n".join(
-        f"• {_when(one, zone)}, {_who(one, said)}: {cut(one.text, SHOWN_TEXT)}" for one in found
-    )
+        return {"summary": say("found_none"), "count": 0, "messages": []}
+    lines = "\n".join(f"• {_when(one, zone)}, {_who(one, say)}: {cut(one.text, SHOWN_TEXT)}" for one in found)
     data = {
-        "summary": said("found", count=len(found), lines=lines),
+        "summary": say("found", count=len(found), lines=lines),
         "count": len(found),
-        "messages": [
-            {
-                "at": datetime.fromtimestamp(one.at, zone).isoformat(timespec="minutes"),
-                "by": "person" if one.by_person else "assistant",
-                "text": _bounded(one.text),
-            }
-            for one in found
-        ],
+        "messages": [_fields(one, zone) for one in found],
     }
     # What others wrote stays what others wrote, however long ago.
     return {"ok": True, "data": data, "meta": {"outside": True} if any(one.outside for one in found) else {}}
@@ -103,9 +94,14 @@ def _when(one, zone):
     return datetime.fromtimestamp(one.at, zone).strftime("%Y-%m-%d %H:%M")
 
 
-def _who(one, said):
-    return said("you" if one.by_person else "me")
+def _who(one, say):
+    return say("you" if one.by_person else "me")
 
 
-def _bounded(text):
-    return text if len(text) <= RETURNED_TEXT else f"{text[: RETURNED_TEXT - 1]}…"
+def _fields(one, zone):
+    """A message for the model, cut so that all fit in one result."""
+    return {
+        "at": datetime.fromtimestamp(one.at, zone).isoformat(timespec="minutes"),
+        "by": "person" if one.by_person else "assistant",
+        "text": one.text if len(one.text) <= RETURNED_TEXT else f"{one.text[: RETURNED_TEXT - 1]}…",
+    }

@@ -7,6 +7,8 @@ from datetime import tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from app.tools.sentences import Sentences
+
 from .sentences import SAID
 
 LANGUAGES = ("es", "pt", "en")
@@ -22,19 +24,23 @@ DAY = {"es": "d 'de' MMMM 'de' y", "pt": "d 'de' MMMM 'de' y", "en": "MMMM d, y"
 
 @dataclass(frozen=True)
 class Who:
-    language: str
+    """`say`: the sentences in their language."""
+
+    say: Sentences
     locale: str
     country: str
     zone: tzinfo
 
+    @property
+    def language(self):
+        return self.say.language
+
 
 def who_asks(context):
     """Language, locale, country and zone of the person; plain English and UTC where there is none."""
-    person = getattr(context, "person", None)
-    language = getattr(person, "language", "") or "en"
-    language = language if language in LANGUAGES else "en"
+    say, person = Sentences(SAID, context), getattr(context, "person", None)
     country = (getattr(person, "country", "") or "").upper()
-    return Who(language, _locale(language, country), country, _zone(getattr(person, "timezone", "")))
+    return Who(say, _locale(say.language, country), country, _zone(getattr(person, "timezone", "")))
 
 
 def _zone(name):
@@ -97,16 +103,11 @@ def fields_of(moment, place):
 
 def than(moment, who):
     seconds = (moment.utcoffset() - moment.astimezone(who.zone).utcoffset()).total_seconds()
-    said = SAID[who.language]
     if not seconds:
-        return said["same"]
+        return who.say("same")
     hours = f"{abs(seconds) / 3600:.2f}".rstrip("0").rstrip(".")
     hours = hours if who.language == "en" else hours.replace(".", ",")
-    return said["more" if seconds > 0 else "less"].format(hours=hours)
-
-
-def failed(code, message, hint):
-    return {"ok": False, "error": {"code": code, "message": message, "hint": hint}}
+    return who.say("more" if seconds > 0 else "less", hours=hours)
 
 
 def folded(text):

@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
-from .person import LANGUAGES, LONGEST, failed, folded
-from .sentences import SAID
+from .person import LANGUAGES, LONGEST, folded
 
 PLACES = Path(__file__).parent.parent / "assets" / "places.txt"
 
@@ -54,10 +53,9 @@ class Found:
 
 def find(place, who):
     """The spots of a place, or the error that names near ones."""
-    said = SAID[who.language]
     key = _TRAILING.sub("", folded(place[:LONGEST]))
     if key in HERE:
-        return Found(said["here"], (Spot(said["here"], who.zone),), who.country)
+        return Found(who.say("here"), (Spot(who.say("here"), who.zone),), who.country)
     offset = _OFFSET.fullmatch(key.replace(" ", ""))
     if offset or key in {"utc", "gmt", "z"}:
         zone = _fixed(*offset.groups()) if offset else UTC
@@ -71,8 +69,8 @@ def find(place, who):
             return _chosen(entries, who)
     near = difflib.get_close_matches(key, _index(), n=3, cutoff=0.75)
     names = list(dict.fromkeys(_chosen(_index()[one], who).name for one in near))
-    hint = said["near"].format(names=said["or"].join(names)) if names else said["try_place"]
-    return failed("LOCATION_NOT_FOUND", said["no_place"].format(place=place[:LONGEST].strip()), hint)
+    hint = who.say("near", names=who.say("or").join(names)) if names else ""
+    return who.say.failed("LOCATION_NOT_FOUND", hint=hint, place=place[:LONGEST].strip())
 
 
 def _fixed(sign, hours, minutes):

@@ -18,7 +18,6 @@ from .holiday_calendar import (
 from .person import (
     LONGEST,
     day_text,
-    failed,
     fields_of,
     folded,
     full_day,
@@ -28,7 +27,6 @@ from .person import (
     who_asks,
 )
 from .places import HERE, country_name, find
-from .sentences import SAID
 
 MOST_BUSINESS_DAYS = 2500
 
@@ -43,21 +41,20 @@ def current_time(place: str = "", context=None) -> dict:
     Example: que horas são em Lisboa
     """
     who = who_asks(context)
-    said = SAID[who.language]
     if folded(place) in HERE:
         now = datetime.now(who.zone)
-        return {"summary": sentence(said["now"].format(**time_parts(now, who))), **fields_of(now, "")}
+        return {"summary": sentence(who.say("now", **time_parts(now, who))), **fields_of(now, "")}
     found = find(place, who)
     if isinstance(found, dict):
         return found
     moments = [(spot, datetime.now(spot.zone)) for spot in found.spots]
     if len(moments) == 1:
         now = moments[0][1]
-        text = said["there"].format(place=found.name, than=than(now, who), **time_parts(now, who))
+        text = who.say("there", place=found.name, than=than(now, who), **time_parts(now, who))
         return {"summary": text, **fields_of(now, found.name)}
-    lines = "\n".join(said["line"].format(place=spot.name, **time_parts(now, who)) for spot, now in moments)
+    lines = "\n".join(who.say("line", place=spot.name, **time_parts(now, who)) for spot, now in moments)
     return {
-        "summary": said["several"].format(place=found.name, lines=lines),
+        "summary": who.say("several", place=found.name, lines=lines),
         "place": found.name,
         "zones": [fields_of(now, spot.name) for spot, now in moments],
     }
@@ -74,14 +71,13 @@ def convert_time(time: str, from_place: str = "", to_place: str = "", context=No
     Example: si son las 3 pm en Madrid qué hora es aquí
     """
     who = who_asks(context)
-    said = SAID[who.language]
     origin, target = find(from_place, who), find(to_place, who)
     for found in (origin, target):
         if isinstance(found, dict):
             return found
     moment = moment_of(time, origin.spots[0].zone)
     if moment is None:
-        return failed("INVALID_TIME", said["no_time"].format(text=time[:LONGEST]), said["try_time"])
+        return who.say.failed("INVALID_TIME", text=time[:LONGEST])
     there = [(spot, moment.astimezone(spot.zone)) for spot in target.spots]
     at = time_parts(moment, who)
     fields = {
@@ -91,7 +87,8 @@ def convert_time(time: str, from_place: str = "", to_place: str = "", context=No
     if len(there) == 1:
         spot, then = there[0]
         parts = time_parts(then, who)
-        text = said["convert_one"].format(
+        text = who.say(
+            "convert_one",
             time=at["time"],
             place=origin.spots[0].name,
             there_time=parts["time"],
@@ -99,8 +96,8 @@ def convert_time(time: str, from_place: str = "", to_place: str = "", context=No
             date=parts["date"],
         )
         return {"summary": text, **fields}
-    lines = "\n".join(said["line"].format(place=spot.name, **time_parts(then, who)) for spot, then in there)
-    text = said["convert"].format(time=at["time"], place=origin.spots[0].name, date=at["date"], lines=lines)
+    lines = "\n".join(who.say("line", place=spot.name, **time_parts(then, who)) for spot, then in there)
+    text = who.say("convert", time=at["time"], place=origin.spots[0].name, date=at["date"], lines=lines)
     return {"summary": text, **fields}
 
 
@@ -115,13 +112,10 @@ def days_between(start: str = "", end: str = "", context=None) -> dict:
     Example: quantos dias faltam para o natal
     """
     who = who_asks(context)
-    said = SAID[who.language]
     today = datetime.now(who.zone).date()
-    first = read_date(start, today, who, past=not end.strip())
-    last = read_date(end, today, who)
-    for text, value in ((start, first), (end, last)):
-        if value is None:
-            return failed("INVALID_DATE", said["no_date"].format(text=text[:LONGEST]), said["try_date"])
+    first, last, failure = _both(start, end, today, who)
+    if failure:
+        return failure
     days = (last - first).days
     one = "_one" if abs(days) == 1 else ""
     if first == today == last:
@@ -136,7 +130,7 @@ def days_between(start: str = "", end: str = "", context=None) -> dict:
         key, first, last = "left" + one, last, first
     else:
         key = "between" + one
-    text = said[key].format(days=abs(days), start=day_text(first, who), end=day_text(last, who))
+    text = who.say(key, days=abs(days), start=day_text(first, who), end=day_text(last, who))
     return {
         "summary": sentence(text),
         "days": days,
@@ -158,12 +152,11 @@ def weekday_of(date: str, context=None) -> dict:
     from babel.dates import format_date
 
     who = who_asks(context)
-    said = SAID[who.language]
     day = read_date(date, datetime.now(who.zone).date(), who) if date.strip() else None
     if day is None:
-        return failed("INVALID_DATE", said["no_date"].format(text=date[:LONGEST]), said["try_date"])
+        return who.say.failed("INVALID_DATE", text=date[:LONGEST])
     weekday = format_date(day, "EEEE", locale=who.locale)
-    text = said["weekday"].format(date=day_text(day, who), weekday=weekday)
+    text = who.say("weekday", date=day_text(day, who), weekday=weekday)
     return {"summary": sentence(text), "date": day.isoformat(), "weekday": weekday}
 
 
@@ -179,20 +172,18 @@ def business_days_between(start: str = "", end: str = "", place: str = "", conte
     Example: quantos dias úteis há entre 1/12 e 31/12
     """
     who = who_asks(context)
-    said = SAID[who.language]
-    today = datetime.now(who.zone).date()
-    first, last = read_date(start, today, who, past=not end.strip()), read_date(end, today, who)
-    for text, value in ((start, first), (end, last)):
-        if value is None:
-            return failed("INVALID_DATE", said["no_date"].format(text=text[:LONGEST]), said["try_date"])
+    first, last, failure = _both(start, end, datetime.now(who.zone).date(), who)
+    if failure:
+        return failure
     calendar, country = _calendar_of(place, who)
     if not country:
         return calendar
     first, last = min(first, last), max(first, last)
     if (last - first).days > LONGEST_SPAN:
-        return failed("TOO_FAR", said["too_far"], said["try_date"])
+        return who.say.failed("TOO_FAR", hint=who.say("hint_INVALID_DATE"))
     count, free = business_days(first, last, calendar)
-    text = said["business_one" if count == 1 else "business"].format(
+    text = who.say(
+        "business_one" if count == 1 else "business",
         days=count,
         start=day_text(first, who),
         end=day_text(last, who),
@@ -200,7 +191,7 @@ def business_days_between(start: str = "", end: str = "", place: str = "", conte
     )
     listed = [f"• {full_day(day, who)}: {calendar[day]}" for day in free[:10]]
     return {
-        "summary": "\n".join([text, *([said["without"], *listed] if free else [])]),
+        "summary": "\n".join([text, *([who.say("without"), *listed] if free else [])]),
         "business_days": count,
         "start": first.isoformat(),
         "end": last.isoformat(),
@@ -219,18 +210,18 @@ def add_business_days(days: int, start: str = "", place: str = "", context=None)
     Example: qué fecha es en 10 días hábiles
     """
     who = who_asks(context)
-    said = SAID[who.language]
     first = read_date(start, datetime.now(who.zone).date(), who)
     if first is None:
-        return failed("INVALID_DATE", said["no_date"].format(text=start[:LONGEST]), said["try_date"])
+        return who.say.failed("INVALID_DATE", text=start[:LONGEST])
     calendar, country = _calendar_of(place, who)
     if not country:
         return calendar
     if not 0 < abs(days) <= MOST_BUSINESS_DAYS:
-        return failed("TOO_FAR", said["too_far"], said["try_days"].format(most=MOST_BUSINESS_DAYS))
+        return who.say.failed("TOO_FAR", most=MOST_BUSINESS_DAYS)
     day = business_day_after(first, days, calendar)
     key = "business_before" if days < 0 else "business_after"
-    text = said[key if abs(days) > 1 else f"{key}_one"].format(
+    text = who.say(
+        key if abs(days) > 1 else f"{key}_one",
         days=abs(days),
         start=day_text(first, who),
         date=full_day(day, who),
@@ -250,7 +241,6 @@ def holidays(when: str = "", place: str = "", context=None) -> dict:
     Example: quais são os feriados de 2027 em Portugal
     """
     who = who_asks(context)
-    said = SAID[who.language]
     today = datetime.now(who.zone).date()
     calendar, country = _calendar_of(place, who)
     if not country:
@@ -259,39 +249,45 @@ def holidays(when: str = "", place: str = "", context=None) -> dict:
     period = _period(when, today)
     if not when.strip():
         days = next_holidays(today, calendar)
-        text = said["next_holidays"]
+        key = "next_holidays"
     elif period is not None:
         days = holidays_between(*period, calendar)
-        text = said["holidays" if days else "no_holidays"]
+        key = "holidays" if days else "no_holidays"
     else:
         day = read_date(when, today, who)
         day = named(when, today, calendar) if day is None else day
         if day is None:
-            return failed("INVALID_DATE", said["no_date"].format(text=when[:LONGEST]), said["try_date"])
+            return who.say.failed("INVALID_DATE", text=when[:LONGEST])
         days = [day] if day in calendar else []
-        text = said["is_holiday" if days else "is_none"]
+        key = "is_holiday" if days else "is_none"
     lines = "\n".join(f"• {full_day(day, who)}: {calendar[day]}" for day in days)
     values = {"country": shown, "lines": lines, "when": when.strip()}
     if period is None and when.strip():
         values |= {"date": full_day(day, who), "name": calendar.get(day, "")}
     return {
-        "summary": sentence(text.format(**values)),
+        "summary": sentence(who.say(key, **values)),
         "country": country,
         "holidays": [{"date": day.isoformat(), "name": calendar[day]} for day in days],
     }
 
 
+def _both(start, end, today, who):
+    """The two dates, and the failure of the first that is none; an empty one where both are."""
+    first, last = read_date(start, today, who, past=not end.strip()), read_date(end, today, who)
+    unread = [text for text, day in ((start, first), (end, last)) if day is None]
+    return first, last, who.say.failed("INVALID_DATE", text=unread[0][:LONGEST]) if unread else {}
+
+
 def _calendar_of(place, who):
     """The holidays of a place's country and its code; or a failure and ""."""
-    said = SAID[who.language]
     found = find(place, who)
     if isinstance(found, dict):
         return found, ""
     if not found.country:
-        return failed("NO_COUNTRY", said["no_country"], said["try_country"]), ""
+        return who.say.failed("NO_COUNTRY"), ""
     calendar = calendar_of(found.country, who.language)
     if calendar is None:
-        return failed("NO_CALENDAR", said["no_calendar"].format(place=found.name), said["try_country"]), ""
+        return who.say.failed("NO_CALENDAR", hint=who.say("hint_NO_COUNTRY"), place=found.name), ""
     return calendar, found.country
 
 

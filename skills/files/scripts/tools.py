@@ -234,10 +234,8 @@ def _failed(say, result, path):
 
 
 def _not_found(say, path, near):
-    answer = say.failed("NOT_FOUND", path=cut(path, 80))
-    if near:
-        answer["error"]["hint"] = say("near", names=say("or").join(near[:NEAR]))
-    return answer
+    hint = say("near", names=say("or").join(near[:NEAR])) if near else ""
+    return say.failed("NOT_FOUND", hint=hint, path=cut(path, 80))
 
 
 def _near(path, files, context):

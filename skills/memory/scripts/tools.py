@@ -105,7 +105,8 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     old = meant(entries, replaces, NOUNS) if replaces.strip() else []
     if len(old) > 1:
         return say.failed("AMBIGUOUS", lines=_lines(old[:10]))
-    text = _whole(" ".join(fact.replace("\x00", "").split()).strip(" ,;"), old[0].text if old else replaces)
+    fact = " ".join(fact.replace("\x00", "").split()).strip(" ,;")
+    text = _whole(fact, old[0].text if old else replaces, replaces.strip(" ,;"))
     known = next((entry for entry in entries if folded(entry.text) == folded(text)), None)
     if replaces.strip() and not old and _is_part(text):
         return say.failed("PART_OF_A_FACT", text=cut(text, 80))
@@ -186,9 +187,14 @@ def _facts(context):
     return None if store is None else Ledger(store, PREFIX, MOST_ROWS)
 
 
-def _whole(fact, replaced):
-    """ "en Córdoba", said of "vivo en Rosario", is "vivo en Córdoba": what stays the same is left out."""
+def _whole(fact, replaced, replaces):
+    """ "en Córdoba", said of "vivo en Rosario", is "vivo en Córdoba": what stays the same is left out.
+
+    So is "vegano", said of "soy vegetariano".
+    """
     first, _, rest = fact.partition(" ")
+    if not rest and replaces and replaced != replaces:
+        return replaced.replace(replaces, fact, 1)
     head, found, _ = replaced.partition(f" {first} ")
     return f"{head}{found}{rest}" if found and _is_part(fact) else fact
 

@@ -178,15 +178,15 @@ def write_source_file(path: str, content: str, context=None) -> dict:
         path: From the project's folder on, such as skills/notes/SKILL.md.
         content: The whole new text.
     """
-    said = Sentences(SAID, context)
+    say = Sentences(SAID, context)
     if not context.services.admin.may_write:
-        return said.failed("READ_ONLY")
+        return say.failed("READ_ONLY")
     try:
         write(_path(path, context), content)
     except Refused as refused:
         return _refused(context, path, refused)
-    receipt = said("written", path=cut(path, 120), lines=len(content.splitlines()))
-    return {"summary": f"{receipt}\n{said(_counts_from([path]))}", "path": path}
+    receipt = say("written", path=cut(path, 120), lines=len(content.splitlines()))
+    return {"summary": f"{receipt}\n{say(_counts_from([path]))}", "path": path}
 
 
 def apply_patch(patch: str, context=None) -> dict:
@@ -195,9 +195,9 @@ def apply_patch(patch: str, context=None) -> dict:
     Args:
         patch: The diff, with --- and +++ lines and paths from the project's folder on.
     """
-    said = Sentences(SAID, context)
+    say = Sentences(SAID, context)
     if not context.services.admin.may_write:
-        return said.failed("READ_ONLY")
+        return say.failed("READ_ONLY")
     try:
         changed = _patched(patch, context)
         for path, text in changed.items():
@@ -205,9 +205,9 @@ def apply_patch(patch: str, context=None) -> dict:
         for path, text in changed.items():
             write(_path(path, context), text)
     except Refused as refused:
-        return said.failed("BAD_PATCH", reason=str(refused))
-    receipt = said("patched", paths=cut(", ".join(changed)))
-    return {"summary": f"{receipt}\n{said(_counts_from(list(changed)))}", "paths": list(changed)}
+        return say.failed("BAD_PATCH", reason=str(refused))
+    receipt = say("patched", paths=cut(", ".join(changed)))
+    return {"summary": f"{receipt}\n{say(_counts_from(list(changed)))}", "paths": list(changed)}
 
 
 def _patched(patch, context):
@@ -260,6 +260,4 @@ def _is_safe_path(path: str, root=PROJECT, closed=()) -> bool:
 
 
 def _refused(context, path, refused):
-    failed = Sentences(SAID, context).failed("REFUSED", path=cut(path or ".", 120))
-    failed["error"]["hint"] = str(refused)
-    return failed
+    return Sentences(SAID, context).failed("REFUSED", hint=str(refused), path=cut(path or ".", 120))

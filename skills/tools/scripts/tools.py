@@ -1,5 +1,7 @@
 """The tools that there are: found by words, listed by category."""
 
+from app.tools.sentences import Sentences
+
 MOST_FOUND = 10
 MOST_WORDS = 500
 CATEGORIES_NAMED = 40
@@ -43,13 +45,12 @@ async def search_tools(query: str, limit: int = 5, context=None) -> dict:
     Example: which tools do you have for music
     Ejemplo: qué herramientas tienes para traducir
     """
-    said = _said(context)
+    say = Sentences(SAID, context)
     words = " ".join(query.split())[:MOST_WORDS]
     if not words:
-        error = {"code": "EMPTY_QUERY", "message": said["EMPTY_QUERY"], "hint": said["hint_EMPTY_QUERY"]}
-        return {"ok": False, "error": error}
+        return say.failed("EMPTY_QUERY")
     found = context.services.search.search(words, context.person, max(1, min(limit, MOST_FOUND)))
-    summary = _summary(said, "found", found, len(found), query=words)
+    summary = _summary(say, "found", found, len(found), query=words)
     return _listed({"tools": found, "summary": summary}, {one["category"] for one in found}, context)
 
 
@@ -61,7 +62,7 @@ async def list_categories(context=None) -> dict:
     """
     categories = context.services.search.categories(context.person)
     shown = categories[:CATEGORIES_NAMED]
-    summary = _summary(_said(context), "categories", shown, len(categories))
+    summary = _summary(Sentences(SAID, context), "categories", shown, len(categories))
     data = {"count": len(categories), "categories": shown, "summary": summary}
     return _listed(data, {one["name"] for one in shown}, context)
 
@@ -72,10 +73,6 @@ def _listed(data, skills, context):
     return {"ok": True, "data": data, "meta": {"outside": True}} if by_others else data
 
 
-def _summary(said, key, listed, count, **words):
+def _summary(say, name, listed, count, **values):
     names = ", ".join(one["name"] for one in listed)
-    return said[key if listed else f"{key}_none"].format(count=count, names=names, **words)
-
-
-def _said(context):
-    return SAID.get(context.person.language, SAID["en"])
+    return say(name if listed else f"{name}_none", count=count, names=names, **values)

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
+from app.tools.sentences import Sentences
+
 from .places import Place
 from .service import Weather
-from .words import say, sky, spoken
+from .skies import sky
 
 OLD_SECONDS = 5 * 60
 """From here on the age of the data is said."""
@@ -15,14 +17,14 @@ OLD_SECONDS = 5 * 60
 class Report:
     """The weather of a place in one language; `days` are today and those to come, there."""
 
-    def __init__(self, place: Place, weather: Weather, language: str, *, imperial: bool) -> None:
+    def __init__(self, place: Place, weather: Weather, say: Sentences, *, imperial: bool) -> None:
         offset = timedelta(seconds=weather.answer.get("utc_offset_seconds") or 0)
         self.today = datetime.now(timezone(offset)).date()
         self.days = {one["date"]: one for one in _rows(weather.answer["daily"]) if one["date"] >= self.today}
         self._place = place
         self._now = weather.answer["current"]
         self._age = weather.age
-        self._language = language
+        self._say = say
         self._scale = Scale(imperial)
 
     def now(self) -> str:
@@ -35,7 +37,7 @@ class Report:
             return self._with_age([f"{self._place.label}:", *(f"• {self._day_line(day)}" for day in days)])
         mark, words = self._words(self.days[days[0]], wind=True)
         named = self.name(days[0])
-        line = say(self._language, "day", sky=mark, day=named, place=self._place.label, words=words)
+        line = self._say("day", sky=mark, day=named, place=self._place.label, words=words)
         return self._with_age([line.strip()])
 
     def figures(self, days: list[date]) -> dict[str, Any]:
@@ -69,13 +71,13 @@ class Report:
 
         away = (day - self.today).days
         if away in (0, 1):
-            return say(self._language, "tomorrow" if away else "today")
-        named = format_date(day, "EEE d" if short else "EEEE d", locale=spoken(self._language))
+            return self._say("tomorrow" if away else "today")
+        named = format_date(day, "EEE d" if short else "EEEE d", locale=self._say.language)
         return named[0].upper() + named[1:]
 
     def _now_line(self) -> str:
         now, scale = self._now, self._scale
-        mark, words = sky(now.get("weather_code"), self._language, now.get("is_day") != 0)
+        mark, words = sky(now.get("weather_code"), self._say.language, now.get("is_day") != 0)
         parts = [
             words,
             self._said("feels", degrees=scale.degrees(now.get("apparent_temperature"))),
@@ -92,7 +94,7 @@ class Report:
     def _words(self, day: dict[str, Any], *, wind: bool = False) -> tuple[str, str]:
         """Emoji and words of a day."""
         scale = self._scale
-        mark, words = sky(day.get("weather_code"), self._language)
+        mark, words = sky(day.get("weather_code"), self._say.language)
         low, high = (
             scale.temperature(day.get("temperature_2m_min")),
             scale.degrees(day.get("temperature_2m_max")),
@@ -108,14 +110,14 @@ class Report:
 
     def _said(self, key: str, **values: object) -> str:
         """Nothing where the service did not know one of the values."""
-        return "" if None in values.values() else say(self._language, key, **values)
+        return "" if None in values.values() else self._say(key, **values)
 
     def _with_age(self, lines: list[str]) -> str:
         minutes = round(self._age / 60)
         if self._age >= 3600:
-            lines.append(say(self._language, "age_hours", count=round(self._age / 3600)))
+            lines.append(self._say("age_hours", count=round(self._age / 3600)))
         elif self._age >= OLD_SECONDS:
-            lines.append(say(self._language, "age_minutes", count=minutes))
+            lines.append(self._say("age_minutes", count=minutes))
         return "\n".join(lines)
 
 

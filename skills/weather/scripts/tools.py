@@ -4,22 +4,18 @@ from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any, Literal
 
+from app.tools.sentences import Sentences
+
 from .places import Place, find, folded, options
 from .report import Report
+from .sentences import SAID
 from .service import ServiceError, places_named, weather_at
-from .words import say, spoken
 
 USUAL = "usual"
 LONGEST = 100
 HERE = {"aqui", "aca", "here", "casa", "mi casa", "home", "mi ciudad", "minha cidade", "my city", "local"}
 FAHRENHEIT = {"US", "PR", "GU", "VI", "AS", "MP", "BS", "KY", "LR", "PW", "FM", "MH"}
 """Countries by https://en.wikipedia.org/wiki/Fahrenheit#Usage"""
-CODES = {
-    "NOT_FOUND": "LOCATION_NOT_FOUND",
-    "TOO_FAR": "BAD_DAY",
-    "AWAY": "UPSTREAM_ERROR",
-    "BUSY": "UPSTREAM_RATE_LIMIT",
-}
 SATURDAY = 5
 
 
@@ -30,7 +26,7 @@ def get_weather(
     units: Literal["auto", "metric", "imperial"] = "auto",
     context=None,
 ) -> dict:
-    """Weather now or in the next seven days: temperature, rain, wind.
+    """Tells the weather now or in the next seven days: temperature, rain, wind.
 
     Args:
         place: City or town in the person's words, with its region or country if said; empty: their usual one.
@@ -41,28 +37,28 @@ def get_weather(
     Example: will it rain in Bogotá tomorrow
     Ejemplo: qué clima hace en Rosario
     """
-    language = _language(context)
+    say = Sentences(SAID, context)
     try:
-        at, question = _at(place, context, language)
+        at, question = _at(place, context, say)
         if at is None:
             return question
         weather = weather_at(at.latitude, at.longitude, context)
     except ServiceError as error:
-        return _away(error, language)
+        return _away(error, say)
     imperial = units == "imperial" or (units == "auto" and _country(context) in FAHRENHEIT)
-    report = Report(at, weather, language, imperial=imperial)
+    report = Report(at, weather, say, imperial=imperial)
     if not report.days:
-        return _away(ServiceError("open-meteo.com"), language)
+        return _away(ServiceError("open-meteo.com"), say)
     days = [one for one in ([day] if day else _days(when, report.today)) if one in report.days]
     if not days:
         last = report.name(max(report.days))
-        return _failed(language, "TOO_FAR", last=last if language == "en" else last.lower())
+        return say.failed("BAD_DAY", last=last if say.language == "en" else last.lower())
     summary = report.now() if when == "now" and not day else report.of(days)
     return {"summary": summary, **report.figures(days)}
 
 
 def set_usual_place(place: str, context=None) -> dict:
-    """Keep the person's own place for the weather, for when they name none.
+    """Keeps the person's own place for the weather, for when they name none.
 
     Args:
         place: City or town, in the person's words.
@@ -70,36 +66,36 @@ def set_usual_place(place: str, context=None) -> dict:
     Example: my city is Boston
     Ejemplo: mi ciudad es Rosario
     """
-    language = _language(context)
+    say = Sentences(SAID, context)
     try:
-        at, question = _at(place, context, language)
+        at, question = _at(place, context, say)
     except ServiceError as error:
-        return _away(error, language)
+        return _away(error, say)
     if at is None:
         return question
     context.store.put(USUAL, asdict(at))
-    return {"summary": say(language, "set", place=at.label), "place": at.label}
+    return {"summary": say("set", place=at.label), "place": at.label}
 
 
-def _at(asked: str, context: Any, language: str) -> tuple[Place | None, dict]:
+def _at(asked: str, context: Any, say: Sentences) -> tuple[Place | None, dict]:
     """The place that is meant, or what to ask the person. Raises ServiceError."""
     asked = " ".join(asked.split())[:LONGEST]
     if not asked or folded(asked) in HERE:
         kept = context.store.get(USUAL) if context and context.store else None
-        return (Place(**kept), {}) if kept else (None, _question(say(language, "ask_place")))
-    found = find(asked, _country(context), lambda name: places_named(name, spoken(language), context))
+        return (Place(**kept), {}) if kept else (None, _question(say("ask_place")))
+    found = find(asked, _country(context), lambda name: places_named(name, say.language, context))
     if found.country:
-        return None, _question(say(language, "ask_city", country=found.country))
+        return None, _question(say("ask_city", country=found.country))
     if not found.places:
-        return None, _failed(language, "NOT_FOUND", place=asked)
+        return None, say.failed("LOCATION_NOT_FOUND", place=asked)
     if len(found.places) == 1:
         return found.places[0], {}
     labels = options(found.places)
     name = found.places[0].name
-    told = [say(language, "option", name=name, label=label) for label in labels]
-    listed = say(language, "or").join(filter(None, (", ".join(told[:-1]), told[-1])))
-    asking = say(language, "ask_which", name=name, options=listed)
-    return None, _question(f"{asking}\n{say(language, 'like', name=name, label=labels[0])}", labels)
+    told = [say("option", name=name, label=label) for label in labels]
+    listed = say("or").join(filter(None, (", ".join(told[:-1]), told[-1])))
+    asking = say("ask_which", name=name, options=listed)
+    return None, _question(f"{asking}\n{say('like', name=name, label=labels[0])}", labels)
 
 
 def _question(text: str, labels: list[str] | None = None) -> dict:
@@ -115,18 +111,9 @@ def _days(when: str, today: date) -> list[date]:
     return [today + timedelta(days=number) for number in range(7 if when == "week" else 1)]
 
 
-def _away(error: ServiceError, language: str) -> dict:
-    answer = _failed(language, "BUSY" if error.busy else "AWAY", host=error.host)
+def _away(error: ServiceError, say: Sentences) -> dict:
+    answer = say.failed("UPSTREAM_RATE_LIMIT" if error.busy else "UPSTREAM_ERROR", host=error.host)
     return {**answer, "meta": {"retry_after": error.retry_after}} if error.retry_after else answer
-
-
-def _failed(language: str, key: str, **values: object) -> dict:
-    error = {"message": say(language, key, **values), "hint": say(language, f"hint_{key}")}
-    return {"ok": False, "error": {"code": CODES[key], **error}}
-
-
-def _language(context: Any) -> str:
-    return context.person.language if context and context.person else "en"
 
 
 def _country(context: Any) -> str:

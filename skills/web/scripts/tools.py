@@ -4,10 +4,11 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.tools.sentences import Sentences, cut
 from app.transport.errors import FetchError
 
 from .page import MOST_CHARACTERS, Page, page_of
-from .words import say
+from .sentences import SAID
 
 SECONDS = 15
 MOST_RESULTS = 10
@@ -25,21 +26,13 @@ FETCH_CODES = frozenset(
     {"BAD_ADDRESS", "NOT_PUBLIC", "NO_SUCH_HOST", "BAD_CERTIFICATE", "BAD_REDIRECT", "TOO_LARGE", "TIMED_OUT"}
 )
 """Of a failed request, those that have a sentence of their own."""
-REFUSALS = {401: "SEARCH_REFUSED", 403: "SEARCH_REFUSED", 429: "SEARCH_BUSY"}
+REFUSALS = {401: "SEARCH_REFUSED", 403: "SEARCH_REFUSED", 429: "UPSTREAM_RATE_LIMIT"}
 """By status, what a search engine refuses for."""
-CODES = {
-    "NO_SEARCH": "NO_SEARCH_SERVICE",
-    "SEARCH_AWAY": "UPSTREAM_ERROR",
-    "SEARCH_REFUSED": "SEARCH_REFUSED",
-    "SEARCH_BUSY": "UPSTREAM_RATE_LIMIT",
-    "NO_PAGE": "UPSTREAM_ERROR",
-    "NO_PART": "BAD_PART",
-    "BAD_STATUS": "PAGE_REFUSED",
-}
+AWAY = "UPSTREAM_ERROR"
 
 
 def search_web(query: str, count: int = 5, context=None) -> dict:
-    """Search the web for pages.
+    """Searches the web for pages.
 
     Args:
         query: Few words that say what is looked for.
@@ -48,28 +41,30 @@ def search_web(query: str, count: int = 5, context=None) -> dict:
     Example: search the web for solar panels
     Ejemplo: busca en internet horarios del museo
     """
-    language = _language(context)
+    say = Sentences(SAID, context)
     query, address = " ".join(query.split())[:LONGEST_QUERY], context.settings.get("SEARCH_URL", "")
     if not query:
-        return _failed(language, "NO_QUERY")
+        return say.failed("NO_QUERY")
     if not address:
-        return _failed(language, "NO_SEARCH")
+        return say.failed("NO_SEARCH_SERVICE")
     try:
-        came = _searched(address, query, language, context)
+        came = _searched(address, query, say.language, context)
         found = _results(came.json()) if came.ok else None
     except (FetchError, ValueError):
-        return _failed(language, "SEARCH_AWAY", host=_host(address))
+        return say.failed("SEARCH_AWAY", code=AWAY, host=_host(address))
+    if found is None and came.status in REFUSALS:
+        return say.failed(REFUSALS[came.status], host=_host(address))
     if found is None:
-        return _failed(language, REFUSALS.get(came.status, "SEARCH_AWAY"), host=_host(address))
+        return say.failed("SEARCH_AWAY", code=AWAY, host=_host(address))
     found = found[: max(1, min(count, MOST_RESULTS))]
     if not found:
-        return {"summary": say(language, "nothing", query=query), "results": []}
+        return {"summary": say("nothing", query=query), "results": []}
     lines = [f"{number}. {_line(one)}" for number, one in enumerate(found, 1)]
-    return {"summary": "\n".join([say(language, "found", query=query), *lines]), "results": found}
+    return {"summary": "\n".join([say("found", query=query), *lines]), "results": found}
 
 
 def fetch_page(url: str, part: int = 1, context=None) -> dict:
-    """Read the text of a web page.
+    """Reads the text of a web page.
 
     Args:
         url: Its whole address.
@@ -78,27 +73,30 @@ def fetch_page(url: str, part: int = 1, context=None) -> dict:
     Example: what does https://example.org say
     Ejemplo: lee https://example.org
     """
-    language = _language(context)
+    say = Sentences(SAID, context)
     address = url.strip().strip("<>")
     if "://" not in address:
         address = f"https://{address}"
     try:
-        came = context.http.get(address, headers={"Accept-Language": language}, seconds=SECONDS, public=True)
+        headers = {"Accept-Language": say.language}
+        came = context.http.get(address, headers=headers, seconds=SECONDS, public=True)
     except FetchError as error:
-        return _failed(language, error.code if error.code in FETCH_CODES else "NO_PAGE", host=_host(address))
+        if error.code in FETCH_CODES:
+            return say.failed(error.code, host=_host(address))
+        return say.failed("NO_PAGE", code=AWAY, host=_host(address))
     if not came.ok:
-        return _failed(language, "BAD_STATUS", host=_host(came.url), status=came.status)
+        return say.failed("PAGE_REFUSED", host=_host(came.url), status=came.status)
     page = _page(came)
     if page is None:
-        return _failed(language, "NOT_TEXT", kind=came.content_type[:60] or "?")
+        return say.failed("NOT_TEXT", kind=came.content_type[:60] or "?")
     if not page.text:
-        return _failed(language, "NO_TEXT", host=_host(came.url))
+        return say.failed("NO_TEXT", host=_host(came.url))
     parts = -(-len(page.text) // PART)
     if not 1 <= part <= parts:
-        return _failed(language, "NO_PART", parts=parts)
+        return say.failed("BAD_PART", parts=parts)
     shown = page.text[(part - 1) * PART : part * PART]
     return {
-        "summary": _summary(page.title, shown, came.url, part, parts, language),
+        "summary": _summary(say, page.title, shown, came.url, part, parts),
         "title": page.title,
         "url": came.url,
         "text": shown,
@@ -142,8 +140,7 @@ def _results(answer: Any) -> list[dict[str, str]] | None:
     for one in listed:
         address = one.get("url") if isinstance(one, dict) else None
         if isinstance(address, str) and address.startswith(("http://", "https://")):
-            text = _plain(one.get("content") or one.get("description"))
-            excerpt = text if len(text) <= LONGEST_EXCERPT else f"{text[: LONGEST_EXCERPT - 1]}…"
+            excerpt = cut(_plain(one.get("content") or one.get("description")), LONGEST_EXCERPT)
             found.setdefault(
                 address, {"title": _plain(one.get("title"))[:200], "url": address, "text": excerpt}
             )
@@ -163,11 +160,11 @@ def _line(result: dict[str, str]) -> str:
     )
 
 
-def _summary(title: str, text: str, url: str, part: int, parts: int, language: str) -> str:
+def _summary(say: Sentences, title: str, text: str, url: str, part: int, parts: int) -> str:
     short = text if len(text) <= SHOWN else f"{text[:SHOWN].rsplit(' ', 1)[0]}…"
     is_told = text.split("\n", 1)[0] == f"# {title}"
     heading = f"**{title}**" if title and not is_told else ""
-    which = say(language, "part", part=part, parts=parts) if parts > 1 else ""
+    which = say("part", part=part, parts=parts) if parts > 1 else ""
     return "\n".join(filter(None, (heading, short, " ".join(filter(None, (url, which))))))
 
 
@@ -176,12 +173,3 @@ def _host(address: str) -> str:
         return urlsplit(address).hostname or address[:60]
     except ValueError:
         return address[:60]
-
-
-def _language(context: Any) -> str:
-    return context.person.language if context and context.person else "en"
-
-
-def _failed(language: str, key: str, **values: object) -> dict:
-    error = {"message": say(language, key, **values), "hint": say(language, f"hint_{key}")}
-    return {"ok": False, "error": {"code": CODES.get(key, key), **error}}

@@ -1,4 +1,4 @@
-"""Installing and removing skills in a chat: what is fetched for whom, and the cards of the questions."""
+"""The cards of installing and removing skills, made of bytes fetched for the person who gave the address."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ SHOWN_BYTES = CARD_BYTES - 1024
 _CONSOLE = "recado approvals list"
 
 
-class InstallQuestions:
+class InstallCards:
     """Makes the cards of the tools of `expand` that ask in every mode."""
 
     def __init__(self, installer: Installer, *, sandboxed: bool, mode: str) -> None:

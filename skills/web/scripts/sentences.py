@@ -1,4 +1,4 @@
-"""What the tools of this skill say."""
+"""What the tools say, in three languages."""
 
 SAID = {
     "es": {
@@ -7,8 +7,8 @@ SAID = {
         "part": "(parte {part} de {parts})",
         "NO_QUERY": "Falta qué buscar.",
         "hint_NO_QUERY": "Escribe unas palabras.",
-        "NO_SEARCH": "Todavía no puedo buscar en la web: no tengo un buscador configurado.",
-        "hint_NO_SEARCH": (
+        "NO_SEARCH_SERVICE": "Todavía no puedo buscar en la web: no tengo un buscador configurado.",
+        "hint_NO_SEARCH_SERVICE": (
             "Quien me administra puede poner SEARCH_URL con la dirección de un SearXNG. "
             "Mientras tanto puedo leer una página si me pasas su dirección."
         ),
@@ -18,8 +18,8 @@ SAID = {
         "hint_SEARCH_REFUSED": (
             "Quien me administra debe permitir json en search.formats de SearXNG, o revisar SEARCH_KEY."
         ),
-        "SEARCH_BUSY": "El buscador ({host}) recibió demasiadas consultas.",
-        "hint_SEARCH_BUSY": "Prueba de nuevo en un minuto.",
+        "UPSTREAM_RATE_LIMIT": "El buscador ({host}) recibió demasiadas consultas.",
+        "hint_UPSTREAM_RATE_LIMIT": "Prueba de nuevo en un minuto.",
         "NO_PAGE": "No pude leer la página de {host}: el sitio no responde.",
         "hint_NO_PAGE": "Prueba de nuevo más tarde.",
         "BAD_ADDRESS": "Esa dirección no la puedo leer.",
@@ -36,14 +36,14 @@ SAID = {
         "hint_TOO_LARGE": "Leo páginas de hasta 2 MB.",
         "TIMED_OUT": "{host} tardó demasiado.",
         "hint_TIMED_OUT": "Prueba de nuevo más tarde.",
-        "BAD_STATUS": "{host} no dio la página (respuesta {status}).",
-        "hint_BAD_STATUS": "Puede que no exista, o que pida entrar con una cuenta.",
+        "PAGE_REFUSED": "{host} no dio la página (respuesta {status}).",
+        "hint_PAGE_REFUSED": "Puede que no exista, o que pida entrar con una cuenta.",
         "NOT_TEXT": "Eso no es una página de texto ({kind}), y aquí solo leo texto.",
         "hint_NOT_TEXT": "Pásame la dirección de una página.",
         "NO_TEXT": "La página de {host} no tiene texto que pueda leer.",
         "hint_NO_TEXT": "Seguramente lo arma un programa en el navegador.",
-        "NO_PART": "La página tiene {parts} partes.",
-        "hint_NO_PART": "Pide una de ellas.",
+        "BAD_PART": "La página tiene {parts} partes.",
+        "hint_BAD_PART": "Pide una de ellas.",
     },
     "pt": {
         "found": "Encontrei para “{query}”:",
@@ -51,8 +51,8 @@ SAID = {
         "part": "(parte {part} de {parts})",
         "NO_QUERY": "Falta o que pesquisar.",
         "hint_NO_QUERY": "Escreva algumas palavras.",
-        "NO_SEARCH": "Ainda não consigo pesquisar na web: não tenho um buscador configurado.",
-        "hint_NO_SEARCH": (
+        "NO_SEARCH_SERVICE": "Ainda não consigo pesquisar na web: não tenho um buscador configurado.",
+        "hint_NO_SEARCH_SERVICE": (
             "Quem me administra pode definir SEARCH_URL com o endereço de um SearXNG. "
             "Enquanto isso posso ler uma página se você me passar o endereço."
         ),
@@ -62,8 +62,8 @@ SAID = {
         "hint_SEARCH_REFUSED": (
             "Quem me administra deve permitir json em search.formats do SearXNG, ou conferir SEARCH_KEY."
         ),
-        "SEARCH_BUSY": "O buscador ({host}) recebeu consultas demais.",
-        "hint_SEARCH_BUSY": "Tente de novo em um minuto.",
+        "UPSTREAM_RATE_LIMIT": "O buscador ({host}) recebeu consultas demais.",
+        "hint_UPSTREAM_RATE_LIMIT": "Tente de novo em um minuto.",
         "NO_PAGE": "Não consegui ler a página de {host}: o site não responde.",
         "hint_NO_PAGE": "Tente de novo mais tarde.",
         "BAD_ADDRESS": "Esse endereço eu não consigo ler.",
@@ -80,14 +80,14 @@ SAID = {
         "hint_TOO_LARGE": "Leio páginas de até 2 MB.",
         "TIMED_OUT": "{host} demorou demais.",
         "hint_TIMED_OUT": "Tente de novo mais tarde.",
-        "BAD_STATUS": "{host} não deu a página (resposta {status}).",
-        "hint_BAD_STATUS": "Pode ser que não exista, ou que peça uma conta.",
+        "PAGE_REFUSED": "{host} não deu a página (resposta {status}).",
+        "hint_PAGE_REFUSED": "Pode ser que não exista, ou que peça uma conta.",
         "NOT_TEXT": "Isso não é uma página de texto ({kind}), e aqui só leio texto.",
         "hint_NOT_TEXT": "Me passe o endereço de uma página.",
         "NO_TEXT": "A página de {host} não tem texto que eu consiga ler.",
         "hint_NO_TEXT": "Provavelmente um programa no navegador é que a monta.",
-        "NO_PART": "A página tem {parts} partes.",
-        "hint_NO_PART": "Peça uma delas.",
+        "BAD_PART": "A página tem {parts} partes.",
+        "hint_BAD_PART": "Peça uma delas.",
     },
     "en": {
         "found": 'I found for "{query}":',
@@ -95,8 +95,8 @@ SAID = {
         "part": "(part {part} of {parts})",
         "NO_QUERY": "What to search for is missing.",
         "hint_NO_QUERY": "Write a few words.",
-        "NO_SEARCH": "I cannot search the web yet: no search engine is configured.",
-        "hint_NO_SEARCH": (
+        "NO_SEARCH_SERVICE": "I cannot search the web yet: no search engine is configured.",
+        "hint_NO_SEARCH_SERVICE": (
             "Who runs me can set SEARCH_URL to the address of a SearXNG. "
             "Until then I can read a page if you give me its address."
         ),
@@ -106,8 +106,8 @@ SAID = {
         "hint_SEARCH_REFUSED": (
             "Who runs me has to allow json in SearXNG's search.formats, or to look at SEARCH_KEY."
         ),
-        "SEARCH_BUSY": "The search engine ({host}) got too many questions.",
-        "hint_SEARCH_BUSY": "Try again in a minute.",
+        "UPSTREAM_RATE_LIMIT": "The search engine ({host}) got too many questions.",
+        "hint_UPSTREAM_RATE_LIMIT": "Try again in a minute.",
         "NO_PAGE": "I could not read the page of {host}: the site does not answer.",
         "hint_NO_PAGE": "Try again later.",
         "BAD_ADDRESS": "I cannot read that address.",
@@ -124,17 +124,13 @@ SAID = {
         "hint_TOO_LARGE": "I read pages of up to 2 MB.",
         "TIMED_OUT": "{host} took too long.",
         "hint_TIMED_OUT": "Try again later.",
-        "BAD_STATUS": "{host} did not give the page (answer {status}).",
-        "hint_BAD_STATUS": "It may not exist, or ask for an account.",
+        "PAGE_REFUSED": "{host} did not give the page (answer {status}).",
+        "hint_PAGE_REFUSED": "It may not exist, or ask for an account.",
         "NOT_TEXT": "That is no page of text ({kind}), and here I read text only.",
         "hint_NOT_TEXT": "Give me the address of a page.",
         "NO_TEXT": "The page of {host} has no text that I can read.",
         "hint_NO_TEXT": "A program in the browser probably puts it together.",
-        "NO_PART": "The page has {parts} parts.",
-        "hint_NO_PART": "Ask for one of them.",
+        "BAD_PART": "The page has {parts} parts.",
+        "hint_BAD_PART": "Ask for one of them.",
     },
 }
-
-
-def say(language: str, key: str, **values: object) -> str:
-    return SAID[language if language in SAID else "en"][key].format(**values)
