@@ -152,6 +152,7 @@ _WORDS: dict[Language, str] = {
         puedes podés puede pueden podemos podrías podría poder debo debes debe hago haces hacés hace
         hacen hacer hecho hice hizo hicieron haz voy vas va vamos van ir iba ido fui dame denme deme
         dime dígame decime decir dice dicen digo dijo dicho di ponme poneme poner pon poné puse puso
+        uy deshacé deshaz deshacelo deshazlo deshacer
         recuérdame recordame recuérdamelo recordar recuerda recordá recordatorio recordatorios acuérdame
         acordame acuérdate acordate anota anotá anótame anotame anótalo anotar apunta apuntá apúntame
         apuntar guarda guardá guárdame guardame guardar guardado guárdalo busca buscá búscame buscame

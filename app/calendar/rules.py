@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise, takewhile
 from zoneinfo import ZoneInfo
 
 EVERY = "EVERY:"
@@ -17,12 +17,15 @@ _SKIPPED = timedelta(hours=3)
 """More than a clock is set forward or back."""
 _FARTHEST = timedelta(days=9 * 366)
 """A day that has not come again by then (a leap day does after eight years at most) never will."""
+_ERA, _LAST_YEAR = timedelta(days=146_097), 9980
+"""The calendar repeats itself after 400 years, weekdays too; dateutil looks until the year 9999."""
 _NUMBERS = r"-?\d{1,2}(?:,-?\d{1,2})*"
 _PARTS = {
     "FREQ": "DAILY|WEEKLY|MONTHLY|YEARLY",
     "INTERVAL": r"[1-9]\d{0,2}",
-    "BYDAY": r"[+-]?\d?(?:MO|TU|WE|TH|FR|SA|SU)(?:,[+-]?\d?(?:MO|TU|WE|TH|FR|SA|SU))*",
-    **dict.fromkeys(("BYMONTH", "BYMONTHDAY", "BYSETPOS", "BYHOUR", "BYMINUTE"), _NUMBERS),
+    "BYDAY": r"(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:[+-]?[1-5])?(?:MO|TU|WE|TH|FR|SA|SU))*",
+    "BYMONTHDAY": r"-?[1-9]\d?(?:,-?[1-9]\d?)*",
+    **dict.fromkeys(("BYMONTH", "BYSETPOS", "BYHOUR", "BYMINUTE"), _NUMBERS),
 }
 """What a rule may consist of: nothing that dateutil would look for without an end."""
 _PROBED = 60
@@ -35,41 +38,38 @@ def next_after(rule: str, start: datetime, zone: ZoneInfo, after: float) -> floa
     `rule`: "" for once, "EVERY:<seconds>", "CRON:<five fields>", or an RRULE of RFC 5545 without its name;
     `start` is the first time by the zone's clock, without a zone. Raises ValueError for what is no rule.
     """
-    first = instant(start, zone)
-    if not rule:
-        return first if first > after else None
-    if rule.startswith(EVERY):
-        step = float(rule.removeprefix(EVERY))
-        return first if first > after else first + step * (math.floor((after - first) / step) + 1)
-    local = datetime.fromtimestamp(max(after, first - 1), zone).replace(tzinfo=None)
-    for candidate in _candidates(rule, start, local - _SKIPPED):
-        moment = instant(candidate, zone)
-        if moment > after and moment >= first:
-            return moment
-    return None
+    return next(_moments(rule, start, zone, after), None)
 
 
 def moments_between(rule: str, start: datetime, zone: ZoneInfo, after: float, until: float, most: int) -> int:
     """How many moments there are after `after` and up to `until`, `most` at most."""
-    count = 0
-    moment = next_after(rule, start, zone, after)
-    while moment is not None and moment <= until and count < most:
-        count += 1
-        moment = next_after(rule, start, zone, moment)
-    return count
+    found = takewhile(lambda moment: moment <= until, _moments(rule, start, zone, after))
+    return sum(1 for _ in islice(found, most))
 
 
 def shortest_gap(rule: str, start: datetime, zone: ZoneInfo, after: float) -> float:
     """Seconds between the two nearest of the next moments; infinite where there are fewer than two."""
-    if rule.startswith(EVERY):
-        return float(rule.removeprefix(EVERY))
-    found: list[float] = []
-    moment = next_after(rule, start, zone, after)
-    while moment is not None and len(found) < _PROBED:
-        found.append(moment)
-        moment = next_after(rule, start, zone, moment)
-    gaps = (later - earlier for earlier, later in pairwise(found))
-    return min(gaps, default=math.inf)
+    found = islice(_moments(rule, start, zone, after), _PROBED)
+    return min((later - earlier for earlier, later in pairwise(found)), default=math.inf)
+
+
+def _moments(rule: str, start: datetime, zone: ZoneInfo, after: float) -> Iterator[float]:
+    """Those after `after`, in their order."""
+    first = instant(start, zone)
+    if not rule:
+        yield from [first] if first > after else []
+    elif rule.startswith(EVERY):
+        step = float(rule.removeprefix(EVERY))
+        yield from count(
+            first if first > after else first + step * (math.floor((after - first) / step) + 1), step
+        )
+    else:
+        local = datetime.fromtimestamp(max(after, first - 1), zone).replace(tzinfo=None)
+        for candidate in _candidates(rule, start, local - _SKIPPED):
+            moment = instant(candidate, zone)
+            if moment > after and moment >= first:
+                yield moment
+                after = moment
 
 
 def instant(local: datetime, zone: ZoneInfo) -> float:
@@ -98,8 +98,9 @@ def _candidates(rule: str, start: datetime, after: datetime) -> Iterator[datetim
         raise ValueError(f"{rule!r} is no repetition by days, weeks, months or years")
     from dateutil.rrule import rrulestr
 
-    found = rrulestr(rule, dtstart=start).replace(until=max(after, start) + _FARTHEST)
-    return islice(found.xafter(after), _CANDIDATES)
+    ahead = (_LAST_YEAR - start.year) // 400 * _ERA  # of a day that never comes it soon finds the end
+    found = rrulestr(rule, dtstart=start + ahead).replace(until=max(after, start) + _FARTHEST + ahead)
+    return (moment - ahead for moment in islice(found.xafter(after + ahead), _CANDIDATES))
 
 
 def _is_part(part: str) -> bool:

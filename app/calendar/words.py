@@ -7,11 +7,10 @@ from datetime import date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from app.calendar.clock import HOURS, Clock, clock_time
 from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, number, pieces, weekdays
 from app.calendar.rules import CRON, EVERY, instant, month_days, next_after
 
-HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
-"""What a part of the day means where no hour is named."""
 DEFAULT_HOUR = 9
 _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
@@ -35,7 +34,7 @@ class When:
 class Reading:
     """What a text says of when: `words` are the parts of it that do, `rest` is the text without them.
 
-    `choices` are the times that an ambiguous one may mean, by the person's clock; `kinds` are those of `words`.
+    `choices` are the times that an ambiguous one may mean, by the person's clock; `kinds` those of `words`.
     """
 
     when: When | None = None
@@ -44,14 +43,6 @@ class Reading:
     words: tuple[str, ...] = ()
     rest: str = ""
     kinds: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    hour: int
-    minute: int = 0
-    is_certain: bool = True
-    """Whether it says which half of the day, or leaves no doubt."""
 
 
 def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", country: str = "") -> Reading:
@@ -201,7 +192,7 @@ class _Reader:
 
     def _on(self, day: date) -> Reading:
         """At the clock time that is named, on a day."""
-        clock = self._clock() or _Clock(DEFAULT_HOUR)
+        clock = self._clock() or Clock(DEFAULT_HOUR)
         is_today = day == self._local.date()
         moment = datetime.combine(day, time(clock.hour, clock.minute))
         if is_today and self._clock() is None and self._passed(moment):
@@ -302,7 +293,7 @@ class _Reader:
 
     def _ruled(self, rule: str, day: date) -> Reading:
         """A rule by the calendar, at the clock time that is named; it begins with the first one to come."""
-        clock = self._clock() or _Clock(DEFAULT_HOUR)
+        clock = self._clock() or Clock(DEFAULT_HOUR)
         moment = datetime.combine(day, time(clock.hour, clock.minute))
         if not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR:
             return Reading(problem="ambiguous", choices=(moment, moment + timedelta(hours=12)))
@@ -318,17 +309,17 @@ class _Reader:
 
     # Clock times
 
-    def _clock(self) -> _Clock | None:
+    def _clock(self) -> Clock | None:
         """The clock time that is named; else what its part of the day means; None without either."""
         part = self._part()
         if "noon" in self._by_kind:
-            return _Clock(12)
+            return Clock(12)
         if "midnight" in self._by_kind:
-            return _Clock(0)
+            return Clock(0)
         said = self._said("clock")
         if said is not None:
-            return _clock(said, (said.get("part") and PARTS[said["part"]]) or part)
-        return _Clock(HOURS[part]) if part else None
+            return clock_time(said, (said.get("part") and PARTS[said["part"]]) or part)
+        return Clock(HOURS[part]) if part else None
 
     def _part(self) -> str:
         for kind in ("part", "every_part"):
@@ -354,30 +345,6 @@ def span(said: Mapping[str, str]) -> tuple[float, int, int]:
             return (days - int(days)) * 86_400, int(days), 0
         case _:
             return 0.0, 0, round(amount * (12 if unit == "year" else 1))
-
-
-def _clock(said: Mapping[str, str], part: str) -> _Clock:
-    """Raises ValueError for what is no time of the day."""
-    hour = number(said.get("hour") or said["hour2"])
-    minute = int(said.get("minute") or said.get("minute2") or 0)
-    if "past" in said:
-        minutes = 30 if said["past"] == "half" else 15
-        hour, minute = (hour, minutes) if said["side"] == "past" else (hour - 1, 60 - minutes)
-    if "plus" in said:
-        minute = {"media": 30, "meia": 30, "cuarto": 15}.get(said["plus"]) or number(said["plus"])
-    if "minus" in said:
-        minute = 60 - (15 if said["minus"] == "cuarto" else int(said["minus"]))
-        hour -= 1
-    half = (said.get("ampm") or said.get("ampm2") or "")[:1]
-    if half and not 1 <= hour <= 12:
-        half = ""
-    if half == "p" or (part == "afternoon" and hour < 12) or (part == "night" and 5 <= hour < 12):
-        hour = hour % 12 + 12
-    elif half == "a" or part in ("morning", "dawn") or (part == "night" and hour in (12, 24)):
-        hour %= 12 if hour == 12 or part == "night" else 24
-    time(hour % 24 if hour == 24 else hour, minute)
-    written = said.get("hour", "").startswith("0") or hour == 0
-    return _Clock(hour % 24, minute, bool(half or part) or hour >= 12 or written)
 
 
 def _first(today: date, days: Iterable[date]) -> date:

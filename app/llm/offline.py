@@ -31,7 +31,7 @@ from app.llm.templates import align, read_template
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import fold, says_something, without_given, words
+from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, without_given, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
@@ -40,6 +40,8 @@ _MOST_FRAGMENTS = 12
 _MOST_FRAGMENT_WORDS = 16
 _MOST_SAID = LONGEST_PLANNED
 _MOST_ROUNDS = 5
+_LONGEST_CHOICE = 8
+"""Words of an answer that picks one of several."""
 _THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -184,7 +186,10 @@ class OfflineModel:
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
         if any(step.missing is None and not step.guessed for step in plan.steps):
             return plan
-        answered = _answered(planner, request.messages, said, person, plan)
+        before, answer = _last_exchange(request.messages)
+        answered = _answered(planner, before, answer, said, person, plan) or _chosen(
+            planner, before, answer, said
+        )
         return Plan((answered,)) if answered is not None else plan
 
     def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
@@ -291,24 +296,38 @@ def _content(message: Mapping[str, JSON]) -> str:
     return content if isinstance(content, str) else ""
 
 
+def _last_exchange(messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
+    """What the person said before our last answer, and the answer; empty where there was none."""
+    spoken = [message for message in messages if message.get("role") in {"user", "assistant"}]
+    asked = next((at for at in range(len(spoken) - 1, -1, -1) if spoken[at].get("role") == "assistant"), 0)
+    return (_content(spoken[asked - 1]), _content(spoken[asked])) if asked else ("", "")
+
+
 def _answered(
-    planner: Planner, messages: Sequence[Mapping[str, JSON]], said: str, person: Person, plan: Plan
+    planner: Planner, before: str, answer: str, said: str, person: Person, plan: Plan
 ) -> Step | None:
     """The step that our own last question was about, with `said` as its answer, unless it asks for more."""
-    spoken = [message for message in messages if message.get("role") in {"user", "assistant"}]
-    asked = next((at for at in range(len(spoken) - 1, -1, -1) if spoken[at].get("role") == "assistant"), None)
-    if not asked:
-        return None
-    last_line = _content(spoken[asked]).strip().split("\n")[-1]
+    last_line = answer.strip().split("\n")[-1]
     if not any(last_line.startswith(known) for known in questions(person.language)):
         return None
-    earlier = planner.plan(_content(spoken[asked - 1])).steps
+    earlier = planner.plan(before).steps
     waiting = next((step for step in earlier if step.missing is not None), None)
     if waiting is None or said.rstrip().endswith("?"):
         return None
     if any(not step.guessed and step.tool != waiting.tool for step in plan.steps):
         return None
     return planner.answered(waiting, said)
+
+
+def _chosen(planner: Planner, before: str, answer: str, said: str) -> Step | None:
+    """The step whose answer asked which of several places is meant, with the one that `said` names."""
+    found = spans(said)
+    offered = set(words(answer)) - ALL_STOP_WORDS
+    named = next((word.start for word in found if word.text in offered), None)
+    if "?" not in answer or named is None or len(found) > _LONGEST_CHOICE:
+        return None
+    steps = planner.plan(before).steps
+    return planner.narrowed(steps[0], said[named:]) if len(steps) == 1 else None
 
 
 _REMINDER = re.compile(

@@ -137,6 +137,15 @@ class Planner:
             return None
         return self._completed(offer, {**step.arguments, step.missing.name: value}, "")
 
+    def narrowed(self, step: Step, choice: str) -> Step | None:
+        """The step with its one place told more closely: "Córdoba" and "España" are "Córdoba, España"."""
+        offer = self._offers[step.tool]
+        given = [one for one in offer.parameters if one.kind is Kind.PLACE and one.name in step.arguments]
+        if step.missing is not None or len(given) != 1:
+            return None
+        place = convert(f"{step.arguments[given[0].name]}, {choice}", given[0], self._reader)
+        return replace(step, arguments={**step.arguments, given[0].name: place})
+
     def _line(self, line: str, most: int) -> list[_Part]:
         parts = sentences(line)
         if len(parts) == 1:

@@ -37,7 +37,7 @@ _WITH_THANKS = spaced(
     """
     muchas mil muchisimas much many very you so a lot muito muita por todo tudo ayuda help for your
     la el pela ajuda te se lo mesmo ok perfecto perfeito genial great de verdad eres sos un una
-    crack amigo friend bien it that was
+    crack amigo friend bien it that was genia genio capo capa idolo idola maestro maestra linda lindo
     """
 )
 _GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see falou flw")
@@ -57,10 +57,9 @@ _ABOUT = (
     "help me", "i need help", "what do you do", "how do you work", "what is your name",
     "what s your name", "are you a bot", "are you an ai", "eres un bot", "o que voce faz",
     "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
-    "preciso de ajuda", "qual e o seu nome", "o que vc faz", "quem es tu", "como voce funciona",
-    "quem e vc", "what can u do", "who r u", "are you a real person", "are you real", "are you human",
-    "eres una persona real", "sos una persona real", "eres real", "voce e uma pessoa real", "voce e real",
-    "vc e real", "o que vc pode fazer", "que cosas puedes hacer",
+    "preciso de ajuda", "qual e o seu nome", "quem es tu", "como voce funciona", "are you a real person",
+    "are you real", "are you human", "eres una persona real", "sos una persona real", "eres real",
+    "voce e uma pessoa real", "voce e real", "que cosas puedes hacer",
 )  # fmt: skip
 _HOW_ARE_YOU = (
     "que tal", "como estas", "como esta", "como va", "como vas", "como andas", "como te va", "how are you",
@@ -68,6 +67,8 @@ _HOW_ARE_YOU = (
     "que onda", "q tal", "sup", "nice to meet you", "mucho gusto",
 )  # fmt: skip
 _NIGHT = frozenset({"buenas noches", "boa noite", "good night"})
+_SHORT_FORMS = {"q": "que", "k": "que", "oq": "o que", "vc": "voce", "u": "you", "r": "are"}
+_DRAWN_OUT = re.compile(r"([a-z])\1+$")
 _LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
 _HEADS = (
     (Talk.THANKS, _THANKS),
@@ -84,7 +85,7 @@ _GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
 
 def small_talk(said: str) -> Talk | None:
     """The kind of small talk `said` wholly is; None for everything else, and for a message without words."""
-    found = words(said)
+    found = [one for word in words(said) for one in _usual(word).split()]
     if not found or len(found) > _LONGEST:
         return None
     if all(_LAUGHTER.fullmatch(word) for word in found):
@@ -100,3 +101,9 @@ def small_talk(said: str) -> Talk | None:
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
         return Talk.GREETING
     return next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
+
+
+def _usual(word: str) -> str:
+    """A word as it is usually written: "q" is "que", "holaaa" is "hola"."""
+    shorter = _DRAWN_OUT.sub(r"\1", word)
+    return _SHORT_FORMS.get(word, shorter if word not in _SMALL_WORDS and shorter in _SMALL_WORDS else word)

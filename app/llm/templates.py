@@ -28,11 +28,18 @@ _SAME = tuple(
     for group in (
         "in en em at no na nos nas",
         "of de do da del",
-        "para pra for to a al ao",
+        "para pra for to",
+        "para pra a al ao",
         "aqui aca here ca",
     )
 )
-_SHORT_FORMS: Mapping[str, str] = {"q": "que", "k": "que", "ke": "que", "vc": "voce", "d": "de", "u": "you"}
+_SHORT_FORMS: Mapping[str, str] = {
+    **dict.fromkeys(("q", "k", "ke", "oq"), "que"),
+    **{"d": "de", "xq": "porque", "tbn": "tambien", "bno": "bueno"},
+    **{"vc": "voce", "ta": "esta", "qdo": "quando", "qto": "quanto", "qts": "quantos", "qtos": "quantos"},
+    **{"hj": "hoje", "tbm": "tambem", "pq": "porque", "msg": "mensagem"},
+    **{"u": "you", "whats": "what", "hows": "how", "im": "i", "til": "until", "till": "until"},
+}
 _STOP_WEIGHT = 0.35
 _SKIPPED = {"courtesy": 0.02, "stop": 0.1, "content": 0.8}
 _ARTICLES = spaced("the a an my el la los las un una mi tu o os as um uma minha meu esa ese this that")
@@ -297,9 +304,9 @@ def _quality(said: str, wanted: str) -> float:
 
 @lru_cache(maxsize=16384)
 def _forms(word: str) -> frozenset[str]:
-    """The stems a word may stand for: its own, and the verb's without pronouns (anótame → anota)."""
+    """The stems a word may stand for: its own, its long form's, the bare verb's (anótame → anota)."""
     bare = _CLITIC.sub("", word)
-    return frozenset({stem(word), stem(bare)} if len(bare) >= 4 else {stem(word)})
+    return frozenset({stem(word), stem(_SHORT_FORMS.get(word, word)), stem(bare if len(bare) >= 4 else word)})
 
 
 @lru_cache(maxsize=16384)

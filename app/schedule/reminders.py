@@ -17,7 +17,7 @@ from app.schedule.telling import reminder_text
 from app.store import schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS, Draft
-from app.store.schedules import Due, Firing
+from app.store.schedules import Due, Firing, Schedule
 
 log = structlog.get_logger(__name__)
 
@@ -105,11 +105,11 @@ class Reminders:
         found = await self._store.tx(lambda conn: _look(conn, self._channels, now))
         tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
         untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
-        firings = await asyncio.to_thread(self._firings, tellable, now) if tellable else []
+        firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
 
         def settle(conn: Connection) -> tuple[list[str], float | None, frozenset[str]]:
             told = [one.due.schedule.person_id for one in firings if schedules.fire(conn, one, now)]
-            for schedule in untellable:
+            for schedule in (*untellable, *faulty):
                 schedules.hold(conn, schedule, now)
             return told, schedules.next_due(conn, now), schedules.held(conn)
 
@@ -125,8 +125,20 @@ class Reminders:
         """What already failed once waits for the person, not for the same template again."""
         return self._template is not None and not due.schedule.resends
 
-    def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> list[Firing]:
-        return [self._firing(due, is_open, now) for due, is_open in found]
+    def _firings(
+        self, found: Sequence[tuple[Due, bool]], now: float
+    ) -> tuple[list[Firing], list[Schedule]]:
+        """Those, and what cannot be told here, such as one of a zone that this machine does not know: it
+        stops no other."""
+        firings, faulty = [], []
+        for due, is_open in found:
+            try:
+                firings.append(self._firing(due, is_open, now))
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}"
+                log.error("a reminder cannot be told", schedule=due.schedule.id, error=reason)
+                faulty.append(due.schedule)
+        return firings, faulty
 
     def _firing(self, due: Due, window_open: bool, now: float) -> Firing:
         schedule = due.schedule

@@ -105,7 +105,9 @@ def _calendar_text(rule: str, parts: dict[str, str], start: datetime, language: 
             if n == 1:
                 return say(language, "each month on day {day}", day=day)
             return say(language, "every {n} months on day {day}", n=n, day=day)
-        case ("YEARLY", "BYMONTH", "BYMONTHDAY") if len(day_of_month) == 1 and parts["BYMONTH"].isdigit():
+        case ("YEARLY", "BYMONTH", "BYMONTHDAY") if (
+            len(day_of_month) == 1 and (parts["BYMONTH"] + day_of_month[0]).isdigit()
+        ):
             day = _day_of_year(int(parts["BYMONTH"]), int(day_of_month[0]), language)
             if n == 1:
                 return say(language, "each year on {day}", day=day)

@@ -7,7 +7,7 @@ from sqlite3 import Row
 import orjson
 
 from app.people import Person
-from app.search.words import stem, terms, words
+from app.search.words import holds, terms
 from app.store.database import Database
 from app.store.own_words import in_own_words
 
@@ -62,7 +62,7 @@ def _matching(rows: list[Row], wanted: frozenset[str], limit: int) -> list[Said]
     for row in rows:
         if len(found) == limit:
             break
-        if wanted <= {stem(word) for word in words(row["text"])}:
+        if holds(row["text"], wanted):
             found.append(_said(row))
     return found
 

@@ -3,8 +3,8 @@
 import math
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from app.search.words import content, grams, stem, without_slots, words
 
@@ -39,24 +39,47 @@ class _Field:
     weight: float
     usual_length: float
     """Fixed rather than the average of what is indexed: adding a tool never moves another's score."""
+    length_share: float
+    """How much a longer text dilutes its words: 0 not at all, 1 in proportion."""
 
 
-_NAME = _Field(2.0, 3)
-_DESCRIPTION = _Field(1.0, 14)
-_PARAMETER_NAMES = _Field(1.0, 5)
-_PARAMETER_TEXTS = _Field(0.5, 30)
-_CATEGORY = _Field(1.0, 2)
-_EXAMPLES = _Field(1.0, 25)
-_SATURATION = 2.0
-_LENGTH_SHARE = 0.75
+# How these were found: docs/decisions/0036-choosing-the-index.md
+_NAME = _Field(3.0, 3, 0.5)
+_DESCRIPTION = _Field(1.0, 14, 0.1)
+_PARAMETER_NAMES = _Field(0.5, 5, 0.75)
+_PARAMETER_TEXTS = _Field(0.5, 30, 0.75)
+_CATEGORY = _Field(1.0, 2, 0.75)
+_EXAMPLES = _Field(0.75, 25, 0.25)
+_SATURATION = 4.0
 _GRAM_SHARE = 0.3
+_SMALL_WORD = 0.2
+"""What a small word counts beside words that carry meaning: little, but "turn on" is not "turn off"."""
+_COMMON_WORD = 1 / 2
+_COMMON_GRAM = 1 / 50
+"""Terms in a larger share of the tools tell next to nothing, and are most of the work."""
+_NEVER_COMMON = 64
+_SPREAD = 0.2
+"""How much of what the best holder answers of a word the others answer no more."""
+_SPREAD_AMONG = 32
+_SPREAD_PLACES = 16
 _COMPACT_AT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One term of a query: how much of the query it is, and which slots hold it how strongly."""
+
+    term: str
+    share: float
+    slots: "array[int]"
+    weights: "array[float]"
 
 
 class _Postings:
     """Term → which slots hold it, and how strongly (0..1); slots of removed tools stay until compaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, common: float) -> None:
+        self._common = common
         self._slots: dict[str, array[int]] = {}
         self._weights: dict[str, array[float]] = {}
         self._removed: dict[str, int] = {}
@@ -73,11 +96,24 @@ class _Postings:
         for term in found:
             self._removed[term] = self._removed.get(term, 0) + 1
 
-    def holders(self, term: str) -> int:
-        return len(self._slots.get(term, ())) - self._removed.get(term, 0)
+    def asked(self, worth: Mapping[str, float], documents: int) -> list[_Asked]:
+        """The terms of a query that tell some of so many documents from others, rare ones most: their
+        shares, with those of terms that nobody holds, make 1."""
+        rarity = {term: value * self._rarity(term, documents) for term, value in worth.items()}
+        mass = sum(rarity.values()) or 1.0
+        most = max(_NEVER_COMMON, documents * self._common)
+        return [
+            _Asked(term, weight / mass, self._slots[term], self._weights[term])
+            for term, weight in rarity.items()
+            if 0 < self._holders(term) <= most
+        ]
 
-    def of(self, term: str) -> Iterable[tuple[int, float]]:
-        return zip(self._slots.get(term, ()), self._weights.get(term, ()), strict=True)
+    def _rarity(self, term: str, documents: int) -> float:
+        holders = self._holders(term)
+        return math.log(1 + (documents - holders + 0.5) / (holders + 0.5))
+
+    def _holders(self, term: str) -> int:
+        return len(self._slots.get(term, ())) - self._removed.get(term, 0)
 
 
 class ToolIndex:
@@ -114,61 +150,58 @@ class ToolIndex:
                 self._remove(id)
             self._compact()
 
-    def rank(self, query: str, *, among: Collection[str] | None = None, limit: int = 20) -> list[Hit]:
-        """The best tools for `query`, best first; ties in the order of their ids."""
-        found = content(words(query))
+    def rank(
+        self, query: str, *, among: Collection[str] | None = None, limit: int = 20, spread: bool = False
+    ) -> list[Hit]:
+        """The best tools for `query`, best first; ties in the order of their ids.
+
+        `spread`: for messages that need several tools. What better ones answer of the query counts less
+        for those that follow, and their scores are lower by it.
+        """
+        found = words(query)
+        telling = content(found)
+        stems = dict.fromkeys(map(stem, telling), 1.0)
         with self._lock:
-            by_word, covered = self._word_scores([stem(word) for word in found])
-            by_gram = self._gram_scores(found)
-            hits = self._hits(by_word, by_gram, covered, None if among is None else frozenset(among))
-        hits.sort(key=lambda hit: (-hit.score, hit.id))
-        return hits[:limit]
+            small = dict.fromkeys(map(stem, found), _SMALL_WORD)
+            by_word = self._words.asked(small | stems, len(self))
+            by_gram = self._grams.asked(dict.fromkeys(grams(telling), 1.0), len(self))
+            asked = [*_weighed(by_word, 1 - _GRAM_SHARE), *_weighed(by_gram, _GRAM_SHARE)]
+            scores = self._scores(asked)
+            covered = self._coverages(self._words.asked(stems, len(self)))
+            best = self._best(scores, among, max(limit, _SPREAD_AMONG) if spread else limit)
+            if spread:
+                best = _spread(best, asked, scores)
+            return [Hit(self._ids[slot], scores[slot], covered[slot]) for slot in best[:limit]]
 
     def coverage(self, id: str, query: str) -> float:
         """The share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
         return next((hit.coverage for hit in self.rank(query, among=(id,))), 0.0)
 
-    def _hits(
-        self,
-        by_word: dict[int, float],
-        by_gram: dict[int, float],
-        covered: dict[int, float],
-        among: frozenset[str] | None,
-    ) -> list[Hit]:
-        hits = []
-        for slot in by_word.keys() | by_gram.keys():
-            id = self._ids[slot]
-            if id is None or (among is not None and id not in among):
-                continue
-            score = (1 - _GRAM_SHARE) * by_word.get(slot, 0.0) + _GRAM_SHARE * by_gram.get(slot, 0.0)
-            hits.append(Hit(id, score, covered.get(slot, 0.0)))
-        return hits
-
-    def _word_scores(self, query: list[str]) -> tuple[dict[int, float], dict[int, float]]:
-        rarity = {term: self._rarity(self._words, term) for term in query}
-        mass = sum(rarity.values()) or 1.0
-        scores: dict[int, float] = {}
-        covered: dict[int, float] = {}
-        for term, idf in rarity.items():
-            share = idf / mass
-            for slot, weight in self._words.of(term):
-                scores[slot] = scores.get(slot, 0.0) + share * weight
-                covered[slot] = covered.get(slot, 0.0) + share
-        return scores, covered
-
-    def _gram_scores(self, query: list[str]) -> dict[int, float]:
-        rarity = {gram: self._rarity(self._grams, gram) for gram in grams(query)}
-        mass = sum(rarity.values()) or 1.0
-        scores: dict[int, float] = {}
-        for gram, idf in rarity.items():
-            share = idf / mass
-            for slot, weight in self._grams.of(gram):
-                scores[slot] = scores.get(slot, 0.0) + share * weight
+    def _scores(self, asked: Iterable[_Asked]) -> list[float]:
+        scores = [0.0] * len(self._ids)
+        for one in asked:
+            share = one.share
+            for slot, weight in zip(one.slots, one.weights, strict=True):
+                scores[slot] += share * weight
         return scores
 
-    def _rarity(self, postings: _Postings, term: str) -> float:
-        holders = postings.holders(term)
-        return math.log(1 + (len(self._documents) - holders + 0.5) / (holders + 0.5))
+    def _coverages(self, asked: Iterable[_Asked]) -> list[float]:
+        covered = [0.0] * len(self._ids)
+        for one in asked:
+            share = one.share
+            for slot in one.slots:
+                covered[slot] += share
+        return covered
+
+    def _best(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
+        """The slots with the highest scores, best first, without those of score 0."""
+        named = self._slot_of if among is None else self._slot_of.keys() & among
+        slots = [slot for id in named if scores[slot := self._slot_of[id]] > 0]
+        if len(slots) > limit:  # most of the sorting is spared
+            least = sorted(map(scores.__getitem__, slots))[-limit] if limit else math.inf
+            slots = [slot for slot in slots if scores[slot] >= least]
+        slots.sort(key=lambda slot: (-scores[slot], self._ids[slot]))
+        return slots[:limit]
 
     def _insert(self, document: Document) -> None:
         slot = len(self._ids)
@@ -182,7 +215,7 @@ class ToolIndex:
         document = self._documents.pop(id, None)
         if document is None:
             return
-        self._ids[self._slot_of.pop(id)] = None
+        del self._slot_of[id]
         by_word, by_gram = _weights(document)
         self._words.forget(by_word)
         self._grams.forget(by_gram)
@@ -195,10 +228,42 @@ class ToolIndex:
             self._insert(document)
 
     def _reset(self) -> None:
-        self._ids: list[str | None] = []
+        self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
-        self._words = _Postings()
-        self._grams = _Postings()
+        self._words = _Postings(_COMMON_WORD)
+        self._grams = _Postings(_COMMON_GRAM)
+
+
+def _weighed(asked: Iterable[_Asked], share: float) -> list[_Asked]:
+    return [replace(one, share=share * one.share) for one in asked]
+
+
+def _spread(slots: Sequence[int], asked: Iterable[_Asked], scores: list[float]) -> list[int]:
+    """The slots in the order in which each adds most to those before it; lowers their `scores` to that."""
+    left = {slot: scores[slot] for slot in slots[:_SPREAD_AMONG]}
+    terms = [held for one in asked if len(held := _held(one, left)) > 1]
+    order: list[int] = []
+    while left and len(order) < _SPREAD_PLACES:
+        taken = max(left, key=left.__getitem__)
+        scores[taken] = left.pop(taken)
+        order.append(taken)
+        for held in terms:
+            if taken in held:
+                lost = _SPREAD * held[taken] / max(held.values())
+                for slot, value in held.items():
+                    held[slot] = value * (1 - lost)
+                    if slot in left:
+                        left[slot] -= value * lost
+    rest = [slot for slot in slots if slot not in order]
+    for slot in rest:
+        scores[slot] = min(scores[slot], scores[order[-1]])
+    return order + rest
+
+
+def _held(asked: _Asked, slots: Collection[int]) -> dict[int, float]:
+    """What each of the slots answers of a term."""
+    pairs = zip(asked.slots, asked.weights, strict=True)
+    return {slot: asked.share * weight for slot, weight in pairs if slot in slots}
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
@@ -206,15 +271,16 @@ def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
     by_word: dict[str, float] = {}
     by_gram: dict[str, float] = {}
     for kind, text in _fields(document):
-        found = content(words(text))
+        found = words(text)
+        telling = content(found)
         if not found:
             continue
-        norm = 1 - _LENGTH_SHARE + _LENGTH_SHARE * len(found) / kind.usual_length
-        strength = kind.weight / norm
+        length = 1 - kind.length_share + kind.length_share * len(telling) / kind.usual_length
+        strength = kind.weight / length
         for word in found:
             term = stem(word)
             by_word[term] = by_word.get(term, 0.0) + strength
-        for gram in grams(found):
+        for gram in grams(telling):
             by_gram[gram] = by_gram.get(gram, 0.0) + strength
     return _saturated(by_word), _saturated(by_gram)
 

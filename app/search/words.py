@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ class Word(NamedTuple):
 _MARKS = "\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
 _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
@@ -87,7 +88,11 @@ _SHORTEST_STEM = 3
 
 def fold(text: str) -> str:
     """Lower case without accents, character for character, so that positions stay those of `text`."""
-    return text.lower() if text.isascii() else "".join(map(_fold_character, text))
+    return text.lower() if text.isascii() else _NOT_ASCII.sub(_fold_found, text).lower()
+
+
+def _fold_found(found: re.Match[str]) -> str:
+    return _fold_character(found[0])
 
 
 @lru_cache(maxsize=4096)
@@ -129,6 +134,12 @@ def says_something(text: str) -> bool:
 def terms(text: str) -> list[str]:
     """What an index stores and looks up: stems of the words that carry meaning."""
     return [stem(word) for word in content(words(text))]
+
+
+def holds(text: str, stems: Collection[str]) -> bool:
+    """Whether each of these stems is that of a word of the text."""
+    plain = fold(unicodedata.normalize("NFC", text))  # a stem is what a word begins with: soon told
+    return all(one in plain for one in stems) and {stem(word) for word in words(text)}.issuperset(stems)
 
 
 def without_slots(phrase: str) -> str:

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ _ALL = spaced("todo toda todos todas tudo all everything")
 _NUMBERING = spaced("numero number num nro one ones them")
 _ARTICLES = spaced("a as de el la las lo los mi minha minhas mis my o of os que that the")
 _LONGEST_NUMBER = 6
+_LONGEST_WANTED = 1000
+"""Characters by which something is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +102,21 @@ def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) ->
         return [entry for entry in entries if entry.number == int(said[0])]
     if said and set(said) <= _LAST:
         return list(entries[:1])
-    exact = [entry for entry in entries if folded(entry.text) == folded(wanted)]
+    whole = folded(wanted[:_LONGEST_WANTED])
+    exact = [entry for entry in entries if folded(entry.text[:_LONGEST_WANTED]) == whole]
     return exact if len(exact) == 1 else matching(entries, wanted, nouns)
 
 
 def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) -> list[Entry]:
     """The entries that hold all the telling words, whatever their accents, case and endings."""
-    wanted = _telling(query, nouns) or words(query)
+    wanted = _telling(query, nouns) or words(query[:_LONGEST_WANTED])
     return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:
     """Whether somebody names nothing, or everything there is."""
     small = (*nouns, *_NUMBERING, *_ARTICLES)
-    return {word for word in words(wanted) if word not in small} <= _ALL
+    return {word for word in words(wanted[:_LONGEST_WANTED]) if word not in small} <= _ALL
 
 
 def folded(text: str) -> str:
@@ -122,10 +126,13 @@ def folded(text: str) -> str:
 
 def _telling(text: str, nouns: Collection[str]) -> list[str]:
     small = (*nouns, *_NUMBERING)
-    return [word for word in words(text) if word not in ALL_STOP_WORDS and word not in small]
+    found = dict.fromkeys(words(text[:_LONGEST_WANTED]))
+    return [word for word in found if word not in ALL_STOP_WORDS and word not in small]
 
 
 def _holds(text: str, wanted: Sequence[str]) -> bool:
-    plain = fold(text)
+    plain = fold(unicodedata.normalize("NFC", text))
+    if not all(stem(word) in plain for word in wanted):  # a stem is what a word begins with
+        return False
     stems = {stem(word) for word in words(text)}
     return all(word in plain or stem(word) in stems for word in wanted)

@@ -68,7 +68,7 @@ SAID: list[tuple[str, str, str, dict[str, Any]]] = [
     ("en", "what do you know about me?", "recall", {}),
     ("en", "I forgot my address", "recall", {"about": "my address"}),
     ("en", "forget my address", "forget", {"what": "my address"}),
-    ("es", "no te olvides de mi dirección", "remember", {"fact": "mi dirección"}),
+    ("es", "no te olvides de que vivo en Mitre 5", "remember", {"fact": "vivo en Mitre 5"}),
     ("pt", "não esquece meu endereço", "remember", {"fact": "meu endereço"}),
     ("en", "dont forget my address", "remember", {"fact": "my address"}),
     ("es", "anota comprar pan", "save_note", {"text": "comprar pan"}),

@@ -39,6 +39,7 @@ def test_the_skills_of_the_release_load_without_a_fault() -> None:
     assert {"calculator", "datetime", "notes"} <= {skill.name for skill in shipped}
     for skill in shipped:
         assert (skill.faults, skill.warnings, skill.available) == ((), (), True), skill.name
+        assert len(skill.instructions) <= 1200, skill.name  # each prompt that holds them pays for them
         for tool in skill.tools:
             for language in ("es", "pt", "en"):
                 assert len(skill.phrases[tool.name][language]) >= 15, (tool.name, language)

@@ -164,6 +164,13 @@ def test_a_name_is_found_without_its_ending_folder_or_accents(context: ToolConte
     assert "uno.txt" in TOOLS["read_file"]("uni.txt", context=context)["error"]["hint"]
 
 
+def test_names_of_files_that_a_failure_lists_count_as_text_of_others(context: ToolContext) -> None:
+    context.services.files.allow_delete = True
+    put(context, uno_txt="1")
+    assert TOOLS["delete_file"]("uni.txt", context=context)["meta"] == {"outside": True}
+    assert "meta" not in TOOLS["delete_file"]("nothing alike", context=context)
+
+
 def test_a_long_text_says_that_it_goes_on(context: ToolContext) -> None:
     put(context, largo_txt="\n".join(["renglón"] * 40), vacio_txt="")
     first = TOOLS["read_file"]("largo.txt", context=context)

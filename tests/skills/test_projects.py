@@ -149,7 +149,7 @@ def test_due_dates_are_read_from_words_and_sort_the_list(house) -> None:
     assert open_tasks(house) == ["pintar el baño", "lijar", "comprar pintura", "comprar pasajes"]
     assert "(para el " in tasks(context=house)["summary"]
     assert change("2", due="sin fecha", context=house)["due"] == ""
-    assert code(add("x", "casa", "cuando llueva", context=house)) == "DATE_NOT_UNDERSTOOD"
+    assert code(add("x", "casa", "cuando llueva", context=house)) == "INVALID_DATE"
 
 
 def test_a_task_that_is_late_is_marked(house) -> None:

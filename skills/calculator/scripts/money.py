@@ -1,10 +1,9 @@
 """Money at a rate that the person gives: nobody asks for one here."""
 
 import re
-import unicodedata
 
 from .arithmetic import Parser
-from .numbers import NUMBER, Unreadable, localised, read_number, readable
+from .numbers import NUMBER, Unreadable, localised, read_number, readable, without_accents
 from .reading import plain, tokens_of
 
 _LONGEST = 100
@@ -18,7 +17,7 @@ _CURRENCY = re.compile(
 
 def is_money(text):
     """Whether words name a currency."""
-    return _CURRENCY.search(_folded(text)) is not None
+    return _CURRENCY.search(without_accents(text)) is not None
 
 
 def exchanged(quantity, rate, to_currency, form):
@@ -27,7 +26,9 @@ def exchanged(quantity, rate, to_currency, form):
     price = Parser(tokens_of(plain(rate), form.decimal)).value()
     if price.number <= 0:
         raise Unreadable("BAD_RATE", rate[:40])
-    divides = bool(_PRICED.search(_folded(to_currency))) and not _PRICED.search(_folded(quantity))
+    divides = bool(_PRICED.search(without_accents(to_currency))) and not _PRICED.search(
+        without_accents(quantity)
+    )
     value = amount / price.number if divides else amount * price.number
     shown, exact = readable(value)
     exact = exact and price.exact
@@ -43,8 +44,3 @@ def _amount(quantity, form):
         raise Unreadable("NO_QUANTITY", quantity[:40].strip())
     around = f"{quantity[: found.start()]} {quantity[found.end() :]}"
     return read_number(found[0], form.decimal)[0], " ".join(around.split()).strip(" ?.,")
-
-
-def _folded(text):
-    text = unicodedata.normalize("NFKD", text.lower())
-    return "".join(char for char in text if not unicodedata.combining(char))

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -193,3 +194,9 @@ def localised(text, form):
         whole = f"{int(whole):,}".replace(",", form.group)
     written = f"{sign}{whole}{f'{form.decimal}{rest}' if rest else ''}"
     return f"{written} × 10^{exponent}" if exponent else written
+
+
+def without_accents(text):
+    """The text in lower case, with ½ and the like as digits and signs."""
+    plain = unicodedata.normalize("NFKD", text.lower())
+    return "".join(char for char in plain if not unicodedata.combining(char))

@@ -1,12 +1,11 @@
 """What people write in a chat as signs and numbers that can be calculated."""
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
 from .arithmetic import BINDING, CONSTANTS, FUNCTIONS
-from .numbers import NUMBER, Unreadable, counted, read_number
+from .numbers import NUMBER, Unreadable, counted, read_number, without_accents
 
 MAX_LENGTH = 2000
 MAX_TOKENS = 400
@@ -116,8 +115,7 @@ def plain(expression):
     """Lower case without accents, question words or currency, with operator words as signs."""
     if len(expression) > MAX_LENGTH:
         raise Unreadable("TOO_LONG")
-    text = unicodedata.normalize("NFKD", expression.translate(SIGNS).lower())
-    text = "".join(char for char in text if not unicodedata.combining(char)).translate(SIGNS)
+    text = without_accents(expression.translate(SIGNS)).translate(SIGNS)
     text = QUESTION.sub("", " ".join(text.split()))
     text = MONEY.sub(" ", _without_closing(text))
     text = counted(PERCENT.sub("%", text))

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +18,7 @@ from .numbers import (
     read_number,
     readable,
     small_counted,
+    without_accents,
 )
 
 TABLE = Path(__file__).parent.parent / "assets" / "units.txt"
@@ -164,8 +164,7 @@ def _in_base(number, unit):
 
 def _folded(text):
     """Lower case without accents, powers as superscripts, single spaces."""
-    text = unicodedata.normalize("NFKD", text.translate(_MARKS).lower())
-    text = "".join(char for char in text if not unicodedata.combining(char))
+    text = without_accents(text.translate(_MARKS))
     text = re.sub(r"[\^·*\"¿!¡]", "", text.replace("⁄", "/").replace("μ", "u"))
     text = _POWER.sub(lambda found: {"2": "²", "3": "³"}[found[0]], text)
     return " ".join(text.split()).strip(" ?.,;:")

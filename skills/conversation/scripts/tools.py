@@ -17,8 +17,8 @@ SAID = {
         "me": "yo",
         "EMPTY_QUERY": "Falta decir qué busco: unas palabras o un día.",
         "hint_EMPTY_QUERY": "Di palabras de lo que se dijo, o desde qué día.",
-        "BAD_DAY": "No entiendo el día «{day}».",
-        "hint_BAD_DAY": "Los días se escriben AAAA-MM-DD, como 2026-03-31.",
+        "INVALID_DATE": "No entiendo el día «{day}».",
+        "hint_INVALID_DATE": "Los días se escriben AAAA-MM-DD, como 2026-03-31.",
     },
     "pt": {
         "found": "Encontrei {count} da nossa conversa:\n{lines}",
@@ -27,8 +27,8 @@ SAID = {
         "me": "eu",
         "EMPTY_QUERY": "Falta dizer o que procuro: umas palavras ou um dia.",
         "hint_EMPTY_QUERY": "Diga palavras do que foi dito, ou desde que dia.",
-        "BAD_DAY": "Não entendo o dia “{day}”.",
-        "hint_BAD_DAY": "Os dias se escrevem AAAA-MM-DD, como 2026-03-31.",
+        "INVALID_DATE": "Não entendo o dia “{day}”.",
+        "hint_INVALID_DATE": "Os dias se escrevem AAAA-MM-DD, como 2026-03-31.",
     },
     "en": {
         "found": "I found {count} in our conversation:\n{lines}",
@@ -37,8 +37,8 @@ SAID = {
         "me": "me",
         "EMPTY_QUERY": "It does not say what to look for: some words or a day.",
         "hint_EMPTY_QUERY": "Give words of what was said, or the day to begin with.",
-        "BAD_DAY": "I do not understand the day “{day}”.",
-        "hint_BAD_DAY": "Days are written YYYY-MM-DD, such as 2026-03-31.",
+        "INVALID_DATE": "I do not understand the day “{day}”.",
+        "hint_INVALID_DATE": "Days are written YYYY-MM-DD, such as 2026-03-31.",
     },
 }
 
@@ -62,7 +62,7 @@ async def search_history(
     days = [day.strip() for day in (since, until)]
     for day in days:
         if day and _midnight(day, zone) is None:
-            return say.failed("BAD_DAY", day=day[:40])
+            return say.failed("INVALID_DATE", day=day[:40])
     if not (query.strip() or any(days)):
         return say.failed("EMPTY_QUERY")
     begin = _midnight(days[0], zone) if days[0] else 0.0

@@ -1,10 +1,9 @@
 """Times of day in words."""
 
 import re
-import unicodedata
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 
-from .person import LONGEST
+from .person import LONGEST, without_accents
 
 _CLOCK = re.compile(
     r"\b(\d{1,2})(?:\s*[:.h]\s*(\d{2}))?(?!\d)\s*(?:h|hs|hrs|horas|o'clock|en punto|em ponto)?\s*"
@@ -22,6 +21,8 @@ def moment_of(text, zone):
         moment = datetime.fromisoformat(text) if re.match(r"\d{4}-\d{2}-\d{2}[T ]\d", text) else None
     except ValueError:
         return None
+    if moment is not None and not MINYEAR < moment.year < MAXYEAR:  # in another zone it may be of no year
+        return None
     if moment is not None:
         return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment.astimezone(zone)
     clock = _clock(text)
@@ -32,8 +33,7 @@ def moment_of(text, zone):
 
 
 def _clock(text):
-    plain = unicodedata.normalize("NFKD", text.lower())
-    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    plain = without_accents(text)
     if re.search(r"\b(?:mediodia|medio dia|meio[ -]dia|noon|midday)\b", plain):
         return 12, 0
     if re.search(r"\b(?:medianoche|media noche|meia[ -]noite|midnight)\b", plain):

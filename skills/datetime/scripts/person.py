@@ -112,6 +112,10 @@ def than(moment, who):
 
 def folded(text):
     """Lower case without accents, and single spaces for everything that parts words."""
+    return " ".join(re.sub(r"[_./,;?!¿¡()\"«»]+", " ", without_accents(text)).split())
+
+
+def without_accents(text):
+    """The text without accents, in lower case."""
     plain = unicodedata.normalize("NFKD", text.lower())
-    plain = "".join(char for char in plain if not unicodedata.combining(char))
-    return " ".join(re.sub(r"[_./,;?!¿¡()\"«»]+", " ", plain).split())
+    return "".join(char for char in plain if not unicodedata.combining(char))

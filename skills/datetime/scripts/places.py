@@ -117,7 +117,10 @@ def _zones_of(code):
 def _city(zone, language):
     from babel.dates import get_timezone_location
 
-    return get_timezone_location(zone, locale=language, return_city=True).rsplit("/")[-1]
+    try:
+        return get_timezone_location(zone, locale=language, return_city=True).rsplit("/")[-1]
+    except LookupError:  # what babel does not know of: "localtime", a zone of newer tables
+        return zone.rsplit("/")[-1].replace("_", " ")
 
 
 def country_name(code, language):

@@ -218,7 +218,10 @@ def add_business_days(days: int, start: str = "", place: str = "", context=None)
         return calendar
     if not 0 < abs(days) <= MOST_BUSINESS_DAYS:
         return who.say.failed("TOO_FAR", most=MOST_BUSINESS_DAYS)
-    day = business_day_after(first, days, calendar)
+    try:
+        day = business_day_after(first, days, calendar)
+    except OverflowError:
+        return who.say.failed("INVALID_DATE", text=start[:LONGEST])
     key = "business_before" if days < 0 else "business_after"
     text = who.say(
         key if abs(days) > 1 else f"{key}_one",

@@ -9,6 +9,8 @@ from app.tools.sentences import Sentences, cut
 
 MOST_SHOWN = 60
 NEAR = 3
+LONGEST = 100
+"""Characters of a name by which one like it is looked for."""
 
 SAID = {
     "es": {
@@ -234,8 +236,10 @@ def _failed(say, result, path):
 
 
 def _not_found(say, path, near):
-    hint = say("near", names=say("or").join(near[:NEAR])) if near else ""
-    return say.failed("NOT_FOUND", hint=hint, path=cut(path, 80))
+    if not near:
+        return say.failed("NOT_FOUND", path=cut(path, 80))
+    answer = say.failed("NOT_FOUND", hint=say("near", names=say("or").join(near[:NEAR])), path=cut(path, 80))
+    return {**answer, "meta": {"outside": True}}  # a file's name may be anybody's words
 
 
 def _near(path, files, context):
@@ -244,7 +248,7 @@ def _near(path, files, context):
     entries = listed.data["entries"] if listed.ok else []
     names = [one["path"] for one in entries if one["kind"] == "file"]
     same = [name for name in names if _is_meant(path, name)]
-    return same or difflib.get_close_matches(path, names, n=NEAR)
+    return same or difflib.get_close_matches(path[-LONGEST:], names, n=NEAR)
 
 
 def _is_meant(said, name):

@@ -10,7 +10,8 @@ MOST_ROWS = 400
 MOST_SHOWN = 50
 PREFIX = "fact:"
 NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
-PREPOSITIONS = spaced("en em na no con com de por para como in at with for as from")
+BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
+"""Words that begin no sentence but a part of one."""
 
 SAID = {
     "es": {
@@ -102,13 +103,14 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     if facts is None:
         return say.failed("NO_PERSON")
     entries = facts.entries
-    old = meant(entries, replaces, NOUNS) if replaces.strip() else []
+    old = meant(entries, replaces, NOUNS) if replaces.strip(" ,;") else []
     if len(old) > 1:
         return say.failed("AMBIGUOUS", lines=_lines(old[:10]))
     fact = " ".join(fact.replace("\x00", "").split()).strip(" ,;")
-    text = _whole(fact, old[0].text if old else replaces, replaces.strip(" ,;"))
+    replaces = replaces.strip(" ,;")
+    text = _whole(fact, old[0].text if old else replaces, replaces)
     known = next((entry for entry in entries if folded(entry.text) == folded(text)), None)
-    if replaces.strip() and not old and _is_part(text):
+    if replaces and not old and _is_part(text):
         return say.failed("PART_OF_A_FACT", text=cut(text, 80))
     if code := _fault(text, known or old, entries):
         return say.failed(code)
@@ -193,14 +195,15 @@ def _whole(fact, replaced, replaces):
     So is "vegano", said of "soy vegetariano".
     """
     first, _, rest = fact.partition(" ")
-    if not rest and replaces and replaced != replaces:
+    if not rest and replaces in replaced != replaces:
         return replaced.replace(replaces, fact, 1)
     head, found, _ = replaced.partition(f" {first} ")
     return f"{head}{found}{rest}" if found and _is_part(fact) else fact
 
 
 def _is_part(fact):
-    return folded(fact.partition(" ")[0]) in PREPOSITIONS
+    first, _, rest = fact.partition(" ")
+    return folded(first) in BEGINNINGS or not rest
 
 
 def _fault(text, takes_no_room, entries):

@@ -167,7 +167,7 @@ def add_task(task: str, project: str = "", due: str = "", context=None) -> dict:
         return say.failed(code)
     day = read_day(due, context)
     if due.strip() and day is None:
-        return say.failed("DATE_NOT_UNDERSTOOD", text=cut(due, 80))
+        return say.failed("INVALID_DATE", text=cut(due, 80))
     if not project.strip() and not board.projects.entries:
         one = _created(board, say("default"))
     else:
@@ -190,12 +190,9 @@ def list_tasks(project: str = "", status: Literal["open", "done", "all"] = "open
     Example: quais são minhas tarefas
     """
     say, board = _opened(context)
-    projects = board.active() if board is not None else []
-    if board is None or project.strip():
-        one, failure = _project(say, board, project)
-        if one is None:
-            return failure
-        projects = [one]
+    projects, failure = _projects(say, board, project)
+    if failure is not None:
+        return failure
     names = {one.key: one.text for one in projects}
     tasks = in_order(task for task in board.tasks.entries if task.fields["project"] in names)
     if status != "all":
@@ -235,18 +232,15 @@ def update_task(
     Example: marca comprar tinta como feita
     """
     say, board = _opened(context)
-    projects = board.active() if board is not None else []
-    if board is None or project.strip():
-        one, failure = _project(say, board, project)
-        if one is None:
-            return failure
-        projects = [one]
+    projects, failure = _projects(say, board, project)
+    if failure is not None:
+        return failure
     found = _tasks_meant(board, projects, task, status)
     if len(found) != 1:
         return _not_one(say, "TASK", found, task)
     text, day = _clean(text), read_day(due, context)
     if due.strip() and day is None and not means_no_day(due):
-        return say.failed("DATE_NOT_UNDERSTOOD", text=cut(due, 80))
+        return say.failed("INVALID_DATE", text=cut(due, 80))
     if status is None and not text and not due.strip():
         return say.failed("NOTHING_TO_CHANGE")
     if text and (code := _fault(text, MAX_TEXT)):
@@ -294,15 +288,23 @@ def _project(say, board, wanted, archived=False):
     found = board.named(wanted, archived) if wanted.strip() else active
     if len(found) == 1:
         return found[0], None
+    if not wanted.strip() and not found:
+        return None, say.failed("NO_PROJECTS")
     if not wanted.strip():
-        return None, say.failed("WHICH_PROJECT", lines=_lines(found[:20])) if found else say.failed(
-            "NO_PROJECTS"
-        )
+        return None, say.failed("WHICH_PROJECT", lines=_lines(found[:20]))
     if found:
         return None, say.failed("AMBIGUOUS", lines=_lines(found[:10]))
     names = ", ".join(cut(one.text, 40) for one in active[:10])
     code = "PROJECT_NOT_FOUND" if names else "NO_PROJECTS"
     return None, say.failed(code, wanted=cut(wanted, 80), names=names)
+
+
+def _projects(say, board, wanted):
+    """(the project that is named, or all active ones, None), or ([], why there is none)."""
+    if board is not None and not wanted.strip():
+        return board.active(), None
+    one, failure = _project(say, board, wanted)
+    return [one] if one is not None else [], failure
 
 
 def _tasks_meant(board, projects, wanted, status):

@@ -1,5 +1,7 @@
 """The assistant's own version, source, skills, configuration, health and logs, for its owner."""
 
+from typing import Literal
+
 from app.tools.sentences import Sentences, cut
 
 from .source import PROJECT, Refused, check, files, matching, outline, read, real_path, search, write
@@ -91,17 +93,18 @@ async def skill_details(name: str = "", context=None) -> dict:
     return found or Sentences(SAID, context).failed("SKILL_NOT_FOUND", name=cut(name, 60))
 
 
-async def recent_logs(lines: int = 30, level: str = "INFO", context=None) -> dict:
+async def recent_logs(
+    lines: int = 30, level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO", context=None
+) -> dict:
     """Shows the newest lines of the assistant's log.
 
     Args:
         lines: How many, up to 100.
-        level: The least level: DEBUG, INFO, WARNING or ERROR.
+        level: The least level of a line.
 
     Ejemplo: muéstrame los últimos errores del registro
     """
-    wanted = level.upper() if level.upper() in ("DEBUG", "INFO", "WARNING", "ERROR") else "INFO"
-    found = list(context.services.admin.logs(max(1, min(lines, MOST_LOGGED)), wanted))
+    found = list(context.services.admin.logs(max(1, min(lines, MOST_LOGGED)), level))
     return {"summary": "\n".join(found[-10:]), "count": len(found), "lines": found}
 
 

@@ -106,9 +106,11 @@ def _country_at_end(asked: str) -> tuple[str, str, str]:
     return asked, "", ""
 
 
-def _is_place(one: dict[str, Any]) -> bool:
-    numbers = (one.get("latitude"), one.get("longitude"))
-    return isinstance(one.get("name"), str) and all(isinstance(number, int | float) for number in numbers)
+def _is_place(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+        return False
+    numbers = (one.get("latitude"), one.get("longitude"), one.get("population") or 0)
+    return all(isinstance(number, int | float) for number in numbers)
 
 
 def _meant(listed: Sequence[dict[str, Any]], country: str) -> Found:

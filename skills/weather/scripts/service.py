@@ -79,7 +79,8 @@ def places_named(name: str, language: str, context: Any) -> list[dict[str, Any]]
         return kept[1]
     address = _address(context.settings.get("GEOCODING_URL") or GEOCODING, "/v1/search")
     answer = _asked(address, {"name": name, "count": 20, "language": language, "format": "json"}, context)
-    found = answer.get("results") or []
+    found = answer.get("results")
+    found = found if isinstance(found, list) else []
     _PLACES.put(key, found)
     return found
 

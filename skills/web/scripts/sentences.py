@@ -5,8 +5,8 @@ SAID = {
         "found": "Encontré para «{query}»:",
         "nothing": "No encontré nada en la web para «{query}».",
         "part": "(parte {part} de {parts})",
-        "NO_QUERY": "Falta qué buscar.",
-        "hint_NO_QUERY": "Escribe unas palabras.",
+        "EMPTY_QUERY": "Falta qué buscar.",
+        "hint_EMPTY_QUERY": "Escribe unas palabras.",
         "NO_SEARCH_SERVICE": "Todavía no puedo buscar en la web: no tengo un buscador configurado.",
         "hint_NO_SEARCH_SERVICE": (
             "Quien me administra puede poner SEARCH_URL con la dirección de un SearXNG. "
@@ -49,8 +49,8 @@ SAID = {
         "found": "Encontrei para “{query}”:",
         "nothing": "Não encontrei nada na web para “{query}”.",
         "part": "(parte {part} de {parts})",
-        "NO_QUERY": "Falta o que pesquisar.",
-        "hint_NO_QUERY": "Escreva algumas palavras.",
+        "EMPTY_QUERY": "Falta o que pesquisar.",
+        "hint_EMPTY_QUERY": "Escreva algumas palavras.",
         "NO_SEARCH_SERVICE": "Ainda não consigo pesquisar na web: não tenho um buscador configurado.",
         "hint_NO_SEARCH_SERVICE": (
             "Quem me administra pode definir SEARCH_URL com o endereço de um SearXNG. "
@@ -93,8 +93,8 @@ SAID = {
         "found": 'I found for "{query}":',
         "nothing": 'I found nothing on the web for "{query}".',
         "part": "(part {part} of {parts})",
-        "NO_QUERY": "What to search for is missing.",
-        "hint_NO_QUERY": "Write a few words.",
+        "EMPTY_QUERY": "What to search for is missing.",
+        "hint_EMPTY_QUERY": "Write a few words.",
         "NO_SEARCH_SERVICE": "I cannot search the web yet: no search engine is configured.",
         "hint_NO_SEARCH_SERVICE": (
             "Who runs me can set SEARCH_URL to the address of a SearXNG. "

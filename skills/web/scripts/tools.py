@@ -44,7 +44,7 @@ def search_web(query: str, count: int = 5, context=None) -> dict:
     say = Sentences(SAID, context)
     query, address = " ".join(query.split())[:LONGEST_QUERY], context.settings.get("SEARCH_URL", "")
     if not query:
-        return say.failed("NO_QUERY")
+        return say.failed("EMPTY_QUERY")
     if not address:
         return say.failed("NO_SEARCH_SERVICE")
     try:
