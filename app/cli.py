@@ -53,7 +53,7 @@ people_app = _group(help="Who may talk, and who owns.")
 approvals_app = _group(help="Questions that wait for an answer.")
 skills_app = _group(help="The skills: folders with a SKILL.md.")
 mcp_app = _group(help="(not yet) MCP servers.")
-eval_app = _group(help="(not yet) Quality on files of examples.")
+eval_app = _group(help="Quality on files of examples.")
 app.add_typer(people_app, name="people")
 app.add_typer(approvals_app, name="approvals")
 app.add_typer(skills_app, name="skills")
@@ -330,6 +330,22 @@ def skills_stats(
     _show(tool_figures(settings, days, as_json=as_json))
 
 
+@eval_app.command("routing")
+def eval_routing(
+    catalog: Annotated[Path, typer.Option(help="The tools, a JSON object a line.")],
+    queries: Annotated[Path, typer.Option(help="Messages with the tools that they need.")],
+    examples: Annotated[Path | None, typer.Option(help="Example phrases of the tools.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The figures as JSON.")] = False,
+) -> None:
+    """Measure how well tools are found.
+
+    Shares in percent, for each language. What the index finds for the message alone: no model is asked.
+    """
+    from app.commands.evaluating import routing_figures
+
+    _show(routing_figures(catalog, queries, examples, as_json=as_json))
+
+
 def _change_person(action: str, who: str) -> None:
     settings = _settings()
     from app.commands.people import change_person
@@ -397,8 +413,5 @@ _not_yet(
 )
 _not_yet(mcp_app, "recado mcp remove", "remove", "Remove a server: NAME.")
 _not_yet(mcp_app, "recado mcp secret", "secret", "Set a server's secret: NAME VARIABLE.")
-_not_yet(
-    eval_app, "recado eval routing", "routing", "Routing quality on JSONL files: --catalog F --queries F."
-)
 _not_yet(app, "recado export", "export", "Give out a person's data: PERSON.")
 _not_yet(app, "recado erase", "erase", "Erase a person's data: PERSON.")

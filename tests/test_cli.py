@@ -135,7 +135,7 @@ def test_help_names_every_command(house: House) -> None:
     listed = set(re.findall(r"^  (\w+) ", shown, re.MULTILINE))
     assert {"serve", "chat", "doctor", "people", "token", "catalog", "route", "trace"} <= listed
     assert {"skills", "mcp", "eval", "export", "erase"} <= listed
-    for later in ("mcp", "eval", "export", "erase"):
+    for later in ("mcp", "export", "erase"):
         assert re.search(rf"^  {later} +\(not yet\)", shown, re.MULTILINE)
 
 
@@ -151,7 +151,6 @@ def test_the_version_is_told(house: House) -> None:
         "mcp add files -e K=${V} -- npx server --flag",
         "mcp remove files",
         "mcp secret files KEY",
-        "eval routing --catalog c.jsonl --queries q.jsonl --json",
         "export 5215512345678",
         "erase 5215512345678",
     ],

@@ -1,10 +1,13 @@
-"""A day of three people in three languages: the built-in model, words as people type them, a kill -9 at noon."""
+"""A day of three people in three languages: the built-in model, words as people type them, a kill at noon."""
 
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -39,7 +42,12 @@ Scene = tuple[str, Line, Line, Line]
 """Its name, and what Ana, João and Grace write at the same instant."""
 
 DAY: list[Scene] = [
-    ("greeting", ("holaa", "^¡Hola, Ana!"), ("oii tudo bem?", "^Olá, João!"), ("hey there", "^Hello, Grace!")),
+    (
+        "greeting",
+        ("holaa", "^¡Hola, Ana!"),
+        ("oii tudo bem?", "^Olá, João!"),
+        ("hey there", "^Hello, Grace!"),
+    ),
     (
         "clock",
         ("che q hora es en tokio", "En Tokio son las .*9 h más"),
@@ -86,7 +94,7 @@ DAY: list[Scene] = [
         "rain",
         ("va a llover mañana en rosario?", "Mañana en Rosario.*lluvia 85 %"),
         ("vai chover amanha no recife?", "Amanhã em Recife.*chuva 85"),
-        ("the one in argentina pls", "Córdoba, Argentina: 64 °F"),
+        ("the one in argentina pls", r"Córdoba, Argentina: \d+ °F"),
     ),
     (
         "place",
@@ -120,9 +128,9 @@ DAY: list[Scene] = [
     ),
     (
         "note brought back",
-        ("uy no, deshacelo", "✓ Nota 2 de nuevo como estaba: llamar al plomero"),
+        ("uy no, deshacelo", "✓ Nota 2 otra vez como estaba: llamar al plomero"),
         ("desfaz", "✓ Nota 2 de novo como estava: ligar pro dentista"),
-        ("oops undo that", "✓ Note 2 is back as it was: call the plumber"),
+        ("oops undo that", "✓ Note 2 as it was: call the plumber"),
     ),
     (
         "project",
@@ -152,7 +160,7 @@ DAY: list[Scene] = [
         "progress",
         ("como va el proyecto mudanza", "(?s)Mudanza.*50 %.*pedir el flete"),
         ("como ta o projeto reforma", "(?s)Reforma.*50 %.*comprar tinta"),
-        ("hows the orchard project going", "(?s)Orchard.*50%.*buy soil"),
+        ("hows the orchard project going", "(?s)Orchard.*50 %.*buy soil"),
     ),
     (
         "fact",
@@ -234,9 +242,9 @@ DAY: list[Scene] = [
     ),
     (
         "files",
-        ("que archivos tengo", r"^Tus archivos:\n• lista.txt \(13 B\)$"),
-        ("quais arquivos eu tenho", r"^Seus arquivos:\n• lista.txt \(14 B\)$"),
-        ("what files do i have", r"^Your files:\n• lista.txt \(13 B\)$"),
+        ("que archivos tengo", r"^Tus archivos:\n• lista.txt \(14 B\)"),
+        ("quais arquivos eu tenho", r"^Seus arquivos:\n• lista.txt \(15 B\)$"),
+        ("what files do i have", r"^Your files:\n• lista.txt \(14 B\)$"),
     ),
     (
         "search",
@@ -275,10 +283,10 @@ DAY: list[Scene] = [
         ("what version are you", "^I did not understand"),
     ),
     (
-        "the owner's logs",
-        ("mostrame los logs", "Uvicorn running"),
-        ("mostra os logs", "^Não entendi"),
-        ("show me the logs", "^I did not understand"),
+        "the owner's view",
+        ("estas funcionando bien?", "ok"),
+        ("ta tudo funcionando?", "^Não entendi"),
+        ("is everything working", "^I did not understand"),
     ),
     ("thanks", ("gracias genia", "^¡De nada!"), ("vlw", "^De nada!"), ("thx", "^You're welcome!")),
 ]
@@ -291,6 +299,34 @@ SHARED = {"datetime", "calculator", "weather", "notes", "projects", "memory", "r
     "conversation",
     "tools",
 }
+
+
+RECEIPTS = tuple(
+    (re.compile(pattern), kind, is_true)
+    for pattern, kind, is_true in (
+        (r"✓ (?:Nota guardada|Nota salva|Note saved): (?P<what>.+)", "note", True),
+        (r"✓ (?:Nota|Note) \d+ (?:borrada|apagada|deleted): (?P<what>.+)", "note", False),
+        (r"✓ (?:Nota|Note) \d+ .*(?:estaba|estava|was): (?P<what>.+)", "note", True),
+        (r"✓ (?:Proyecto|Projeto|Project) \d+ \w+: (?P<what>.+)", "project", True),
+        (r"✓ \d+\. (?P<what>.+?)(?: \(.*\))?", "task", True),
+        (r"✓ (?:Hecha|Feita|Done): \d+\. (?P<what>.+)", "done", True),
+        (r"✓ (?:Lo recordaré|Vou lembrar|I will remember): (?P<what>.+)", "fact", True),
+        (r"(?:Ya no|Não mais|No longer): (?P<what>.+)", "fact", False),
+        (r"✓ (?:Tu lugar|Seu lugar|Your place) .*: (?P<what>.+)", "place", True),
+        (r"✓ (?:Guardado en|Salvo em|Saved in) (?P<what>.+)", "file", True),
+        (
+            r"✓ (?:Recordatorio|Lembrete|Reminder|Otra vez|De novo|Once more) \w+ (?P<when>\d\d:\d\d): "
+            r"[«“]?(?P<what>.+?)[»”]?(?: \(.*\))?",
+            "reminder",
+            True,
+        ),
+        (r"⏰ \w+: [«“]?(?P<what>.+?)[»”]?(?: \(.*\))?", "reminder", False),
+    )
+)
+"""A line that says what was done, the kind of row it is about, and whether there is one from then on."""
+
+State = dict[tuple[str, str], str]
+"""What a person has, by kind and text; of a reminder its hour."""
 
 
 @dataclass
@@ -403,3 +439,67 @@ def test_everybody_used_every_skill_and_selfcode_was_the_owners_alone(day: Day) 
         )
         used = {skill_of[json.loads(row["payload"])["tool"]] for row in called}
         assert used == (SHARED | {"selfcode"} if person == "ana" else SHARED)
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_the_receipts_of_the_day_come_to_what_is_in_the_database(day: Day, person: str) -> None:
+    assert _told_state(day, person) == _kept_state(day, person)
+
+
+def _told_state(day: Day, person: str) -> State:
+    state: State = {}
+    for line in "\n".join(day.told(person)).splitlines():
+        found = [(match, *rest) for pattern, *rest in RECEIPTS if (match := pattern.fullmatch(line))]
+        assert found or not line.startswith("✓"), line
+        for match, kind, is_true in found:
+            if is_true:
+                state[kind, match["what"]] = match.groupdict().get("when") or ""
+            else:
+                del state[kind, match["what"]]
+    return state
+
+
+def _kept_state(day: Day, person: str) -> State:
+    id_ = day.id_of(person)
+    state: State = {}
+    for row in day.server.rows("SELECT key, value FROM skill_data WHERE person_id = ?", id_):
+        value, kind = json.loads(row["value"]), row["key"].partition(":")[0]
+        if kind == "usual":
+            state["place", f"{value['name']}, {value['country']}"] = ""
+        elif kind in ("note", "project", "task", "fact") and "text" in value:
+            state[kind, value["text"]] = ""
+            state |= {("done", value["text"]): ""} if value.get("done") else {}
+    for row in day.server.rows("SELECT * FROM schedules WHERE active = 1 AND person_id = ?", id_):
+        due = datetime.fromtimestamp(row["due_at"], ZoneInfo(row["zone"]))
+        state["reminder", row["text"]] = f"{due:%H:%M}"
+    return state | {("file", path.name): "" for path in _folder(day, person).iterdir() if path.is_file()}
+
+
+def _folder(day: Day, person: str) -> Path:
+    workspace = day.server.folder / "workspace"
+    return workspace if person == "ana" else workspace / "people" / day.id_of(person)
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_nobody_was_told_anothers_words(day: Day, person: str) -> None:
+    assert _foreign_marks("\n".join(day.told(person)), person) == []
+    assert _foreign_marks((_folder(day, person) / "lista.txt").read_text(), person) == []
+
+
+def test_no_prompt_and_no_row_of_one_person_holds_anothers_words(day: Day) -> None:
+    people = {day.id_of(person): person for person in PEOPLE}
+    tables = [row["name"] for row in day.server.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    seen = set()
+    for table in tables:
+        for row in day.server.rows(f"SELECT * FROM {table}"):
+            owner = people.get(dict(row).get("person_id", ""), "")
+            assert _foreign_marks(str(dict(row)), owner) == [], table
+            seen |= {table} if owner else set()
+    assert {"messages", "prompt_parts", "model_calls", "journal", "skill_data", "schedules"} <= seen
+    assert _foreign_marks(day.server.log, "") == []
+
+
+def _foreign_marks(text: str, person: str) -> list[str]:
+    """Words that somebody else said; of nobody's text all of them."""
+    others = [mark for other, marks in MARKS.items() if other != person for mark in marks]
+    return [mark for mark in others if mark in text.casefold()]

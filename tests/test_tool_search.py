@@ -71,7 +71,7 @@ def test_where_one_tool_fits_it_is_what_the_message_needs(make_world, model):
 
     model_server = model(play)
     _, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="1")
-    graph.say("p0", "how much is 6*7")
+    graph.say("p0", "calculate 6*7")
     assert graph.reply("p0") == "42"
     assert names(model_server.main_calls[0]) == ["calculate"]
     assert results(model_server.main_calls[1])[0]["ok"]

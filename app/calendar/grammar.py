@@ -321,7 +321,8 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             "part",
             rf"""\b
             (?: (?:por|en|a|de|esta|pela|nesta|hoje\s+a|hoy\s+a|na|in|this|during)\s+(?:la\s+|the\s+)?
-              | (?<=amanha\s) | (?<=tomorrow\s) )(?P<part> {part} )\b
+              | (?<=amanha\s) | (?<=tomorrow\s) | (?<=(?:fri|mon|sun)day\s) | (?<=[sr]day\s) )
+            (?P<part> {part} )\b
             | \b(?P<tonight> tonight )\b""",
         ),
         ("today", r"\b(?:hoy(?:\s+mismo)?|hoje|today)\b"),

@@ -58,10 +58,25 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
     error = value.get("error")
     error = error if isinstance(error, dict) else {}
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
+    if plain := "" if message[0].isupper() else _plainly(str(error.get("code")), language):
+        return plain
     hint = "" if error.get("code") in _FOR_MODELS else str(error.get("hint") or "").strip()
     failed = say(language, "That did not work")
     told = f"{failed}. {message}" if message[0].isupper() else f"{failed}: {message}"
     return f"{told}\n{hint}" if hint and hint not in message else told
+
+
+def _plainly(code: str, language: str) -> str:
+    """What the engine's own failures mean to a person, "" for those that only their message explains."""
+    match code:
+        case "DENIED":
+            return say(language, "I did not do it: I do not have your yes.")
+        case "TIMEOUT":
+            return say(language, "It took too long, so I gave it up.")
+        case "OUTCOME_UNKNOWN":
+            return say(language, "It was interrupted, and I do not know whether it was done.")
+        case _:
+            return ""
 
 
 def _data_text(data: JSON, language: str) -> str:
@@ -177,6 +192,8 @@ def talk_text(talk: Talk, name: str, abilities: Sequence[Ability], language: str
             return say(language, "Good night!")
         case Talk.NOD:
             return "👍"
+        case Talk.ANSWER:
+            return say(language, "If that answers a question of mine, press one of its buttons.")
         case Talk.GREETING:
             hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
             helping = say(language, "How can I help?")

@@ -57,7 +57,8 @@ class ModelRequest:
 
     `messages` and `tools` have the chat-completions form. `said` is what the person wrote, bare, and
     `person` who it was: the built-in model works from these; a real one reads only messages and tools.
-    `categories` is set for a classifier call: names and descriptions of what exists now.
+    `categories` is set for a classifier call: names and descriptions of what exists now; so is `recent`:
+    what the person wrote before, the newest last.
     """
 
     purpose: Literal["classify", "answer"]
@@ -66,6 +67,7 @@ class ModelRequest:
     said: str = ""
     person: Person | None = None
     categories: tuple[tuple[str, str], ...] = ()
+    recent: tuple[str, ...] = ()
     max_tokens: int = 0
     """The longest answer that may be paid for; 0: the server's own limit."""
     catalog: str = ""

@@ -92,9 +92,13 @@ class OfflineModel:
         said = request.said[:_MOST_SAID]
         known = dict(request.categories)
         fragments = _fragments(said) if small_talk(said) is None else []
+        aligned = self._aligned(fragments)
+        if fragments and request.recent and not aligned and len(words(said)) <= _LONGEST_CHOICE:
+            before = _fragments(request.recent[-1])  # it may answer what was asked about that
+            aligned, fragments = self._aligned(before), [*fragments, *before]
         names = dict.fromkeys(
             document.category
-            for tool in self._fitting(fragments)
+            for tool in dict.fromkeys([*aligned, *self._ranked_by(fragments)])
             if (document := self._index().document(tool)) is not None and document.category in known
         )
         found = list(names) or _fitting_categories(fragments, request.categories)
@@ -105,8 +109,8 @@ class OfflineModel:
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
-    def _fitting(self, fragments: Sequence[str]) -> list[str]:
-        """Tools that fit some fragment by phrase, arithmetic or index, the surest first."""
+    def _aligned(self, fragments: Sequence[str]) -> list[str]:
+        """Tools that fit some fragment by phrase or arithmetic, the surest first."""
         templates = [
             read_template(tool, phrase) for tool, listed in self._phrases().items() for phrase in listed
         ]
@@ -116,13 +120,14 @@ class OfflineModel:
             found |= dict.fromkeys(one.template.tool for one in aligned[:2])
             if is_calculation(asked_calculation(fragment)):
                 found |= dict.fromkeys(self._calculating())
-        for fragment in fragments:
-            found |= dict.fromkeys(self._ranked(fragment))
         return list(found)
 
     def _calculating(self) -> list[str]:
         documents = (self._index().document(tool) for tool in self._phrases())
         return [one.id for one in documents if one is not None and _takes_expression(one)]
+
+    def _ranked_by(self, fragments: Sequence[str]) -> list[str]:
+        return [tool for fragment in fragments for tool in self._ranked(fragment)]
 
     def _ranked(self, fragment: str) -> list[str]:
         if not says_something(fragment):
@@ -322,7 +327,7 @@ def _answered(
 def _chosen(planner: Planner, before: str, answer: str, said: str) -> Step | None:
     """The step whose answer asked which of several places is meant, with the one that `said` names."""
     found = spans(said)
-    offered = set(words(answer)) - ALL_STOP_WORDS
+    offered = {fold(name) for name in re.findall(r"[^\W\d_]+", answer) if name[0].isupper()} - ALL_STOP_WORDS
     named = next((word.start for word in found if word.text in offered), None)
     if "?" not in answer or named is None or len(found) > _LONGEST_CHOICE:
         return None

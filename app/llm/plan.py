@@ -20,7 +20,7 @@ from app.llm.slots import (
     is_file_name,
 )
 from app.llm.smalltalk import small_talk
-from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template
+from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template, trimmed
 from app.messages import JSON
 from app.search.index import ToolIndex
 from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words
@@ -143,7 +143,7 @@ class Planner:
         given = [one for one in offer.parameters if one.kind is Kind.PLACE and one.name in step.arguments]
         if step.missing is not None or len(given) != 1:
             return None
-        place = convert(f"{step.arguments[given[0].name]}, {choice}", given[0], self._reader)
+        place = convert(f"{step.arguments[given[0].name]}, {trimmed(choice)}", given[0], self._reader)
         return replace(step, arguments={**step.arguments, given[0].name: place})
 
     def _line(self, line: str, most: int) -> list[_Part]:

@@ -240,6 +240,8 @@ def _as_expression(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 _READS_WORDS = spaced("words wrote written spoken")
+_LONGEST_QUANTITY = 6
+"""Words: "five and a half feet" has five; a sentence that begins with "a" is none."""
 
 
 def _as_when(text: str, parameter: Parameter, reader: Reader) -> JSON:
@@ -293,7 +295,7 @@ def _as_quantity(text: str, parameter: Parameter, reader: Reader) -> JSON:
     counts = re.match(r"[-+]?(?:[a-z]{0,3}[$€£] ?)?(?:\d|[½¼¾])", fold(bare)) is not None
     counts = counts or words(bare)[:1] in ([word] for word in (*_NUMERALS, *_HALVES))
     names = re.search(r"[^\W\d_]|[°$€£'\"]", bare) is not None
-    if not counts or not names or re.search(r"%|\d:\d", bare):
+    if not counts or not names or len(bare.split()) > _LONGEST_QUANTITY or re.search(r"%|\d:\d", bare):
         return None
     return None if is_calculation(bare) else bare
 

@@ -14,6 +14,7 @@ class Talk(StrEnum):
     GOODBYE = "goodbye"
     NIGHT = "night"
     NOD = "nod"
+    ANSWER = "answer"
     ABOUT = "about"
 
 
@@ -49,6 +50,7 @@ _NODS = spaced(
     fine entendido entendi entiendo wow vaya excelente excellent
     """
 )
+_YES_AND_NO = spaced("no nope si sim nao yes yep")
 _WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks")
 _ABOUT = (
     "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos",
@@ -90,6 +92,8 @@ def small_talk(said: str) -> Talk | None:
         return None
     if all(_LAUGHTER.fullmatch(word) for word in found):
         return Talk.NOD
+    if all(word in _YES_AND_NO for word in found):
+        return Talk.ANSWER
     if " ".join(found) in _NIGHT:
         return Talk.NIGHT
     asked = " ".join(word for word in found if word not in _GREETED_WITH)

@@ -15,7 +15,7 @@ MOST_WORDS = 40
 COURTESIES = spaced(
     """
     decir decirme dizer diz dizes podrias favorcito
-    hola oye che hey hi hello oi ola please pls plz porfa porfavor favor por can could would you me
+    hola oye che hey hi hello oi ola please pls plz pfv porfa porfavor favor por can could would you me
     puedes puede podes podrias podria pode poderia dime decime deci diga tell quiero quisiera
     necesito quero preciso gostaria want need like know saber sabes sabe to i the a el la o um una
     un uma ahora ahorita agora now right currently bueno buenas buenos dias tardes noches bom dia
@@ -39,6 +39,7 @@ _SHORT_FORMS: Mapping[str, str] = {
     **{"vc": "voce", "ta": "esta", "qdo": "quando", "qto": "quanto", "qts": "quantos", "qtos": "quantos"},
     **{"hj": "hoje", "tbm": "tambem", "pq": "porque", "msg": "mensagem"},
     **{"u": "you", "whats": "what", "hows": "how", "im": "i", "til": "until", "till": "until"},
+    **dict.fromkeys(("tmrw", "tmr", "tomoro"), "tomorrow"),
 }
 _STOP_WEIGHT = 0.35
 _SKIPPED = {"courtesy": 0.02, "stop": 0.1, "content": 0.8}
@@ -249,7 +250,7 @@ class _Path:
         options = []
         if not literal.content and not self._only_small_words and not self._leads_to_slot(part):
             options.append((self.best(part + 1, word) - _LEFT_OUT, word))
-        elif literal.content and self._may_lose_one:
+        elif literal.content and self._may_lose_one and part:  # never the first: "my last note" deletes none
             options.append((self.best(part + 1, word) - literal.weight / 2, word))
         if word < len(self._words):
             quality = _quality(self._words[word].text, literal.text)

@@ -84,6 +84,7 @@ async def classify_intent(
         said=request.said,
         person=request.person,
         categories=shown,
+        recent=request.recent,
         catalog=request.catalog,
     )
     try:

@@ -9,6 +9,10 @@ from app.search.words import says_something
 _BOOST = 1.25
 """Soft: a tool of another category that fits much better still wins."""
 
+_RANKED = 4
+"""How many times the tools that a call may hold are ranked for each phrase, beside those of the chosen
+categories."""
+
 _NEEDED_DEPTH = 3
 _NEEDED_SHARE = 0.6
 _NEEDED_COVERAGE = 0.2
@@ -33,7 +37,7 @@ def select_tools(
     """
     if len(tools) <= limit:
         return tuple(sorted(tools))
-    rankings = _rankings(intent, said, index, tools)
+    rankings = _rankings(intent, said, index, tools, _RANKED * limit)
     fixed = [name for name in always if name in tools] if limit > 1 else []
     found = [_best_of(category, rankings, tools) for category in intent.categories]
     chosen = [name for name in found if name is not None]
@@ -53,18 +57,22 @@ _Ranking = list[tuple[str, float, float]]
 """(name, boosted score, coverage), best first."""
 
 
-def _rankings(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str]) -> list[_Ranking]:
+def _rankings(
+    intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int
+) -> list[_Ranking]:
     texts = dict.fromkeys(text for text in (*intent.phrases, said) if says_something(text))
-    among = frozenset(tools)
-    chosen = frozenset(intent.categories)
-    return [_boosted(index, text, among, tools, chosen) for text in texts]
+    chosen = frozenset(name for name, category in tools.items() if category in intent.categories)
+    return [_boosted(index, text, frozenset(tools), chosen, depth) for text in texts]
 
 
 def _boosted(
-    index: ToolIndex, text: str, among: frozenset[str], tools: Mapping[str, str], chosen: frozenset[str]
+    index: ToolIndex, text: str, among: frozenset[str], chosen: frozenset[str], depth: int
 ) -> _Ranking:
-    hits = index.rank(text, among=among, limit=len(among))
-    found = [(hit.id, hit.score * (_BOOST if tools[hit.id] in chosen else 1.0), hit.coverage) for hit in hits]
+    own = {hit.id: hit for hit in index.rank(text, among=chosen, limit=len(chosen))} if chosen else {}
+    hits = own | {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
+    found = [
+        (hit.id, hit.score * (_BOOST if hit.id in chosen else 1.0), hit.coverage) for hit in hits.values()
+    ]
     return sorted(found, key=lambda entry: (-entry[1], entry[0]))
 
 

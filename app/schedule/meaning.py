@@ -19,6 +19,8 @@ _LEADING = re.compile(rf"^(?:\W*\b{_LINKING}\b(?=\s))+\s*|^[\s,.:;–—-]+", re
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
 _TAIL = 100
 """Characters at the end among which such words are looked for: the time this takes is the square of it."""
+_LONGEST_WANTED = 300
+"""Characters by which a reminder is looked for, while the writer waits."""
 _LAST = frozenset(
     {
         *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),
@@ -44,7 +46,7 @@ def to_snooze(
     quoted = schedules.quoted(conn, context.conversation)
     if quoted is not None and quoted.person_id == person:
         return [quoted]
-    if _folded(reminder) not in _LAST:
+    if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
         return meant(conn, person, reminder, context)
     told = schedules.last_told(conn, person, now - SNOOZED_WITHIN)
     return [told] if told is not None else []
@@ -56,13 +58,14 @@ def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> S
     quoted = schedules.quoted(conn, context.conversation)
     if quoted is not None and any(one.id == quoted.id for one in found):
         return [one for one in found if one.id == quoted.id]
-    key = _folded(clean(wanted))
+    key = _folded(clean(wanted[:_LONGEST_WANTED]))
     if number := _NUMBER.fullmatch(key):
         return [one for one in found if one.number == int(number[1])]
     words = [word for word in key.split() if word not in _FILLER]
     if key in _LAST or not words:
         return found[-1:] if len(found) == 1 else found
-    return [one for one in found if all(word in _folded(one.text) for word in words)]
+    folded = ((one, _folded(one.text)) for one in found)
+    return [one for one, text in folded if all(word in text for word in words)]
 
 
 def _folded(text: str) -> str:

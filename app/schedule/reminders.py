@@ -125,9 +125,7 @@ class Reminders:
         """What already failed once waits for the person, not for the same template again."""
         return self._template is not None and not due.schedule.resends
 
-    def _firings(
-        self, found: Sequence[tuple[Due, bool]], now: float
-    ) -> tuple[list[Firing], list[Schedule]]:
+    def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> tuple[list[Firing], list[Schedule]]:
         """Those, and what cannot be told here, such as one of a zone that this machine does not know: it
         stops no other."""
         firings, faulty = [], []

@@ -50,14 +50,14 @@ _PARAMETER_NAMES = _Field(0.5, 5, 0.75)
 _PARAMETER_TEXTS = _Field(0.5, 30, 0.75)
 _CATEGORY = _Field(1.0, 2, 0.75)
 _EXAMPLES = _Field(0.75, 25, 0.25)
-_SATURATION = 4.0
+_SATURATION = 2.0
 _GRAM_SHARE = 0.3
 _SMALL_WORD = 0.2
 """What a small word counts beside words that carry meaning: little, but "turn on" is not "turn off"."""
 _COMMON_WORD = 1 / 2
-_COMMON_GRAM = 1 / 50
+_COMMON_GRAM = 1 / 40
 """Terms in a larger share of the tools tell next to nothing, and are most of the work."""
-_NEVER_COMMON = 64
+_NEVER_COMMON = 400
 _SPREAD = 0.2
 """How much of what the best holder answers of a word the others answer no more."""
 _SPREAD_AMONG = 32
@@ -97,16 +97,17 @@ class _Postings:
             self._removed[term] = self._removed.get(term, 0) + 1
 
     def asked(self, worth: Mapping[str, float], documents: int) -> list[_Asked]:
-        """The terms of a query that tell some of so many documents from others, rare ones most: their
-        shares, with those of terms that nobody holds, make 1."""
+        """The terms of a query that tell some of so many documents from others, or all where none does;
+        rare ones are most of it. With those of terms that nobody holds the shares make 1."""
         rarity = {term: value * self._rarity(term, documents) for term, value in worth.items()}
         mass = sum(rarity.values()) or 1.0
-        most = max(_NEVER_COMMON, documents * self._common)
-        return [
+        known = [
             _Asked(term, weight / mass, self._slots[term], self._weights[term])
             for term, weight in rarity.items()
-            if 0 < self._holders(term) <= most
+            if self._holders(term) > 0
         ]
+        most = max(_NEVER_COMMON, documents * self._common)
+        return [one for one in known if self._holders(one.term) <= most] or known
 
     def _rarity(self, term: str, documents: int) -> float:
         holders = self._holders(term)
@@ -161,11 +162,12 @@ class ToolIndex:
         found = words(query)
         telling = content(found)
         stems = dict.fromkeys(map(stem, telling), 1.0)
+        worth = dict.fromkeys(map(stem, found), _SMALL_WORD) | stems
         with self._lock:
-            small = dict.fromkeys(map(stem, found), _SMALL_WORD)
-            by_word = self._words.asked(small | stems, len(self))
-            by_gram = self._grams.asked(dict.fromkeys(grams(telling), 1.0), len(self))
-            asked = [*_weighed(by_word, 1 - _GRAM_SHARE), *_weighed(by_gram, _GRAM_SHARE)]
+            asked = [
+                *_weighed(self._words.asked(worth, len(self)), 1 - _GRAM_SHARE),
+                *_weighed(self._grams.asked(dict.fromkeys(grams(telling), 1.0), len(self)), _GRAM_SHARE),
+            ]
             scores = self._scores(asked)
             covered = self._coverages(self._words.asked(stems, len(self)))
             best = self._best(scores, among, max(limit, _SPREAD_AMONG) if spread else limit)
@@ -195,8 +197,9 @@ class ToolIndex:
 
     def _best(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
         """The slots with the highest scores, best first, without those of score 0."""
-        named = self._slot_of if among is None else self._slot_of.keys() & among
-        slots = [slot for id in named if scores[slot := self._slot_of[id]] > 0]
+        there = self._slot_of
+        named = there.values() if among is None else [there[id] for id in there.keys() & among]
+        slots = [slot for slot in named if scores[slot] > 0]
         if len(slots) > limit:  # most of the sorting is spared
             least = sorted(map(scores.__getitem__, slots))[-limit] if limit else math.inf
             slots = [slot for slot in slots if scores[slot] >= least]

@@ -15,7 +15,10 @@ _HINT = "tell the person, and do not try another address on your own"
 
 def refusal(language: str, error: RecadoError) -> ToolResult:
     """A failed result whose message is a sentence for the person."""
-    return ToolResult.failure(_code(error), _sentence(language, error), _HINT)
+    hint = ""
+    if isinstance(error, FetchError | QuarantineError):
+        hint = say(language, "If you have another address, send it to me.")
+    return ToolResult.failure(_code(error), _sentence(language, error), hint)
 
 
 def not_written_by_them(language: str, address: str) -> ToolResult:
@@ -51,6 +54,8 @@ def _sentence(language: str, error: RecadoError) -> str:
 def _not_fetched(language: str, error: FetchError) -> str:
     if error.code == "BAD_ADDRESS":
         return say(language, "I fetch skills from https addresses only, and this is none that I may ask.")
+    if error.code == "NO_SUCH_HOST":
+        return say(language, "There is no site of that name, or I have no connection.")
     if error.code == "NOT_PUBLIC":
         return say(language, "That address is not on the public internet, so I fetch nothing from it.")
     if error.code == "TOO_LARGE":

@@ -33,6 +33,7 @@ from app.tools.tool import Tool
 READ_LIMIT = 1024 * 1024
 WRITE_LIMIT = 1024 * 1024
 LIST_LIMIT = 500
+LONGEST_PATTERN = 1000
 BLOCK = 4096
 """Bytes that even an empty file counts as."""
 PAGE = 24_000
@@ -162,6 +163,8 @@ class Files:
 
         Example: qué archivos tengo
         """
+        if len(pattern) > LONGEST_PATTERN:
+            return ToolResult.failure("BAD_REQUEST", f"a pattern has at most {LONGEST_PATTERN} characters")
         home = self._home(context)
         folder = validate_path(path, home)
         if not folder.exists():

@@ -109,7 +109,7 @@ def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) ->
 
 def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) -> list[Entry]:
     """The entries that hold all the telling words, whatever their accents, case and endings."""
-    wanted = _telling(query, nouns) or words(query[:_LONGEST_WANTED])
+    wanted = set(_telling(query, nouns) or words(query[:_LONGEST_WANTED]))
     return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
 
 
@@ -126,11 +126,11 @@ def folded(text: str) -> str:
 
 def _telling(text: str, nouns: Collection[str]) -> list[str]:
     small = (*nouns, *_NUMBERING)
-    found = dict.fromkeys(words(text[:_LONGEST_WANTED]))
+    found = words(text[:_LONGEST_WANTED])
     return [word for word in found if word not in ALL_STOP_WORDS and word not in small]
 
 
-def _holds(text: str, wanted: Sequence[str]) -> bool:
+def _holds(text: str, wanted: Collection[str]) -> bool:
     plain = fold(unicodedata.normalize("NFC", text))
     if not all(stem(word) in plain for word in wanted):  # a stem is what a word begins with
         return False

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from app.calendar.rules import instant, moments_between, month_days, next_after, shortest_gap
+from tests.limits import limited
 
 
 def times(rule: str, start: str, zone: str, after: str, count: int = 3) -> list[str]:
@@ -140,3 +141,33 @@ def test_the_shortest_gap_of_a_rule_is_found(rule, seconds) -> None:
 def test_what_is_no_rule_is_refused(rule) -> None:
     with pytest.raises(ValueError, match=r".+"):
         next_after(rule, datetime(2027, 1, 1), ZoneInfo("UTC"), 0.0)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=DAILY;BYHOUR=9;BYSETPOS=2",
+        "FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=4,6",
+        "CRON:0 9 31 2 *",
+    ],
+)
+def test_a_day_that_never_comes_is_told_soon(rule: str) -> None:
+    start = datetime(2026, 11, 22, 9)
+    with limited():
+        try:
+            found = next_after(rule, start, ZoneInfo("America/Bogota"), start.timestamp())
+        except ValueError:
+            found = None
+    assert found is None
+
+
+@pytest.mark.parametrize("part", ["BYDAY=9MO", "BYDAY=0MO", "BYMONTHDAY=0", "BYMONTHDAY=1,00", "BYHOUR=25"])
+def test_a_part_that_no_calendar_has_is_no_rule(part: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        next_after(f"FREQ=MONTHLY;{part}", datetime(2026, 11, 22, 9), ZoneInfo("UTC"), 0)
+
+
+def test_a_rule_of_the_last_years_of_the_calendar_is_counted_as_any_other() -> None:
+    found = times("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=28", "9985-02-28T09:00", "UTC", "9985-01-01T00:00", 2)
+    assert [one[:10] for one in found] == ["9985-02-28", "9986-02-28"]

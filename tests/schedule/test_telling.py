@@ -27,7 +27,10 @@ RULES = [
     ),
     *(
         (rule, f"{rule} 09:00", f"{rule} 09:00", f"{rule} 09:00")
-        for rule in ("FREQ=MONTHLY;BYDAY=1FR", "FREQ=MONTHLY;BYMONTHDAY=1,15", "FREQ=DAILY;BYMONTH=2")
+        for rule in (
+            *("FREQ=MONTHLY;BYDAY=1FR", "FREQ=MONTHLY;BYMONTHDAY=1,15", "FREQ=DAILY;BYMONTH=2"),
+            "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=-1",
+        )
     ),
 ]
 

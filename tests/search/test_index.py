@@ -56,6 +56,33 @@ def test_documents_come_go_and_are_replaced() -> None:
     assert "n" not in index
 
 
+def test_small_words_count_a_little() -> None:
+    index = ToolIndex(
+        [Document("on", "turn_on", "Turns on a device"), Document("off", "turn_off", "Turns it off")]
+    )
+    assert ids(index, "turn off the lamp") == ["off", "on"]
+    assert ids(index, "turn the lamp on") == ["on", "off"]
+
+
+def test_a_word_that_most_tools_hold_still_finds_them_where_it_is_all_there_is() -> None:
+    same = [Document(f"t{n}", "buy_bread", "Buys bread") for n in range(100)]
+    assert ids(ToolIndex(same), "bread", limit=2) == ["t0", "t1"]
+
+
+def test_a_message_that_needs_several_tools_finds_each_of_them() -> None:
+    rains = [Document(f"rain{n}", f"rain_forecast_{n}", "Forecast of rain") for n in range(9)]
+    shelf = Document("shelf", "shelf", "Holds boxes, jars, tins, books, maps, shoes and tools of every kind")
+    others = [Document(f"t{n}", f"tool{n}", "Something else") for n in range(200)]
+    index = ToolIndex([*rains, shelf, *others])
+    query = "the rain forecast, and then where my shoes are"
+    assert "shelf" not in ids(index, query, limit=8)
+    assert "shelf" in ids(index, query, limit=8, spread=True)
+    scores = [hit.score for hit in index.rank(query, limit=20, spread=True)]
+    assert len(scores) == 10
+    assert scores == sorted(scores, reverse=True)
+    assert index.rank("zzz", spread=True) == []
+
+
 def test_coming_and_going_leaves_no_trace_in_the_ranking() -> None:
     others = [Document(f"t{n}", f"tool{n}", f"weather thing {n}") for n in range(200)]
     used = ToolIndex([WEATHER, *others])

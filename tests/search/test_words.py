@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.search.words import fold, guess_language, says_something, spans, stem, terms, words
+from app.search.words import fold, guess_language, holds, says_something, spans, stem, terms, words
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,20 @@ def test_folding_keeps_positions() -> None:
     text = "Ñandú ﬁ İstanbul ẞ Éa"
     assert len(fold(text)) == len(text)
     assert [text[word.start : word.end] for word in spans(text)] == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "is_held"),
+    [
+        ("La reunión con Ana", "reuniones de ana", True),
+        ("La reunio\u0301n con Ana", "reunión", True),
+        ("東京の天気", "天気", True),
+        ("los encuentros", "cuentos", False),  # letters of it, and no word
+        ("", "", True),
+    ],
+)
+def test_a_text_holds_words_in_whatever_form(text: str, said: str, is_held: bool) -> None:
+    assert holds(text, terms(said)) is is_held
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_the_same_fact_is_kept_once(ana, again: str) -> None:
         ("en Rosario,", "en Córdoba", "vivo en Córdoba"),
         ("rosario", "me mudé a Córdoba", "me mudé a Córdoba"),
         ("1", "vivo en Córdoba", "vivo en Córdoba"),
+        ("en Rosario", "nómade", "vivo nómade"),
     ],
 )
 def test_a_newer_fact_takes_the_place_of_the_older(ana, replaces: str, fact: str, kept: str) -> None:

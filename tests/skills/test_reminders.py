@@ -70,6 +70,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
 SAID = [
     ("p0", "recuérdame llamar a Ana mañana a las 9", "✓ Recordatorio mañana 09:00: llamar a Ana"),
     ("p0", "mañana a las 15:00 recordame ir al banco", "✓ Recordatorio mañana 15:00: ir al banco"),
+    ("p0", "mañana recordame ir al banco a las 9", "✓ Recordatorio mañana 09:00: ir al banco"),
     (
         "p0",
         "avísame cada dos horas que tome agua",

@@ -23,6 +23,8 @@ NAMED = """
     skills/mine/id_ed25519.txt app/.netrc .npmrc .pypirc skills/mine/.netrc app/x.kdbx
     skills/mine/wallet.txt app/__pycache__/main.py build/x.py node_modules/x.js settings.py
     skills/mine/google-credentials.yaml skills/mine/client_secret.yaml skills/mine/PRIVATE.md
+    skills/mine/clientsecret.yaml skills/mine/MySecrets.txt skills/mine/apitoken.txt skills/mine/keys.txt
+    skills/mine/ssh_key.md skills/mine/pwd.txt skills/mine/passwort.txt docs/certs/ours.txt
 """
 SENSITIVE = ["", "app/\0.py", *NAMED.split()]
 
@@ -132,6 +134,8 @@ def test_a_patch_changes_what_it_says_or_nothing(copy):
         other + PATCH.replace("two = 2", "two = 22").format(new="(("),  # no valid Python
         other + PATCH.replace("app/a.py", "data/recado.db").format(new="3"),
         "no diff at all",
+        "1" * 32_000,  # the library would work on such a line for half a minute
+        other.replace("app/new.py", "app/a.py"),  # what it calls new is there
         PATCH.format(new="3").replace("+++ b/app/a.py", "+++ /dev/null"),
     ):
         assert tools.apply_patch(patch, context=allowed)["error"]["code"] == "BAD_PATCH"

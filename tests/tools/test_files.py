@@ -121,6 +121,7 @@ async def test_write_append_read_list(root: Path) -> None:
         ("write_file", {"path": "inner/kept.txt/x", "content": "x"}, "NOT_A_FILE"),
         ("write_file", {"path": "big", "content": "x" * 1_100_000}, "TOO_LARGE"),
         ("list_files", {"path": "inner/kept.txt"}, "NOT_A_FOLDER"),
+        ("list_files", {"pattern": "[" * 30_000}, "BAD_REQUEST"),
         ("delete_file", {"path": "inner/kept.txt"}, "DELETE_NOT_ALLOWED"),
     ],
 )

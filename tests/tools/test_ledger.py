@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.tools.ledger import Ledger, matching, means_all, meant
+from tests.limits import limited
 from tests.skills.folders import House
 from tests.skills.tools import Rows, context
 from tests.test_skills_docs import documented
@@ -88,6 +89,18 @@ def test_all_telling_words_must_be_there() -> None:
     entries = ledger(Rows(), "café con Ana", "café con Luis").entries
     assert told(matching(entries, "cafe")) == [(2, "café con Luis"), (1, "café con Ana")]
     assert told(matching(entries, "el café de ana")) == [(1, "café con Ana")]
+
+
+def test_letters_with_their_accents_apart_are_the_same_letters() -> None:
+    entries = ledger(Rows(), "clases de espan\u0303ol", "clases de inglés").entries
+    assert [entry.number for entry in matching(entries, "español")] == [1]
+    assert [entry.number for entry in matching(entries, "espan\u0303ola")] == [1]
+
+
+def test_what_is_looked_for_is_read_up_to_a_limit() -> None:
+    entries = ledger(Rows(), *(f"1 {number}" for number in range(200))).entries
+    with limited():
+        assert meant(entries, "1+1 " * 8_000 + "x") == entries
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ class Board:
 
     def called(self, name):
         """The project of exactly this name, whatever its accents and case; None where there is none."""
-        same = (one for one in self.projects.entries if folded(one.text) == folded(name))
+        wanted = folded(name)
+        same = (one for one in self.projects.entries if folded(one.text) == wanted)
         return next(same, None)
 
     def tasks_of(self, project):

@@ -24,8 +24,9 @@ _SUFFIXES = frozenset(
     {".py", ".md", ".txt", ".toml", ".yaml", ".yml", ".sql", ".html", ".css", ".js", ".po", ".pot"}
 )
 _SECRET_WORDS = re.compile(
-    r"(?:^|[^a-z])(?:secrets?|credentials?|tokens?|passwords?|passwd|passphrase|private|api_?keys?|id_(?:rsa|dsa|ecdsa|ed25519)"
-    r"|auth|netrc|kubeconfig|htpasswd|wallet|cookies?)(?:[^a-z]|$)"
+    r"secret|credential|passw|passphrase|api_?key|tokens?(?:[^a-z]|$)"
+    r"|(?:^|[^a-z])(?:keys?|certs?|pwd|private|id_(?:rsa|dsa|ecdsa|ed25519)|auth|netrc|kubeconfig|wallet|cookies?)"
+    r"(?:[^a-z]|$)"
 )
 
 

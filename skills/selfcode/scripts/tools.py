@@ -9,6 +9,8 @@ from .source import PROJECT, Refused, check, files, matching, outline, read, rea
 MOST_LISTED = 300
 MOST_LINES = 400
 MOST_LOGGED = 100
+LONGEST_LINE = 2000
+"""Characters of a line of a patch."""
 
 SAID = {
     "es": {
@@ -217,12 +219,16 @@ def _patched(patch, context):
     """The new text of each file that a diff changes, by path. Raises Refused where it does not fit."""
     import whatthepatch
 
+    if max(map(len, patch.splitlines()), default=0) > LONGEST_LINE:  # the library's time is its square
+        raise Refused(f"a line of it has more than {LONGEST_LINE} characters")
     changed = {}
     try:
         for diff in whatthepatch.parse_patch(patch):
             old, new = (_without_side(path) for path in (diff.header.old_path, diff.header.new_path))
             if new == "/dev/null":
                 raise Refused("it deletes a file, which I do not do")
+            if old == "/dev/null" and _path(new, context).exists():
+                raise Refused(f"{cut(new, 120)} is there already")
             text = "" if old == "/dev/null" else changed.get(new) or read(_path(old, context))
             if old not in ("/dev/null", new):
                 raise Refused("it renames a file, which I do not do")

@@ -15,6 +15,7 @@ NEARBY = 20
 
 _OTHER_NAMES = {"eeuu": "US", "eua": "US", "usa": "US", "uk": "GB", "inglaterra": "GB", "england": "GB"}
 _SMALL_WORDS = re.compile(r"^(?:(?:de|del|do|da|in|en|em|la|el|los|las|o|a|the|of) )+|[\s,]+$")
+MOST_WORDS, LONGEST_NAME = 8, 60
 _PARTS = re.compile(r"^(?P<name>[^,(]+)[,(]\s*(?P<where>[^)]+)\)?$")
 
 
@@ -116,7 +117,7 @@ def _is_place(one: Any) -> bool:
 def _meant(listed: Sequence[dict[str, Any]], country: str) -> Found:
     inhabited = [one for one in listed if str(one.get("feature_code", "PPL")).startswith("PPL")]
     if not inhabited and listed and str(listed[0].get("feature_code")).startswith("PCL"):
-        return Found(country=listed[0]["name"])
+        return Found(country=_name(listed[0]["name"]))
     places = sorted(map(_place, inhabited or listed), key=lambda one: -one.people)
     if not places:
         return Found()
@@ -130,11 +131,17 @@ def _meant(listed: Sequence[dict[str, Any]], country: str) -> Found:
     return Found(tuple(distinct.values())[:MOST_OPTIONS])
 
 
+def _name(listed: Any) -> str:
+    """A name of the directory, which anybody may have written there: a few words of letters, and no more."""
+    letters = re.sub(r"[^\w\s.'’()-]|[\d_]", "", str(listed or ""))
+    return " ".join(letters.split()[:MOST_WORDS])[:LONGEST_NAME]
+
+
 def _place(one: dict[str, Any]) -> Place:
     return Place(
-        name=one["name"],
-        region=str(one.get("admin1") or ""),
-        country=str(one.get("country") or ""),
+        name=_name(one["name"]),
+        region=_name(one.get("admin1")),
+        country=_name(one.get("country")),
         latitude=float(one["latitude"]),
         longitude=float(one["longitude"]),
         code=str(one.get("country_code") or ""),

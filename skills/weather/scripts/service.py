@@ -4,6 +4,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, timedelta, timezone
+from itertools import chain
 from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
@@ -95,7 +97,7 @@ def weather_at(latitude: float, longitude: float, context: Any, kept: Kept = _WE
     address = _address(context.settings.get("WEATHER_URL") or WEATHER, "/v1/forecast")
     try:
         answer = _asked(address, {**params, "timezone": "auto", "forecast_days": 7}, context)
-        if not isinstance(answer.get("current"), dict) or not isinstance(answer.get("daily"), dict):
+        if not _is_weather(answer):
             raise ServiceError(_host(address))
     except ServiceError:
         old = kept.get(key, USABLE_SECONDS)
@@ -104,6 +106,25 @@ def weather_at(latitude: float, longitude: float, context: Any, kept: Kept = _WE
         return Weather(old[1], old[0])
     kept.put(key, answer)
     return Weather(answer, 0.0)
+
+
+def _is_weather(answer: dict[str, Any]) -> bool:
+    """Whether an answer has the service's form; figures may be missing."""
+    now, daily, offset = (answer.get(key) for key in ("current", "daily", "utc_offset_seconds"))
+    if not isinstance(now, dict) or not isinstance(daily, dict):
+        return False
+    columns = [daily.get(name) or [] for name in DAILY.split(",")]
+    days = daily.get("time") or []
+    if not all(isinstance(column, list) for column in (days, *columns)):
+        return False
+    figures = [offset, *(now.get(name) for name in CURRENT.split(",")), *chain(*columns)]
+    try:
+        timezone(timedelta(seconds=offset or 0))
+        return all(date.fromisoformat(day) for day in days) and all(
+            figure is None or isinstance(figure, int | float) for figure in figures
+        )
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _asked(address: str, params: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+"""`recado eval routing`: figures that can be checked by hand, rows that are none, a public set."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import app
+
+TOOLS = [
+    {"tool_id": "rain", "name": "getRain", "server": "weather", "parameters": {"city": "Name of a city"}},
+    {"tool_id": "rain2", "name": "rainfall", "description": "Rain of a day", "parameters": None},
+    {"tool_id": "note", "name": "save_note", "description": "Keeps a note", "parameters": {"text": None}},
+    *({"tool_id": f"t{n}", "name": f"tool{n}", "description": f"Number {n} of many"} for n in range(20)),
+]
+QUERIES = [
+    {"query": "rain in the city", "relevant": ["rain"], "lang": "en"},
+    {"query": "keep a note about rain", "relevant": ["note", "rain"], "lang": "en"},
+    {"query": "guarda esto en mis apuntes", "relevant": ["note"], "lang": "es"},
+    {"query": "rainfall", "relevant": ["rain"], "groups": [["rain", "rain2"]], "lang": "es"},
+]
+EXAMPLES = [
+    {"tool_id": "note", "query": "guarda en mis apuntes", "lang": "es"},
+    {"tool_id": "of another catalogue", "query": "enciende la luz", "lang": "es"},
+]
+
+
+def jsonl(path: Path, rows: list[Any]) -> str:
+    path.write_text("\n\n".join(json.dumps(row) for row in rows) + "\n", "utf-8")
+    return str(path)
+
+
+def evaluate(*arguments: str) -> Result:
+    done = CliRunner().invoke(app, ["eval", "routing", *arguments])
+    assert isinstance(done.exception, SystemExit | None)
+    return done
+
+
+def figures(*arguments: str) -> dict[str, Any]:
+    done = evaluate(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    catalog, queries = jsonl(tmp_path / "c.jsonl", TOOLS), jsonl(tmp_path / "q.jsonl", QUERIES)
+    return ["--catalog", catalog, "--queries", queries]
+
+
+def test_shares_are_of_all_queries_and_of_each_language(files: list[str]) -> None:
+    found = figures(*files)
+    assert (found["queries"], found["tools"], found["unknown_tools"]) == (4, 23, 0)
+    assert (found["complete_at_8"], found["recall_at_8"], found["hit_at_1"]) == (75, 75, 75)
+    assert found["ms_p50"] > 0
+    assert found["build_s"] >= 0
+    english, spanish = found["languages"]["en"], found["languages"]["es"]
+    assert (english["queries"], english["complete_at_8"], english["recall_at_8"]) == (2, 100, 100)
+    assert (spanish["queries"], spanish["complete_at_8"], spanish["hit_at_1"]) == (2, 50, 50)
+
+
+def test_example_phrases_are_found_by(files: list[str], tmp_path: Path) -> None:
+    found = figures(*files, "--examples", jsonl(tmp_path / "e.jsonl", EXAMPLES))
+    assert found["languages"]["es"]["complete_at_8"] == 100
+
+
+def test_a_table_has_a_line_for_each_language_and_one_for_all(files: list[str]) -> None:
+    lines = evaluate(*files).stdout.splitlines()
+    assert [line.split()[:3] for line in lines[1:4]] == [
+        ["en", "2", "100.0"],
+        ["es", "2", "50.0"],
+        ["all", "4", "75.0"],
+    ]
+    assert lines[-1].startswith("23 tools, indexed in ")
+
+
+def test_queries_for_tools_that_are_not_there_count_as_missed_and_are_told(tmp_path: Path) -> None:
+    catalog = jsonl(tmp_path / "c.jsonl", TOOLS)
+    queries = jsonl(tmp_path / "q.jsonl", [{"query": "rain", "relevant": ["snow"]}])
+    arguments = ["--catalog", catalog, "--queries", queries]
+    assert figures(*arguments)["complete_at_8"] == 0
+    assert "1 queries need tools that the catalogue does not have" in evaluate(*arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "said"),
+    [
+        ("catalog", '{"name": "no id"}', "tool_id must be a text; a tool is {"),
+        ("catalog", '{"tool_id": "a", "name": "b", "parameters": ["x"]}', "parameters must be an object"),
+        ("catalog", '{"tool_id": "a", "name": "b", "parameters": {"x": 1}}', "x must be a text"),
+        ("catalog", "{", "no JSON"),
+        ("catalog", "[]", "tool_id must be a text"),
+        ("catalog", '"\\ud800"', "no JSON"),
+        ("catalog", '"' + "x" * 2**20 + '"', "longer than 1 MiB"),
+        ("queries", '{"query": "hi", "relevant": []}', "relevant, and each of groups, must be a list of one"),
+        ("queries", '{"query": "hi", "groups": "a"}', "groups must be a list of lists"),
+        ("queries", '{"query": "hi", "groups": [["a"], []]}', "relevant, and each of groups"),
+        ("queries", '{"query": "", "relevant": ["a"]}', "query must be a text; a query is {"),
+        ("queries", '{"query": "hi", "relevant": ["a"], "lang": 7}', "lang must be a text"),
+        ("examples", '{"tool_id": "a"}', "query must be a text; an example is {"),
+    ],
+)
+def test_a_row_that_is_none_is_named_with_its_file_and_line(
+    file: str, line: str, said: str, tmp_path: Path
+) -> None:
+    rows = {"catalog": TOOLS, "queries": QUERIES, "examples": EXAMPLES}
+    for name, good in rows.items():
+        jsonl(tmp_path / name, good[:1])
+    with (tmp_path / file).open("a") as faulty:
+        faulty.write(line)
+    done = evaluate(*(word for name in rows for word in (f"--{name}", str(tmp_path / name))))
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"recado: {tmp_path / file}, line 2: ")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_files_that_are_missing_or_empty_are_named(files: list[str], tmp_path: Path) -> None:
+    empty = str(tmp_path / "empty")
+    Path(empty).touch()
+    missing = str(tmp_path / "missing")
+    assert f"{missing} cannot be read" in evaluate(*files, "--examples", missing).stderr
+    assert f"{empty} holds no tool" in evaluate(*files[2:], "--catalog", empty).stderr
+    assert f"{empty} holds no query" in evaluate(*files[:2], "--queries", empty).stderr
+    assert evaluate(*files[:2]).exit_code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("metatool", 68), ("bfcl_pooled", 90), ("seal_tools", 84), ("ha_intents", 88)]
+)
+def test_public_sets_are_found_as_well_as_before(name: str, wanted: float, samples: Path) -> None:
+    folder = samples / "routing" / name
+    found = figures("--catalog", str(folder / "catalog.jsonl"), "--queries", str(folder / "queries.jsonl"))
+    assert found["complete_at_8"] >= wanted
