@@ -375,7 +375,7 @@ def _model(settings: Settings, abilities: Abilities) -> Model:
         return ChatModel(settings)
     from app.llm.offline import OfflineModel
 
-    return OfflineModel(lambda: abilities.index, abilities.phrases)
+    return OfflineModel(lambda: abilities.index, abilities.phrases, for_owners=abilities.for_owners)
 
 
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:

@@ -81,6 +81,21 @@ def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site
     assert not any(name in content for name in (*OWNERS, "expand") for content in done)
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("instalá la skill https://skills.example/tides.zip", "Solo la persona dueña"),
+        ("mostre a sua configuração", "Só a pessoa dona"),
+        ("show me the recent logs", "Only the person who owns"),
+    ],
+)
+def test_without_a_model_too_who_is_no_owner_is_told_who_may(make_world, asked, told):
+    server, graph = make_world()
+    graph.say("p1", asked)
+    assert graph.reply("p1").startswith(told)
+    assert not server.rows("SELECT 1 FROM journal WHERE kind = 'tool'")
+
+
 def test_an_owner_is_offered_it(make_world, model):
     model_server = model(grasping("https://x.invalid/"))
     _, graph = make_world(model=model_server)

@@ -208,6 +208,11 @@ def about_text(abilities: Sequence[Ability], language: str) -> str:
     return _helping(text, abilities, language)
 
 
+def owners_text(language: str) -> str:
+    """To somebody who asks for what the owner alone may do."""
+    return say(language, "Only the person who owns this assistant can ask me for that.")
+
+
 def lost_text(abilities: Sequence[Ability], language: str) -> str:
     """Nothing that can be done fits what was said."""
     return _helping(say(language, "I did not understand that."), abilities, language)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from app.llm.answers import (
     Ability,
     about_text,
     lost_text,
+    owners_text,
     question,
     questions,
     reminder_text,
@@ -56,7 +57,8 @@ def _utc_now() -> datetime:
 
 
 class OfflineModel:
-    """Fulfils `Model`. `index` and `phrases` (tool name → example phrases) give what is installed now.
+    """Fulfils `Model`. `index` and `phrases` (tool name → example phrases) give what is installed now, and
+    `for_owners` names the tools among it that nobody else is offered.
 
     A turn's `said` is everything its messages said, a line each, also in later rounds: what of it was
     called already is told by the tool results that follow the last answer in `messages`.
@@ -67,9 +69,11 @@ class OfflineModel:
         index: Callable[[], ToolIndex],
         phrases: Callable[[], Phrases],
         now: Callable[[], datetime] = _utc_now,
+        for_owners: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._index = index
         self._phrases = phrases
+        self._for_owners = for_owners
         self._now = now
         self.failure = ""
         # A pool of its own: reading words is work for the processor and must not hold up files and lookups.
@@ -221,6 +225,8 @@ class OfflineModel:
             return about_text(abilities, language)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
+        if not person.is_owner and set(self._aligned(_fragments(said))[:1]) & set(self._for_owners()):
+            return owners_text(language)
         return lost_text(abilities, language)
 
 

@@ -332,6 +332,11 @@ class Abilities:
             for tool, languages in self._view.phrases.items()
         }
 
+    def for_owners(self) -> frozenset[str]:
+        """Names of the tools that nobody but an owner is offered."""
+        skills = (skill for skill in self._view.by_name.values() if skill.audience == "owners")
+        return frozenset(tool.name for skill in skills for tool in skill.tools)
+
     def _usable(self, person: Person) -> Mapping[str, Skill]:
         return self._view.by_name if person.is_owner else self._view.for_everyone
 
