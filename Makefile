@@ -12,7 +12,7 @@ run: $(VENV)/installed
 	@exec $(BIN)/recado serve
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 3 -m "not slow"
 
 test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2

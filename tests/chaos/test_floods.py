@@ -12,6 +12,8 @@ from tests.chaos.machine import MEMORY, resident
 from tests.standins.model import echo, is_classifier, last_user_text
 from tests.world import messages_body, open_work, text_body, wait_for
 
+pytestmark = pytest.mark.slow
+
 OPEN_WINDOW = {"window_open": True}
 PHONE = "12125550001"
 LIMIT = 3 * 1024 * 1024

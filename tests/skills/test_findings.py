@@ -179,6 +179,7 @@ def test_what_cannot_be_read_is_said(path: str, content: bytes, kind: str) -> No
     assert kind in {one.kind for one in find({path: content})}
 
 
+@pytest.mark.slow
 def test_of_more_python_than_there_is_time_for_the_largest_files_are_named() -> None:
     large = b"eval('1')\n" * 20_000
     files = {f"{n}.py": large + b"#" * n for n in range(6)} | {"z.py": b"eval('1')\n"}

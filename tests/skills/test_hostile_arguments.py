@@ -24,6 +24,8 @@ from app.transport.errors import FetchError
 from tests.limits import limited
 from tests.skills.tools import Rows, context, functions
 
+pytestmark = pytest.mark.slow
+
 SKILLS = ["calculator", "datetime", "files", "memory", "notes", "projects", "reminders", "weather", "web"]
 LONGEST = 32_000
 CALLS = 15

@@ -59,6 +59,7 @@ def test_the_words_of_a_document(
     assert read(tmp_path / name, documents) == Document(text, whole=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*papers.HOSTILE])
 def test_a_hostile_document_gives_a_reason_or_a_bounded_text(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(papers.HOSTILE[name]())

@@ -185,6 +185,7 @@ def test_many_hosts_and_paths_are_not_tried_out() -> None:
         *("\u0315\u0300", "e\u0301", "\u0915\u093e.", "\u3002"),
     ],
 )
+@pytest.mark.slow
 def test_ten_times_the_text_takes_about_ten_times_as_long(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
