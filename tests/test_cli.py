@@ -542,6 +542,7 @@ def test_a_port_in_use_ends_with_one_clear_line(served: House, house: House) -> 
     assert "no address" in house.run("serve", "--host", "no.such.host.invalid", status=1).stderr
 
 
+@pytest.mark.slow
 def test_beside_a_server_commands_go_through_it(served: House) -> None:
     first = served.run("chat", typed="how much is 17*23?\nhow much is 18*23?\n").stdout
     assert re.search(r"391.*414", first, re.DOTALL)

@@ -344,6 +344,7 @@ def test_a_phone_with_another_user_id_is_frozen_until_confirmed(make_world, mode
     assert graph.reply("p1", 3) == "you said: again"
 
 
+@pytest.mark.slow
 def test_sigterm_gives_unfinished_turns_back_and_ends_with_0(make_world, model):
     async def play(body):
         if not is_classifier(body) and "patience" in last_user_text(body) and not finished:

@@ -239,7 +239,7 @@ def test_the_simulators_owner_is_nobody_to_whatsapp(make_world, model):
     assert server.post(text_body("wamid.1", "hello", first.phone)).status_code == 200
     wait_for(lambda: turns_done(server) == 2, "the answer on WhatsApp")
     assert "the secret of the simulator" not in json.dumps(model_server.requests[-2:])
-    assert "owner" not in json.dumps(model_server.main_calls[-1]["messages"][0])
+    assert "owner of this assistant" not in json.dumps(model_server.main_calls[-1]["messages"][0])
     people = server.rows("SELECT realm, role FROM people ORDER BY created_at")
     assert [tuple(row) for row in people] == [("simulator", "member"), ("whatsapp", "member")]
 

@@ -194,6 +194,7 @@ def test_without_a_reminder_no_alarm_clock_is_loaded() -> None:
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_alarm_rings_before_the_sweep_would_look(make_world: Callable[..., tuple[Server, Graph]]) -> None:
     server, graph = make_world(SWEEP_SECONDS="3600", TIMEZONE="America/Santiago")
     graph.say("p0", "hola")

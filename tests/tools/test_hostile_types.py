@@ -10,6 +10,8 @@ import pytest
 
 from app.tools.catalog import find_tools
 
+pytestmark = pytest.mark.slow
+
 _READER = """
 import json, sys
 from app.tools.catalog import find_tools
