@@ -50,7 +50,7 @@ DAY: list[Scene] = [
     ),
     (
         "clock",
-        ("che q hora es en tokio", "En Tokio son las .*9 h más"),
+        ("che q hora es en tokio", "En Tokio (son las|es la) .*9 h más"),
         ("q horas sao em lisboa", "Em Lisboa são"),
         ("whats the time in london", "In London it is"),
     ),
@@ -279,14 +279,14 @@ DAY: list[Scene] = [
     (
         "the owner's own",
         ("que version sos", "^Soy Recado"),
-        ("qual sua versao", "^Não entendi"),
-        ("what version are you", "^I did not understand"),
+        ("qual sua versao", "^Só a pessoa dona"),
+        ("what version are you", "^Only the person who owns"),
     ),
     (
         "the owner's view",
         ("estas funcionando bien?", "ok"),
-        ("ta tudo funcionando?", "^Não entendi"),
-        ("is everything working", "^I did not understand"),
+        ("ta tudo funcionando?", "^Só a pessoa dona"),
+        ("is everything working", "^Only the person who owns"),
     ),
     ("thanks", ("gracias genia", "^¡De nada!"), ("vlw", "^De nada!"), ("thx", "^You're welcome!")),
 ]

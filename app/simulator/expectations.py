@@ -8,6 +8,8 @@ from app.messages import JSON
 
 FEWEST_LETTERS: Final = 3
 _LANGUAGES = ("es", "pt", "en")
+_BEFORE_TIME = re.compile(r"\b(son las|es la|são|é) (?=\{time\})", re.IGNORECASE)
+_SPANISH_VERB, _PORTUGUESE_VERB = "\uf8f0", "\uf8f1"
 _PLACEHOLDER = re.compile(r"\{(time|date|number)\}")
 
 
@@ -50,9 +52,19 @@ class Expectations:
         return bool(expected == actual)
 
     def _pattern(self, text: str) -> re.Pattern[str]:
-        parts = _PLACEHOLDER.split(text)
-        pieces = (self._grammar[part] if n % 2 else re.escape(part) for n, part in enumerate(parts))
+        parts = _PLACEHOLDER.split(_BEFORE_TIME.sub(_at_any_hour, text))
+        pieces = (self._grammar[part] if n % 2 else _literal(part) for n, part in enumerate(parts))
         return re.compile("".join(f"(?:{piece})" for piece in pieces), re.IGNORECASE)
+
+
+def _at_any_hour(found: re.Match[str]) -> str:
+    """The verb before a time, which is another one at one o'clock, as a mark."""
+    return _SPANISH_VERB if found[1].casefold() in ("son las", "es la") else _PORTUGUESE_VERB
+
+
+def _literal(text: str) -> str:
+    escaped = re.escape(text).replace(_SPANISH_VERB, "(?:son las|es la) ")
+    return escaped.replace(_PORTUGUESE_VERB, "(?:são|é) ")
 
 
 def says_something(expected: JSON) -> bool:

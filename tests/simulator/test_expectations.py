@@ -14,6 +14,8 @@ GENERALIZED = {
 
 MET = [
     ("It is {time} on {date}", "It is 23:59 on Monday, May 4, 2027"),
+    ("Son las {time} del {date}", "Es la 1:24 a. m. del domingo 22 de noviembre de 2026"),
+    ("São {time} de {date}", "É 1:05 de domingo, 1 de março de 2026"),
     ("Son las {time} del {date}", "Son las 4:24 a. m. del domingo 22 de noviembre de 2026"),
     ("{number} h ahead", "5.5 h ahead"),
     ({"text": "a", "buttons": ["Yes", "No"]}, {"text": "a", "buttons": ["Yes", "No"]}),
