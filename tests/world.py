@@ -69,7 +69,7 @@ class Server:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False, verify=False)
+        self.http = httpx.Client(base_url=self.url, timeout=DEADLINE, trust_env=False, verify=False)
         self.env = {
             "PATH": os.environ["PATH"],
             "PORT": str(self.port),
