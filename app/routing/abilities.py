@@ -1,4 +1,4 @@
-"""What the assistant can do right now: skills, their tools and the index over them, in one view."""
+"""What the assistant can do right now: skills, servers, their tools and the index over them, in one view."""
 
 import asyncio
 import re
@@ -6,13 +6,13 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import orjson
 import structlog
 
 from app.messages import JSON
 from app.people import Person
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.selector import select_tools
+from app.routing.view import Catalog, Phrases, ServerAbility, Servers, View, is_for, view_of
 from app.search.index import Document, ToolIndex
 from app.search.words import says_something, without_given
 from app.skills import SkillLoader
@@ -21,13 +21,11 @@ from app.skills.disclosure import (
     READ_SKILL_FILE,
     narrowed,
     place,
-    readable_files,
     reading_tools,
     text_of,
 )
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
-from app.tools.catalog import stamp
 from app.tools.threads import DaemonThreads
 
 log = structlog.get_logger(__name__)
@@ -50,15 +48,6 @@ class Instructions:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
-    """The definitions of all tools of skills at one moment; `body` is their JSON."""
-
-    version: str = ""
-    hash: str = ""
-    body: str = "[]"
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """What a turn begins with: tools by name, the skills it is about, and those whose texts the prompt
     holds, in the order in which they came."""
@@ -78,20 +67,8 @@ class Offer:
     catalog: Catalog = field(default_factory=Catalog)
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The folders as one look found them. Never changed: a turn never sees half of a reload."""
-
-    by_name: Mapping[str, Skill] = field(default_factory=dict)
-    for_everyone: Mapping[str, Skill] = field(default_factory=dict)
-    tools: Mapping[str, Tool] = field(default_factory=dict)
-    phrases: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    catalog: Catalog = field(default_factory=Catalog)
-
-
 class Abilities:
-    """Follows the skill folders, and keeps registry and index in step with them.
+    """Follows skill folders and servers, and keeps registry and index in step with them.
 
     `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a look
     at the folders.
@@ -103,6 +80,7 @@ class Abilities:
         registry: ToolRegistry,
         environment: Mapping[str, str],
         *,
+        servers: Servers | None = None,
         patience: float = 5.0,
     ) -> None:
         self.index = ToolIndex()
@@ -111,9 +89,11 @@ class Abilities:
         """Of skills, for those that have no tools: apart, so that they never move a tool's rank."""
         self.registry = registry
         self._loader = loader
+        self._servers = servers
         self._environment = environment
         self._patience = patience
-        self._view = _View()
+        self._view = View()
+        self._served: Sequence[ServerAbility] = ()
         self._outdated = True
         self._reading = {tool.name: tool for tool in reading_tools(self.skill)}
         for tool in self._reading.values():
@@ -154,6 +134,8 @@ class Abilities:
             await asyncio.wait({earlier})
         self._look, self._next_look, self._look_began = self._next_look, None, time.monotonic()
         try:
+            if self._servers is not None:
+                await self._servers.refresh()
             view = await self._thread.run(self._changed)
             if view is not None:
                 self._take_over(view)
@@ -162,45 +144,30 @@ class Abilities:
         finally:
             self._look = None
 
-    def _changed(self) -> _View | None:
-        """What the folders hold now, None where that is known; in a thread, for it may take long."""
-        if self._loader.refresh():
+    def _changed(self) -> View | None:
+        """What there is now, None where that is known; in a thread, for it may take long."""
+        served = self._servers.abilities() if self._servers is not None else ()
+        if self._loader.refresh() or served is not self._served:
             self._outdated = True
         if not self._outdated:
             return None
-        tools, phrases = self._tools(), self._loader.phrases()
-        usable = {skill.name: skill for skill in self._loader.skills if skill.available}
-        definitions = [tool.get_schema()["function"] for tool in tools.values()]
-        view = _View(
-            usable,
-            {name: skill for name, skill in usable.items() if skill.audience != "owners"},
-            tools,
-            phrases,
-            {name: self._files(skill) for name, skill in usable.items()},
-            Catalog(*stamp(definitions), orjson.dumps(definitions).decode()),
-        )
-        old = self._view
-        self.index.remove(old.tools.keys() - tools.keys())
-        self.skill_index.remove(old.by_name.keys() - usable.keys())
-        _add(self.index, [document(tool, phrases.get(tool.name, {})) for tool in tools.values()])
-        _add(self.skill_index, [_skill_document(skill) for skill in usable.values()])
-        self._outdated = False
+        skills = [skill for skill in self._loader.skills if skill.available]
+        view, old = view_of(self._view, skills, self._tools(), self._loader.phrases(), served), self._view
+        self.index.remove(old.tools.keys() - view.tools.keys())
+        self.skill_index.remove(old.skills.keys() - view.skills.keys())
+        _add(self.index, view.documents())
+        _add(self.skill_index, view.skill_documents())
+        self._served, self._outdated = served, False
         return view
 
-    def _tools(self) -> dict[str, Tool]:
-        """The skills' tools by name; one that is named like ours is left out."""
+    def _tools(self) -> list[Tool]:
+        """The skills' tools; one that is named like ours is left out."""
         taken = [tool.name for tool in self._loader.tools() if tool.name in self._reading]
         for name in taken:
             log.warning("a skill's tool is left out: its name is taken", tool=name)
-        return {tool.name: tool for tool in self._loader.tools() if tool.name not in taken}
+        return [tool for tool in self._loader.tools() if tool.name not in taken]
 
-    def _files(self, skill: Skill) -> tuple[str, ...]:
-        """Nothing of a shipped skill is there to be read; of one that did not change nothing is read."""
-        if self._view.by_name.get(skill.name) is skill:
-            return self._view.files[skill.name]
-        return () if skill.bundled else readable_files(skill)
-
-    def _take_over(self, view: _View) -> None:
+    def _take_over(self, view: View) -> None:
         for name in self._view.tools.keys() - view.tools.keys():
             self.registry.unregister(name)
         for tool in view.tools.values():
@@ -212,12 +179,12 @@ class Abilities:
 
     def skill(self, name: str) -> Skill | None:
         """The skill of that name that is in use."""
-        return self._view.by_name.get(name)
+        return self._view.skills.get(name)
 
     @property
     def skill_names(self) -> Collection[str]:
         """Names of all skills in use."""
-        return self._view.by_name.keys()
+        return self._view.skills.keys()
 
     def is_outside(self, name: str) -> bool:
         """Whether a tool's results may hold what others wrote."""
@@ -237,23 +204,30 @@ class Abilities:
         return installed.hosts if installed is not None else None
 
     def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
-        """Which of these skills, and of those with these tools, came from elsewhere or are gone."""
+        """Which of these skills, and of the skills and servers with these tools, came from elsewhere or are
+        gone."""
         categories = (tool.category for name in tools if (tool := self.tool(name)) is not None)
         named = dict.fromkeys((*skills, *filter(None, categories)))
-        found = ((name, self.skill(name)) for name in named)
-        return tuple(name for name, skill in found if skill is None or skill.installed is not None)
+        return tuple(name for name in named if self._is_from_elsewhere(name))
+
+    def _is_from_elsewhere(self, category: str) -> bool:
+        skill, server = self.skill(category), self._view.servers.get(category)
+        if skill is not None:
+            return skill.installed is not None
+        return server is None or server.from_elsewhere
 
     def tool_categories(self, person: Person) -> dict[str, str]:
         """The tools that a person may be offered, with their categories."""
         return {
             tool.name: tool.category
             for tool in self.registry.list_all()
-            if tool.category and (tool.audience != "owners" or person.is_owner)
+            if tool.category and is_for(person, tool)
         }
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
-        """Name and description of every skill that a person may use."""
-        return tuple((skill.name, skill.description) for skill in self._usable(person).values())
+        """Name and description of every skill and server that a person may use."""
+        skills = ((skill.name, skill.description) for skill in self._view.usable(person).values())
+        return (*skills, *((server.name, server.description) for server in self._view.servers_of(person)))
 
     def choose(
         self,
@@ -267,7 +241,7 @@ class Abilities:
         limit: int = 8,
     ) -> Choice:
         """What a message gets. `sticky` tools and `active` skills are those that the conversation had."""
-        usable = self._usable(person)
+        usable = self._view.usable(person)
         about = self._about(intent, said, usable)
         named = dict.fromkeys((*active, *about))
         sizes = {name: len(text_of(usable[name])) for name in named if name in usable}
@@ -297,7 +271,7 @@ class Abilities:
         offer = Offer(catalog=self._view.catalog)
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
-            if tool is not None and (tool.audience != "owners" or person.is_owner):
+            if tool is not None and is_for(person, tool):
                 offer.schemas.append(tool.get_schema())
                 in_catalog = self._view.tools.get(name) is tool
                 offer.names.append(name if in_catalog else tool.get_schema()["function"])
@@ -318,12 +292,17 @@ class Abilities:
         return {name: self._environment[name] for name in names if name in self._environment}
 
     def summary(self, person: Person, language: str, *, offline: bool) -> list[str]:
-        """What a person can be helped with, a line a skill, by examples in `language`.
+        """What a person can be helped with, a line a skill or server, by examples in `language`.
 
         The built-in model follows no instructions: `offline` leaves out skills that have no tools.
         """
-        skills = [skill for skill in self._usable(person).values() if skill.tools or not offline]
-        return [_examples(skill, language) or skill.description for skill in skills]
+        view = self._view
+        skills = [skill for skill in view.usable(person).values() if skill.tools or not offline]
+        lines = [_examples(skill.tools, skill.phrases, language) or skill.description for skill in skills]
+        for server in view.servers_of(person):
+            said = _examples(server.tools, server.phrases, language)
+            lines.append(said or f"{server.name}: {server.description}".rstrip(": "))
+        return lines
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Example phrases of every tool, all languages together."""
@@ -334,11 +313,7 @@ class Abilities:
 
     def for_owners(self) -> frozenset[str]:
         """Names of the tools that nobody but an owner is offered."""
-        skills = (skill for skill in self._view.by_name.values() if skill.audience == "owners")
-        return frozenset(tool.name for skill in skills for tool in skill.tools)
-
-    def _usable(self, person: Person) -> Mapping[str, Skill]:
-        return self._view.by_name if person.is_owner else self._view.for_everyone
+        return frozenset(name for name, tool in self._view.tools.items() if tool.audience == "owners")
 
     def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
         """The skills among the chosen categories; where no model chose them, also those whose words fit."""
@@ -371,35 +346,6 @@ class Abilities:
         return narrowed(self._reading[name], parameter, skills) if skills else None
 
 
-def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
-    """A tool as the index reads it."""
-    properties: Mapping[str, JSON] = tool.input_schema.get("properties", {})
-    return Document(
-        id=tool.name,
-        name=tool.name,
-        description=tool.description,
-        category=tool.category,
-        parameters={
-            name: str(schema.get("description", "")) if isinstance(schema, dict) else ""
-            for name, schema in properties.items()
-        },
-        examples=tuple(phrase for texts in phrases.values() for phrase in texts),
-    )
-
-
-def _skill_document(skill: Skill) -> Document:
-    """A skill as the index reads it, its tools in place of parameters."""
-    return Document(
-        id=skill.name,
-        name=skill.name,
-        description=skill.manifest.description,
-        parameters={tool.name: tool.description for tool in skill.tools},
-        examples=tuple(
-            phrase for texts in skill.phrases.values() for listed in texts.values() for phrase in listed
-        ),
-    )
-
-
 def _add(index: ToolIndex, documents: Iterable[Document]) -> None:
     """Adds those that are new or changed; in small batches, for whoever searches waits for each."""
     new = [one for one in documents if index.document(one.id) != one]
@@ -407,10 +353,10 @@ def _add(index: ToolIndex, documents: Iterable[Document]) -> None:
         index.add(new[start : start + _INDEXED_AT_ONCE])
 
 
-def _examples(skill: Skill, language: str) -> str:
+def _examples(tools: Iterable[Tool], phrases: Phrases, language: str) -> str:
     """Something to write for each of up to three tools, those first that one word or none completes."""
-    listed = (skill.phrases.get(tool.name, {}).get(language, ()) for tool in skill.tools)
-    simplest = (min(phrases, key=_blanks) for phrases in listed if phrases)
+    listed = (phrases.get(tool.name, {}).get(language, ()) for tool in tools)
+    simplest = (min(said, key=_blanks) for said in listed if said)
     examples = map(without_given, sorted(simplest, key=lambda phrase: _blanks(phrase) > 1)[:3])
     return " · ".join(f"“{_SLOT.sub('…', example)}”" for example in examples)
 

@@ -1,0 +1,1 @@
+"""Servers of the Model Context Protocol: found, installed, run, and their tools offered as ours."""

@@ -1,0 +1,91 @@
+"""What a server is to us before it runs, and how it does once somebody started it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.messages import JSON
+from app.skills.sandbox import Grants
+from app.tools.tool import Audience
+
+Origin = Literal["operator", "installed", "skill"]
+"""Who wrote it down: the operator's own file, an install that an owner agreed to, a skill's `mcp.json`."""
+
+Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty"]
+"""off: disabled. waiting: for its next start. broken: set aside after too many deaths. faulty: cannot be
+started as it is written, or a secret is missing."""
+
+LONGEST_NAME = 41
+NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
+
+
+def is_server_name(name: str) -> bool:
+    """Whether a server may be called so: it names its folder, its secrets and its tools."""
+    return bool(_NAME.fullmatch(name))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDefinition:
+    """One server, ready to be started: `command` or `url`, never both; `fault` says why it cannot be.
+
+    Values of `env` and `headers` have their `${VARIABLE}` filled in: they are never shown. Two that are equal
+    need no restart. `trusted`: its annotations are believed. `version` is of what runs, "" where unknown.
+    """
+
+    name: str
+    origin: Origin = "operator"
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    url: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    folder: str = ""
+    """Where it starts and what the sandbox shows of it; "" for the current folder."""
+    home: str = ""
+    """A folder of its own: the sandbox lets it write there, and it starts there; "" for none."""
+    sandboxed: bool = False
+    grants: Grants = field(default_factory=Grants)
+    audience: Audience = "everyone"
+    trusted: bool = False
+    enabled: bool = True
+    version: str = ""
+    description: str = ""
+    """What its registry entry or its author says of it, in a line."""
+    missing: tuple[str, ...] = ()
+    """Secrets that it needs and nobody gave."""
+    exposed: tuple[str, ...] = ()
+    """Where its entry holds a secret as it is, such as "env API_KEY": for a warning."""
+    fault: str = ""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not be shown: those of `env` and `headers`."""
+        return tuple(value for _, value in (*self.env, *self.headers) if value)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A tool that differs from what was approved; `before` is its approved definition, None for a new one."""
+
+    tool: str
+    after: Mapping[str, JSON]
+    before: Mapping[str, JSON] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """How a server does; `reason` is for the owner and holds no secret. `tools` are offered names."""
+
+    name: str
+    phase: Phase
+    reason: str = ""
+    definition: ServerDefinition | None = None
+    revision: str = ""
+    """Of the protocol, as "2025-11-25"; "" before the first connection."""
+    tools: tuple[str, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+    """Tools whose definition is of no use, and why."""
+    deaths: int = 0

@@ -1,0 +1,170 @@
+"""All abilities at one moment: skills, servers, their tools, and what the index reads of them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import orjson
+
+from app.messages import JSON
+from app.people import Person
+from app.search.index import Document
+from app.skills.disclosure import readable_files
+from app.skills.skill import Skill
+from app.tools import Tool
+from app.tools.catalog import stamp
+
+Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Example phrases of tools: by tool, then by language."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAbility:
+    """A server whose tools are offered. `description` is a line for whoever chooses categories.
+
+    `from_elsewhere`: its owner installed it, it is not the operator's own.
+    """
+
+    name: str
+    description: str = ""
+    from_elsewhere: bool = True
+    phrases: Phrases = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
+
+
+class Servers(Protocol):
+    """Where tools come from that no folder holds."""
+
+    async def refresh(self) -> None:
+        """Takes over what changed in the configuration; starts and stops in the background."""
+
+    def abilities(self) -> Sequence[ServerAbility]:
+        """Those that can be used now: the same object while nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The definitions of all tools at one moment; `body` is their JSON."""
+
+    version: str = ""
+    hash: str = ""
+    body: str = "[]"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one look found. Never changed: a turn never sees half of a reload."""
+
+    skills: Mapping[str, Skill] = field(default_factory=dict)
+    for_everyone: Mapping[str, Skill] = field(default_factory=dict)
+    servers: Mapping[str, ServerAbility] = field(default_factory=dict)
+    """By category."""
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    phrases: Phrases = field(default_factory=dict)
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What can be read of each skill."""
+    catalog: Catalog = field(default_factory=Catalog)
+
+    def usable(self, person: Person) -> Mapping[str, Skill]:
+        """The skills that a person may use."""
+        return self.skills if person.is_owner else self.for_everyone
+
+    def servers_of(self, person: Person) -> Iterable[ServerAbility]:
+        """The servers that have a tool for this person."""
+        return (
+            server
+            for server in self.servers.values()
+            if any(is_for(person, self.tools[tool.name]) for tool in server.tools)
+        )
+
+    def documents(self) -> list[Document]:
+        """The tools as the index reads them."""
+        return [document(tool, self.phrases.get(name, {})) for name, tool in self.tools.items()]
+
+    def skill_documents(self) -> list[Document]:
+        """The skills as their index reads them, their tools in place of parameters."""
+        return [_skill_document(skill) for skill in self.skills.values()]
+
+
+def view_of(
+    before: View,
+    skills: Iterable[Skill],
+    tools: Sequence[Tool],
+    phrases: Phrases,
+    servers: Iterable[ServerAbility],
+) -> View:
+    """A view of skills in use, their `tools` and `phrases`, and servers. Blocks: files are looked for."""
+    by_name = {skill.name: skill for skill in skills}
+    categories = _categories(servers, by_name)
+    offered = {tool.name: tool for tool in tools}
+    for server in categories.values():
+        offered |= {tool.name: tool for tool in server.tools if tool.name not in offered}
+    definitions = [tool.get_schema()["function"] for tool in offered.values()]
+    return View(
+        by_name,
+        {name: skill for name, skill in by_name.items() if skill.audience != "owners"},
+        categories,
+        offered,
+        {
+            **{tool: said for server in categories.values() for tool, said in server.phrases.items()},
+            **phrases,
+        },
+        {name: _files(skill, before) for name, skill in by_name.items()},
+        Catalog(*stamp(definitions), orjson.dumps(definitions).decode()),
+    )
+
+
+def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
+    """A tool as the index reads it."""
+    properties: Mapping[str, JSON] = tool.input_schema.get("properties", {})
+    return Document(
+        id=tool.name,
+        name=tool.name,
+        description=tool.description,
+        category=tool.category,
+        parameters={
+            name: str(schema.get("description", "")) if isinstance(schema, dict) else ""
+            for name, schema in properties.items()
+        },
+        examples=tuple(phrase for texts in phrases.values() for phrase in texts),
+    )
+
+
+def is_for(person: Person, tool: Tool) -> bool:
+    """Whether a person may be offered a tool."""
+    return tool.audience != "owners" or person.is_owner
+
+
+def _categories(servers: Iterable[ServerAbility], skills: Collection[str]) -> dict[str, ServerAbility]:
+    """The servers by category: their names, but never a skill's, whose rights its tools would have."""
+    named: dict[str, ServerAbility] = {}
+    for server in servers:
+        category = server.name
+        while category in skills or category in named:
+            category = f"mcp_{category}"
+        tools = tuple(
+            tool if tool.category == category else tool.replace(category=category) for tool in server.tools
+        )
+        named[category] = ServerAbility(
+            category, server.description, server.from_elsewhere, server.phrases, tools
+        )
+    return named
+
+
+def _files(skill: Skill, before: View) -> tuple[str, ...]:
+    """Nothing of a shipped skill is there to be read; of one that did not change nothing is read."""
+    if before.skills.get(skill.name) is skill:
+        return before.files[skill.name]
+    return () if skill.bundled else readable_files(skill)
+
+
+def _skill_document(skill: Skill) -> Document:
+    return Document(
+        id=skill.name,
+        name=skill.name,
+        description=skill.manifest.description,
+        parameters={tool.name: tool.description for tool in skill.tools},
+        examples=tuple(
+            phrase for texts in skill.phrases.values() for listed in texts.values() for phrase in listed
+        ),
+    )
