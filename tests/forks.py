@@ -1,9 +1,12 @@
-"""Servers that start at once: forked from a process that has already imported what a server needs."""
+"""Servers and commands that start at once: forked from a process that has imported what they need."""
 
 import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -41,15 +44,39 @@ class ForkedServer:
         return status
 
 
+def run_recado(
+    arguments: Sequence[str], folder: Path, env: dict[str, str], *, typed: str = "", seconds: float = 60
+) -> "subprocess.CompletedProcess[str]":
+    """`recado` with these arguments in a process of its own, its imports done. Raises TimeoutExpired."""
+    with tempfile.TemporaryDirectory() as name:
+        files = tuple(Path(name, stream) for stream in ("in", "out", "err"))
+        os.mkfifo(files[0])  # a pipe, as in a shell
+        threading.Thread(target=files[0].write_text, args=(typed,), daemon=True).start()
+        process = _FORKS.Process(target=_become, args=(list(arguments), folder, env, files), daemon=True)
+        process.start()
+        process.join(seconds)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(["recado", *arguments], seconds)
+        told, faults = (file.read_text() for file in files[1:])
+        return subprocess.CompletedProcess(["recado", *arguments], process.exitcode, told, faults)
+
+
 def _serve(folder: Path, env: dict[str, str], log: Path) -> None:
+    _become(["serve"], folder, env, (Path(os.devnull), log, log))
+
+
+def _become(arguments: list[str], folder: Path, env: dict[str, str], files: tuple[Path, Path, Path]) -> None:
     from app.cli import main
 
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
-    os.closerange(3, 1024)  # what the forking needed: a server has nothing open that it did not open
-    with log.open("ab") as file:
-        for descriptor in (1, 2):
+    os.closerange(3, 1024)  # what the forking needed: a command has nothing open that it did not open
+    for descriptor, path in enumerate(files):
+        with path.open("ab" if descriptor else "rb") as file:
             os.dup2(file.fileno(), descriptor)
-    sys.argv = ["recado", "serve"]
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (multiprocessing put another there)
+    sys.argv = ["recado", *arguments]
     main()

@@ -24,6 +24,7 @@ from app.commands.people import may_talk, owns
 from app.settings import Settings
 from app.store.people import PersonLine
 from tests.doctor.house import kept_environment
+from tests.forks import run_recado
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
@@ -45,15 +46,8 @@ class House:
     def run(
         self, *arguments: str, typed: str = "", status: int = 0, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "app", *arguments],
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            cwd=self.folder,
-            env={**self.environment, **variables},
-        )
+        environment = {**self.environment, **variables}
+        done = run_recado(arguments, self.folder, environment, typed=typed, seconds=SECONDS)
         assert done.returncode == status, done.stdout + done.stderr
         assert "Traceback" not in done.stdout + done.stderr
         return done
@@ -135,7 +129,7 @@ def test_help_names_every_command(house: House) -> None:
     listed = set(re.findall(r"^  (\w+) ", shown, re.MULTILINE))
     assert {"serve", "chat", "doctor", "people", "token", "catalog", "route", "trace"} <= listed
     assert {"skills", "mcp", "eval", "export", "erase"} <= listed
-    for later in ("mcp", "export", "erase"):
+    for later in ("export", "erase"):
         assert re.search(rf"^  {later} +\(not yet\)", shown, re.MULTILINE)
 
 
@@ -146,11 +140,6 @@ def test_the_version_is_told(house: House) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "mcp list",
-        "mcp search words",
-        "mcp add files -e K=${V} -- npx server --flag",
-        "mcp remove files",
-        "mcp secret files KEY",
         "export 5215512345678",
         "erase 5215512345678",
     ],
