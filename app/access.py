@@ -25,6 +25,21 @@ def is_local(request: Request, *, published: bool = False) -> bool:
     return published or (request.client is not None and _is_loopback(request.client.host))
 
 
+def is_from_a_page(request: Request) -> bool:
+    """Whether a page of a browser may have made a request that only programs make: one of another site, or
+    one that gave this machine a name of its own (DNS rebinding).
+
+    A proxy's and another machine's Host may be anything.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and not _is_loopback_name(origin.partition("://")[2]):
+        return True
+    if request.client is None or not _is_loopback(request.client.host):
+        return False
+    forwarded = any(_FORWARDED.fullmatch(header) for header in request.headers)
+    return not forwarded and not _is_loopback_name(request.headers.get("host", ""))
+
+
 class AdminToken:
     """The token that opens /console, /mcp and /metrics: configured, or made once and kept in a file."""
 
@@ -66,7 +81,7 @@ def write_private(path: Path, text: str) -> None:
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -8,6 +8,7 @@ import asyncio
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 ANSWER_BYTES = 8 * 1024 * 1024
+SENT_AT_ONCE = 1024 * 1024
+"""Bytes of a body; a larger one goes piece by piece, so that the loop does other things meanwhile."""
 
 
 class NotSent(RecadoError):
@@ -43,7 +46,7 @@ class Answer:
 
 
 class Endpoint:
-    """Posts JSON to paths below `url`, at most `connections` at once (0: as many as are asked for).
+    """Posts to paths below `url`, at most `connections` at once (0: as many as are asked for).
 
     Redirects are not followed: what the headers hold is for this host. `proxies` obeys HTTPS_PROXY and
     the like.
@@ -53,7 +56,7 @@ class Endpoint:
         self, url: str, headers: Mapping[str, str], *, connections: int = 0, proxies: bool = False
     ) -> None:
         self._url = url.rstrip("/")
-        self._headers = {**headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._headers = {**headers, "Accept-Encoding": "identity"}
         self._connections = connections
         self._proxy = _proxy(self._url) if proxies else None
         self._fault = _fault(self._url, self._headers, self._proxy)
@@ -68,8 +71,10 @@ class Endpoint:
             await self._session.close()
             self._session = None
 
-    async def post(self, path: str, body: bytes, seconds: float) -> Answer:
-        """The answer to a JSON body within `seconds`. Raises NotSent, TimedOut or NoAnswer."""
+    async def post(
+        self, path: str, body: bytes, seconds: float, content_type: str = "application/json"
+    ) -> Answer:
+        """The answer to a body within `seconds`. Raises NotSent, TimedOut or NoAnswer."""
         import aiohttp
 
         if self._fault:
@@ -78,8 +83,9 @@ class Endpoint:
         try:
             async with session.post(
                 self._url + path,
-                data=body,
-                headers=self._headers,  # the session's own would go to a proxy too, the key among them
+                data=body if len(body) <= SENT_AT_ONCE else BytesIO(body),
+                # the session's own headers would go to a proxy too, the key among them
+                headers={**self._headers, "Content-Type": content_type},
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
             ) as response:

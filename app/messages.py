@@ -115,14 +115,32 @@ class Template:
     language: str = ""
 
 
+MediaKind = Literal["image", "audio", "video", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFile:
+    """A file that we keep and send: `path` below DATA_DIR/media, its true type, the name a person sees."""
+
+    path: str
+    mime_type: str
+    name: str
+    kind: MediaKind
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message to send: text already rendered for its channel, perhaps with buttons or in a template."""
+    """One message to send: text already rendered for its channel, perhaps with buttons or in a template.
+
+    With a `file` it is that file, and the text what stands for it where only text can.
+    """
 
     text: str
     buttons: tuple[Button, ...] = ()
     quoted: str = ""
     template: Template | None = None
+    file: MediaFile | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.store import approvals, inbox, outbox, retention, schedules, space
+from app.store import approvals, inbox, media, outbox, retention, schedules, space
 from app.store.database import Database
+from app.store.media import MediaFolder
 from app.store.space import Disk
 
 log = structlog.get_logger(__name__)
@@ -24,6 +25,7 @@ class Sweep:
         seconds: float,
         channels: Collection[str],
         disk: Disk,
+        files: MediaFolder,
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
@@ -34,6 +36,7 @@ class Sweep:
         self._seconds = seconds
         self._channels = channels
         self._disk = disk
+        self._files = files
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
         self._wake_reminders = wake_reminders
@@ -70,6 +73,7 @@ class Sweep:
         now, free = time.time(), await asyncio.to_thread(self._free)
         try:
             await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
+            await media.sweep(self._store, self._files, now)
         except OSError as error:
             log.warning("old files could not be removed", error=str(error))
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long

@@ -22,6 +22,8 @@ PAIR_RATE_BASE = 4.0
 WORTH_AN_ALERT = 4
 """Attempts after which a passing fault no longer looks like one."""
 TRIED_TWICE = frozenset({131052, 131053})
+FILE_ATTEMPTS = 6
+"""Of a file that Meta answers and does not take: half a minute, and then what waits behind it goes on."""
 NOT_ON_TEST_LIST = 131030
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
@@ -164,7 +166,7 @@ class Sender:
         log.warning(
             "send refused", outbox=parcel.id, code=result.code, then=result.then, detail=result.detail
         )
-        if result.then == "retry" and not (result.code in TRIED_TWICE and parcel.attempts > 2):
+        if result.then == "retry" and not _was_tried_enough(result, parcel):
             due = now + backoff(result, parcel.attempts)
             outbox.retry(conn, parcel.id, due, result.code, result.detail)
             if parcel.attempts >= WORTH_AN_ALERT:
@@ -175,6 +177,12 @@ class Sender:
         else:
             outbox.fail(conn, parcel.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
+
+
+def _was_tried_enough(result: Refused, parcel: Parcel) -> bool:
+    if result.code in TRIED_TWICE:
+        return parcel.attempts > 2
+    return parcel.message.file is not None and bool(result.code) and parcel.attempts >= FILE_ATTEMPTS
 
 
 def backoff(result: Refused, attempts: int) -> float:

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 from app.messages import Accepted, Address, Button, Inbound, Outgoing, Sender, SendResult
 from app.store.ids import new_id
+from app.store.media import MediaFolder
 
 TERMINAL_USER = "terminal"
 REPLIES_KEPT = 100
 
 
 class TerminalChannel:
-    """Fulfils `Channel` for `recado chat`; one person, whoever sits at the console."""
+    """Fulfils `Channel` for `recado chat`; one person, whoever sits at the console and opens `media`."""
 
     name = "terminal"
 
-    def __init__(self) -> None:
+    def __init__(self, media: MediaFolder | None = None) -> None:
+        self._media = media
         self._replies: deque[str] = deque(maxlen=REPLIES_KEPT)
         self._arrived = asyncio.Event()
 
@@ -28,7 +30,10 @@ class TerminalChannel:
         return [Outgoing(f"{text}\n\n{question}{keys}", tuple(buttons))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
-        self._replies.append(message.text)
+        if message.file is not None and self._media is not None:
+            self._replies.append(f"{message.text}: {self._media.path(message.file)}")
+        else:
+            self._replies.append(message.text)
         self._arrived.set()
         return Accepted(f"terminal.{outbox_id}")
 

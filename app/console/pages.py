@@ -1,4 +1,4 @@
-"""The console and /mcp until they are built: closed without the token, and honest with it."""
+"""The console until it is built: closed without the token, and honest with it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -23,18 +23,12 @@ _HEADERS = {
 
 
 def console_routes(token: AdminToken) -> list[BaseRoute]:
-    """`/console` and `/mcp`."""
+    """`/console`."""
 
     async def console(request: Request) -> Response:
         return HTMLResponse(_PAGE, headers=_HEADERS)
 
-    async def mcp(request: Request) -> Response:
-        return JSONResponse({"error": "the MCP server is not available in this version"}, 501)
-
-    return [
-        Route("/console", _guarded(token, console), methods=["GET"]),
-        Route("/mcp", _guarded(token, mcp), methods=["GET", "POST", "DELETE"]),
-    ]
+    return [Route("/console", _guarded(token, console), methods=["GET"])]
 
 
 def _guarded(

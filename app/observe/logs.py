@@ -63,6 +63,9 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
         "openai",
         "asyncio",
         "uvicorn.access",
+        "mcp",
+        "client",
+        "sse_starlette",
     ):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 

@@ -299,12 +299,15 @@ class StandInGraph:
     def _accept(
         self, person: SimulatedPerson, kind: str, body: Mapping[str, JSON], *, failed: int
     ) -> dict[str, JSON]:
+        content = body[kind]
+        if kind in MEDIA_KINDS and (stored := self.media.get(content.get("id", ""))):
+            content = {"filename": stored.filename, "mime_type": stored.mime_type, **content}
         message = {
             "id": new_message_id(),
             "person": person.id,
             "by": "business",
             "type": kind,
-            "content": body[kind],
+            "content": content,
             "quoted": (body.get("context") or {}).get("message_id", ""),
             "at": self._clock(),
             "status": "accepted",

@@ -31,7 +31,7 @@ class Lookups:
             raise Refusal(100, "The parameters messaging_product and file are required.")
         data, mime_type, filename = form["file"]
         wanted = form["type"][0].decode("utf-8", "replace") if "type" in form else mime_type
-        return JSONResponse({"id": self._media.put(data, wanted, filename).id})
+        return JSONResponse({"id": self._media.upload(data, wanted, filename).id})
 
     async def download(self, request: Request) -> Response:
         """The file behind an address that `describe` gave less than five minutes ago."""

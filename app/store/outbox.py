@@ -10,11 +10,12 @@ from sqlite3 import Connection, Row
 
 import orjson
 
-from app.messages import Address, Button, Outgoing, Status, Template
+from app.language import say
+from app.messages import Address, Button, MediaFile, Outgoing, Status, Template
 from app.people import Conversation
 from app.store.ids import new_id
 
-SEND_SECONDS = 60.0
+SEND_SECONDS = 150.0
 """Longer than any one send may take."""
 WINDOW_SECONDS = 24 * 3600
 HOLD_SECONDS = 300.0
@@ -80,15 +81,15 @@ def put_reply(
             (
                 conversation.person_id,
                 conversation.id,
-                "interactive" if message.buttons else "text",
+                _kind(message),
                 message.text,
                 turn,
                 now,
             ),
         )
         conn.execute(
-            "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, state,"
-            " due_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'ready', ?, ?)",
+            "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, media,"
+            " state, due_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ready', ?, ?)",
             (
                 new_id("out"),
                 source,
@@ -97,12 +98,22 @@ def put_reply(
                 conversation.id,
                 row.lastrowid,
                 orjson.dumps(message).decode(),
+                message.file.path if message.file else "",
                 now,
                 now,
             ),
         )
         added += 1
     return added
+
+
+def put_files(
+    conn: Connection, conversation: Conversation, turn: str, files: Sequence[MediaFile], now: float
+) -> None:
+    """Queues the files of a turn, a message each: that one cannot be sent says nothing about the others."""
+    for number, file in enumerate(files):
+        draft = Draft(file.name, (Outgoing(file.name, file=file),))
+        put_reply(conn, conversation, f"turn:{turn}:file:{number}", draft, now, turn)
 
 
 def put_notice(conn: Connection, conversation: Conversation, source: str, draft: Draft, now: float) -> int:
@@ -218,11 +229,12 @@ def unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
 def fail(
     conn: Connection, outbox_id: str, code: int, error: str, now: float, *, after_sent: bool = False
 ) -> None:
-    """It will not arrive, and neither do the later parts of the same text."""
+    """It will not arrive, and neither do the later parts of the same text; of a file the person is told."""
     allowed = "" if after_sent else "AND state <> 'sent'"
     row = conn.execute(
         "UPDATE outbox SET state = 'failed', sending_at = NULL, due_at = NULL, code = ?, error = ?"
-        f" WHERE id = ? AND state <> 'failed' {allowed} RETURNING source, part",
+        f" WHERE id = ? AND state <> 'failed' {allowed}"
+        " RETURNING id, source, part, person_id, conversation_id, payload, media",
         (code, error[:500], outbox_id),
     ).fetchone()
     if row is not None:
@@ -231,6 +243,8 @@ def fail(
             f" error = 'an earlier part failed' WHERE source = ? AND part > ? AND {_OPEN}",
             (code, row["source"], row["part"]),
         )
+        if row["media"]:
+            _say_not_sent(conn, row, now)
 
 
 def apply_status(conn: Connection, status: Status, now: float) -> Applied | None:
@@ -357,7 +371,26 @@ def _outgoing(payload: str) -> Outgoing:
     data = orjson.loads(payload)
     buttons = tuple(Button(button["id"], button["title"]) for button in data["buttons"])
     template = Template(**found) if (found := data.get("template")) else None
-    return Outgoing(data["text"], buttons, data["quoted"], template)
+    file = MediaFile(**found) if (found := data.get("file")) else None
+    return Outgoing(data["text"], buttons, data["quoted"], template, file)
+
+
+def _kind(message: Outgoing) -> str:
+    if message.file is not None:
+        return message.file.kind
+    return "interactive" if message.buttons else "text"
+
+
+def _say_not_sent(conn: Connection, row: Row, now: float) -> None:
+    """The reply spoke of a file that does not come."""
+    where = conn.execute(
+        "SELECT c.*, p.language FROM conversations c JOIN people p ON p.id = c.person_id WHERE c.id = ?",
+        (row["conversation_id"],),
+    ).fetchone()
+    conversation = Conversation(where["id"], row["person_id"], where["channel"], where["group_id"])
+    name = _outgoing(row["payload"]).text
+    text = say(where["language"], "I could not send you this file: {name}", name=name)
+    put_notice(conn, conversation, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)
 
 
 def _first_error(errors: str) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from sqlite3 import Connection
 
-from app.store import catalogs, schedules
+from app.store import catalogs, operator, schedules
 from app.store.tool_statistics import day_of
 
 DAY = 86400.0
@@ -53,7 +53,7 @@ def sweep(conn: Connection, now: float) -> int:
 
 
 def _forget_traces(conn: Connection, before: float) -> int:
-    """The journal and the model calls of turns that ended long ago."""
+    """The journal and the model calls of turns that ended long ago; of single calls nothing else is left."""
     ended = [
         row["id"]
         for row in conn.execute(
@@ -65,4 +65,5 @@ def _forget_traces(conn: Connection, before: float) -> int:
         gone += conn.execute("DELETE FROM journal WHERE turn_id = ?", (turn,)).rowcount
         gone += conn.execute("DELETE FROM model_calls WHERE turn_id = ?", (turn,)).rowcount
         conn.execute("UPDATE turns SET traced = 0 WHERE id = ?", (turn,))
+        conn.execute("DELETE FROM turns WHERE id = ? AND outcome = ?", (turn, operator.OUTCOME))
     return gone

@@ -42,6 +42,14 @@ def mask_text(text: str) -> str:
     return _PHONE.sub(lambda match: "…" + match[0][-2:], text)
 
 
+def holds_secret(text: str) -> bool:
+    """Whether something in a text looks like a token, a key or a password that was written with its name."""
+    tokens = (_KEYED, _BEARER, _PREFIXED, _CREDENTIALS)
+    return any(pattern.search(text) for pattern in tokens) or any(
+        _unless_word(run) == "…" for run in _LONG.finditer(text)
+    )
+
+
 def _without_web_token(dotted: re.Match[str]) -> str:
     """What stands before a JSON Web Token, whose three parts have dots between them."""
     text = dotted[0]

@@ -30,13 +30,29 @@ class ToolError:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnedFile:
+    """A picture, recording or document that a tool made for the person; the model reads only that it is sent.
+
+    `mime_type` and `name` are what the tool says: they may be anything, and "" where it says nothing.
+    """
+
+    data: bytes = field(repr=False)
+    mime_type: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
-    """`data` where `ok`, else `error`; `meta` holds what is about the call and not its answer."""
+    """`data` where `ok`, else `error`; `meta` holds what is about the call and not its answer.
+
+    `attachments` of a success go to the person with the reply; they are no part of the JSON.
+    """
 
     ok: bool
     data: JSON = None
     error: ToolError | None = None
     meta: Mapping[str, JSON] = field(default_factory=dict)
+    attachments: tuple[ReturnedFile, ...] = ()
 
     @classmethod
     def success(cls, data: JSON = None, **meta: JSON) -> "ToolResult":
@@ -124,6 +140,8 @@ def settled(value: object, most: int) -> ToolResult | None:
     """The result of a value that is plain JSON of at most `most` characters and parts; `None` for others."""
     parts = value
     if type(value) is ToolResult:
+        if value.attachments:
+            return None
         error = value.error
         texts = (error.code, error.message, error.hint) if error else ()
         if type(value.meta) is not dict or not all(type(text) is str for text in texts):
@@ -144,7 +162,10 @@ def bounded(value: object, limit: int) -> ToolResult:
         texts = (str(text)[:MODEL_LIMIT] for text in (error.code, error.message, error.hint))
         error = ToolError(*texts)
     meta = plain(dict(result.meta), limit)
-    return ToolResult(bool(result.ok), plain(result.data, limit), error, meta)
+    files = tuple(
+        ReturnedFile(bytes(file.data), str(file.mime_type), str(file.name)) for file in result.attachments
+    )
+    return ToolResult(bool(result.ok), plain(result.data, limit), error, meta, files)
 
 
 def _successful(value: dict[str, JSON]) -> ToolResult:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from app.llm.model import ToolCall
-from app.messages import JSON
+from app.messages import JSON, MediaFile
 from app.skills.disclosure import LOAD_SKILL
 from app.store.opening import Entry
 
@@ -47,6 +47,8 @@ class Transcript:
     rounds: tuple[Round, ...] = ()
     found: tuple[str, ...] = ()
     """Addresses that searches listed before it was read."""
+    files: Mapping[str, tuple[MediaFile, ...]] = field(default_factory=dict)
+    """Those that calls returned before it was read, by "round:call id"."""
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -133,6 +135,7 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
     results: dict[int, dict[str, str]] = {}
     intents: dict[int, set[str]] = {}
     found: list[str] = []
+    files: dict[str, tuple[MediaFile, ...]] = {}
     for entry in entries:
         kind, _, rest = entry.key.partition(":")
         if kind == "route":
@@ -148,6 +151,8 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
             intents.setdefault(int(number), set()).add(call)
         elif kind == "found":
             found += entry.payload
+        elif kind == "files":
+            files[rest] = tuple(MediaFile(**file) for file in entry.payload)
     rounds = tuple(
         Round(
             answers[number]["text"],
@@ -157,7 +162,7 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
         )
         for number in sorted(answers)
     )
-    return Transcript(routed, rounds, tuple(found))
+    return Transcript(routed, rounds, tuple(found), files)
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:

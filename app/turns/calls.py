@@ -3,17 +3,20 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from sqlite3 import Connection
 from typing import TypeVar
 
 import orjson
 
+from app.characters import visible
 from app.language import say
 from app.llm.model import ToolCall
-from app.messages import JSON
+from app.messages import JSON, MediaFile
 from app.routing.abilities import Abilities
 from app.store import journal, tool_statistics, uncertain
 from app.store.database import Database
+from app.store.media import MediaFolder, NotKept, described
 from app.store.skill_data import NoRoom, SkillStore
 from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
@@ -29,12 +32,16 @@ from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
 
+FILES_PER_TURN = 10
+"""A person does not ask for more, and WhatsApp takes many only slowly (one in 6 s, after a burst)."""
+
 
 class ToolCalls:
     """Runs calls through the engine, and knows which must not be run again.
 
     `services`: what tools of shipped skills find in `context.services`, by name; `data_quota`: bytes that
-    skills may keep for a person, 0 for no limit; `transport`: what `context.http` asks with.
+    skills may keep for a person, 0 for no limit; `transport`: what `context.http` asks with; `media`: where
+    the files that tools return are kept.
     """
 
     def __init__(
@@ -46,6 +53,7 @@ class ToolCalls:
         services: Mapping[str, object] | None = None,
         data_quota: int = 0,
         transport: Transport | None = None,
+        media: MediaFolder | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -53,6 +61,7 @@ class ToolCalls:
         self._services = Services(services or {})
         self._data_quota = data_quota
         self._transport = transport
+        self._media = media
 
     async def run(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
@@ -73,6 +82,21 @@ class ToolCalls:
                 raise error
         return {call.id: text for call, text in zip(ready, texts, strict=True) if isinstance(text, str)}
 
+    def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
+        """What a tool keeps for a person, as one call sees it; `outside`: text of others may be in it."""
+        return SkillStore(self._store, person, tool.category, self._data_quota, outside=outside)
+
+    def reach(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
+        """What a call has at hand, whoever makes it: store, addresses, settings and services."""
+        if tool is None:
+            return ToolContext()
+        return ToolContext(
+            store=store if store is None or tool.is_async else store.sync(),
+            http=self._http(tool),
+            settings=self._abilities.settings(tool.category),
+            services=self._services if self._abilities.ships(tool.name) else Services(),
+        )
+
     async def _run_one(
         self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
     ) -> str | None:
@@ -83,9 +107,8 @@ class ToolCalls:
         tool = self._abilities.tool(call.name)
         store = None
         if tool is not None:
-            quota, outside = self._data_quota, bool(run.sources)
-            store = SkillStore(self._store, run.person.id, tool.category, quota, outside=outside)
-        recorder = _Recorder(self._store, run, number, call, tool, begun, store)
+            store = self.store_for(tool, run.person.id, outside=bool(run.sources))
+        recorder = _Recorder(self._store, run, number, call, tool, begun, store, self._media)
         agreed = verdicts.agreed.get(call.id)
         context = self._context(run, number, tool, recorder, store, agreed, call.id in verdicts.must_ask)
         refused = verdicts.refused.get(call.id)
@@ -111,16 +134,12 @@ class ToolCalls:
         agreed: Agreed | None,
         must_ask: bool,
     ) -> ToolContext:
-        blocking = store is not None and tool is not None and not tool.is_async
-        return ToolContext(
+        return replace(
+            self.reach(tool, store),
             person=run.person,
             conversation=run.opened.conversation.id,
-            store=store.sync() if store is not None and blocking else store,
-            http=self._http(tool),
-            settings=self._abilities.settings(tool.category) if tool is not None else {},
             idempotency_key=f"{run.opened.id}:{recorder.key}",
             channel=run.opened.conversation.channel,
-            services=self._services if tool is not None and self._abilities.ships(tool.name) else Services(),
             offered=run.offered_by(number),
             chosen=run.chosen_skills,
             approved=tool if agreed is not None else None,
@@ -132,8 +151,8 @@ class ToolCalls:
             recorder=recorder,
         )
 
-    def _http(self, tool: Tool | None) -> HttpClient | SyncHttpClient | None:
-        if self._transport is None or tool is None:
+    def _http(self, tool: Tool) -> HttpClient | SyncHttpClient | None:
+        if self._transport is None:
             return None
         trusted = origins(self._abilities.settings(tool.category).values())
         client = HttpClient(self._transport, self._abilities.hosts(tool), trusted)
@@ -141,7 +160,8 @@ class ToolCalls:
 
 
 class _Recorder:
-    """Writes one call's intent and result; what the tool stored and its figures commit with the result."""
+    """Writes one call's intent and result; what the tool stored, the files it returned and its figures commit
+    with the result."""
 
     def __init__(
         self,
@@ -152,6 +172,7 @@ class _Recorder:
         tool: Tool | None,
         begun: bool,
         skill_store: SkillStore | None,
+        media: MediaFolder | None,
     ) -> None:
         self._database = database
         self._run = run
@@ -163,6 +184,7 @@ class _Recorder:
         self._after = answer_key(number)
         self._begun = begun
         self._skill_store = skill_store
+        self._media = media
         self._intended = False
         self.error: Exception | None = None
         """Why a row could not be written."""
@@ -181,6 +203,7 @@ class _Recorder:
         it read rows that were made of text of others."""
         if self._skill_store is not None and self._skill_store.read_outside:
             result = result.with_meta(outside=True)
+        result, files = await self._keep_files(result)
         text = await result.text()
         found = listed_addresses(result.data) if self._searches and result.ok else []
         day = tool_statistics.day_of(time.time())
@@ -191,12 +214,16 @@ class _Recorder:
             self._record(conn, "tool", _text({"result": said}))
             if found:
                 self._record(conn, "found", _text(found))
+            if files and refused is None:
+                self._record(conn, "files", _text(files))
             self._note_outcome(conn, kept)
             tool_statistics.count(conn, tool, kept.code, seconds, day)
             return kept, said
 
         written, self.text = await self._write(write)
         self._run.found += found
+        if files and written.ok:
+            self._run.files[self.key] = files
         if self._ran:
             self._run.outcomes[self.call] = _is_unknown(written)
         return written
@@ -204,6 +231,31 @@ class _Recorder:
     @property
     def _ran(self) -> bool:
         return self._begun or self._intended
+
+    async def _keep_files(self, result: ToolResult) -> tuple[ToolResult, tuple[MediaFile, ...]]:
+        """Puts the files of a success on the disk; the result then says what becomes of each."""
+        if not result.attachments or not result.ok or self._media is None:
+            return result, ()
+        room = FILES_PER_TURN - self._run.files_taken
+        taken, left = result.attachments[:room], result.attachments[room:]
+        self._run.files_taken += len(taken)
+        kept: list[MediaFile] = []
+        said: list[str] = []
+        for one in taken:
+            try:
+                file = await asyncio.to_thread(
+                    self._media.keep, self._run.person.id, one.data, one.mime_type, one.name
+                )
+            except NotKept as reason:
+                said.append(f"not sent to the person: {visible(one.name[:80]) or 'a file'}: {reason}")
+            else:
+                kept.append(file)
+                said.append(f"sent to the person with your answer: {described(file)}")
+        if left:
+            said.append(
+                f"not sent to the person: {len(left)} more; an answer has at most {FILES_PER_TURN} files"
+            )
+        return replace(result.with_meta(files=said), attachments=()), tuple(kept)
 
     def _note_outcome(self, conn: Connection, result: ToolResult) -> None:
         """What is not known now must not be done again unasked, and what is known may be."""
@@ -230,7 +282,7 @@ class _Recorder:
             if self._skill_store is not None:
                 self._skill_store.apply(conn)
         except NoRoom as full:
-            return _not_kept(full, self._language)
+            return not_kept(full, self._language)
         return None
 
 
@@ -252,7 +304,7 @@ def _interrupted(name: str) -> ToolResult:
     )
 
 
-def _not_kept(full: NoRoom, language: str) -> ToolResult:
+def not_kept(full: NoRoom, language: str) -> ToolResult:
     if full.code == "QUOTA_EXCEEDED":
         text = say(language, "I could not save it: your data has reached its limit. Delete something first.")
     else:

@@ -11,7 +11,7 @@ import structlog
 
 from app.language import say
 from app.llm.model import ModelError
-from app.store import alerts, dead_letters, journal, turns
+from app.store import alerts, dead_letters, journal, outbox, turns
 from app.store.database import Database
 from app.store.outbox import Draft
 from app.store.turns import Kept, Outcome
@@ -85,7 +85,7 @@ class Endings:
         source: str = "",
         after: str = "",
     ) -> None:
-        opened = run.opened
+        opened, files = run.opened, run.returned
         draft = _draft(run, text) if len(text) <= QUICK else await asyncio.to_thread(_draft, run, text)
         now = time.time()
 
@@ -105,6 +105,7 @@ class Endings:
                 source=source,
                 sources=run.sources,
             )
+            outbox.put_files(conn, conversation, opened.id, files, now)
             if fresh:
                 turns.new_conversation(conn, conversation.id, now)
             if alert is not None:
@@ -119,14 +120,14 @@ class Endings:
 
 
 def _draft(run: Run, text: str) -> Draft:
-    """The text and the receipts it left out, as their channel shows them; never nothing."""
+    """The text and the receipts it left out, as their channel shows them; nothing only beside files."""
     text = with_receipts(_bounded(text, run.person.language), run.receipts)
     parts = run.channel.render(text)
-    if not parts:
+    if not parts and not run.returned:
         text = say(run.person.language, "I found nothing to say to that. Could you put it another way?")
         parts = run.channel.render(text)
     last = run.opened.members[-1:]
-    if last and last[0].waited:  # others were said meanwhile: it shows what it answers
+    if parts and last and last[0].waited:  # others were said meanwhile: it shows what it answers
         parts[0] = replace(parts[0], quoted=last[0].wamid)
     return Draft(text, tuple(parts))
 

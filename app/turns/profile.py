@@ -1,6 +1,7 @@
 """What is known of a person beyond their messages: country, time zone and language, found out once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from sqlite3 import Row
 
 from app.language import LANGUAGES, detect_language
 from app.people import Person
@@ -25,12 +26,15 @@ class Profiles:
         """The person as prompts and tools see them. Their language: that of what they said just now, else
         of what they said before, else their country's. Their time zone: what they said, else their
         country's where it has one, else the machine's."""
-        row = opened.person
-        land = row["country"] or _country(opened.aliases)
+        return await self.known(opened.person, opened.aliases, said)
+
+    async def known(self, row: Row, names: Sequence[str], said: str = "") -> Person:
+        """The same of a person's row and aliases."""
+        land = row["country"] or _country(names)
         spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
             await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, row["timezone"], land))
-        known = people.person_of(row, self._doors(row["realm"]), opened.aliases)
+        known = people.person_of(row, self._doors(row["realm"]), names)
         return Person(
             id=known.id,
             realm=known.realm,
@@ -57,7 +61,7 @@ def local_timezone() -> str:
     return get_localzone_name() or "UTC"
 
 
-def _country(names: tuple[str, ...]) -> str:
+def _country(names: Sequence[str]) -> str:
     """From a phone, or from a business-scoped id, which starts with its country ("MX.123")."""
     for name in names:
         found = country(name) if name.isdigit() else name[:2]

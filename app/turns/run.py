@@ -9,9 +9,10 @@ import orjson
 
 from app.llm.model import ModelAnswer
 from app.llm.patience import Patience
-from app.messages import JSON, Channel
+from app.messages import JSON, Channel, MediaFile
 from app.people import Person
-from app.routing.abilities import Catalog, Instructions, Offer
+from app.routing.abilities import Instructions, Offer
+from app.routing.view import Catalog
 from app.store.facts import Fact
 from app.store.journal import Spent
 from app.store.opening import Opened
@@ -50,6 +51,10 @@ class Run:
     patience: Patience = field(default_factory=Patience)
     found: list[str] = field(default_factory=list)
     """Addresses that searches listed, in this turn and in those that the prompt shows."""
+    files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)
+    """What calls of this turn made for the person, by "round:call id"."""
+    files_taken: int = 0
+    """How many these are, those that are still on their way to the disk among them."""
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
     """Whether a call became uncertain in this run, or is not any more."""
     _hashes: list[str] = field(default_factory=list)
@@ -129,6 +134,13 @@ class Run:
     def receipts(self) -> list[str]:
         """What the tools of this turn did, in their own words; a page may begin with such words too."""
         return receipts(self.transcript.rounds, lambda tool: self.ships(tool) and not self.is_outside(tool))
+
+    @property
+    def returned(self) -> list[MediaFile]:
+        """The files that go with the reply, each once, in the order in which the model asked for them."""
+        rounds = enumerate(self.transcript.rounds)
+        keys = (f"{number}:{call.id}" for number, one in rounds for call in one.calls)
+        return list(dict.fromkeys(file for key in keys for file in self.files.get(key, ())))
 
     def is_uncertain(self, call: UncertainCall) -> bool:
         """Whether the same call may have happened or not, in this turn or before."""

@@ -12,8 +12,9 @@ from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text
 from app.messages import JSON, Channel
 from app.routing import Classified, Intent, IntentRequest, classify_intent
-from app.routing.abilities import Abilities, Catalog, Choice, Offer
+from app.routing.abilities import Abilities, Choice, Offer
 from app.routing.tool_search import SEARCH_TOOLS
+from app.routing.view import Catalog
 from app.store import journal, opening
 from app.store.database import Database
 from app.store.journal import Spent
@@ -226,6 +227,8 @@ class TurnRunner:
             said=said,
             transcript=transcript,
             found=[*(one for exchange in opened.exchanges for one in exchange.found), *transcript.found],
+            files=dict(transcript.files),
+            files_taken=sum(map(len, transcript.files.values())),
             tokens_today=opened.tokens_today,
             facts=remembered(opened.facts, said),
             most_tools=self._limits.tools_per_call,

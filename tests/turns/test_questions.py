@@ -1,6 +1,7 @@
 """A card shows all of a call, and nothing in its values can make it say anything else."""
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -11,10 +12,13 @@ from app.channels.whatsapp.client import GraphClient
 from app.channels.whatsapp.marks import JOINER, MARKS
 from app.language import LANGUAGES
 from app.messages import JSON
+from app.store.media import MediaFolder
 from app.turns.questions import CALL, CARD_BYTES, INSTALL, ONCE, Card, call_card, call_title, question_draft
 from tests.channels.whatsapp.whatsapp_text import formatted
 
-CHANNEL = WhatsAppChannel(GraphClient("https://graph.example/v25.0", "1", "token"))
+CHANNEL = WhatsAppChannel(
+    GraphClient("https://graph.example/v25.0", "1", "token"), MediaFolder(Path("media"))
+)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 VALUES = st.recursive(TEXTS | st.integers(-(2**53), 2**53) | st.none(), st.lists, max_leaves=4)
 NAMES = st.text("abcdefghij_", min_size=1, max_size=20) | TEXTS

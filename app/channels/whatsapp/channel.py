@@ -1,13 +1,17 @@
 """WhatsApp as a channel: Meta's client, and text in WhatsApp's own formatting."""
 
+import asyncio
 from collections.abc import Sequence
 
 from app.channels.whatsapp.client import TEXT_LIMIT, GraphClient
 from app.channels.whatsapp.formatting import render_parts
 from app.channels.whatsapp.marks import literal, raw, revealed, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
-from app.messages import Address, Button, Outgoing, SendResult
+from app.messages import Address, Button, MediaFile, Outgoing, Refused, SendResult
+from app.store.media import MediaFolder
 
+UPLOADS_AT_ONCE = 4
+"""Each holds its file in memory."""
 BUTTONS_BODY = 1024
 """Characters beside reply buttons."""
 
@@ -17,8 +21,10 @@ class WhatsAppChannel:
 
     name = "whatsapp"
 
-    def __init__(self, client: GraphClient) -> None:
+    def __init__(self, client: GraphClient, media: MediaFolder) -> None:
         self._client = client
+        self._media = media
+        self._uploads = asyncio.Semaphore(UPLOADS_AT_ONCE)
 
     def render(self, markdown: str) -> list[Outgoing]:
         return [Outgoing(part) for part in render_parts(markdown, TEXT_LIMIT)]
@@ -33,7 +39,20 @@ class WhatsAppChannel:
         return [*plain, Outgoing(question, tuple(buttons))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
-        return await self._client.send(to, message, outbox_id)
+        if message.file is None:
+            return await self._client.send(to, message, outbox_id)
+        uploaded = await self._upload(message.file)
+        if isinstance(uploaded, Refused):
+            return uploaded
+        return await self._client.send(to, message, outbox_id, uploaded)
 
     async def typing(self, message_id: str) -> None:
         await self._client.typing(message_id)
+
+    async def _upload(self, file: MediaFile) -> str | Refused:
+        async with self._uploads:
+            try:
+                data = await asyncio.to_thread(self._media.read, file)
+            except OSError as error:
+                return Refused("give_up", detail=f"the file {file.path} cannot be read: {error.strerror}")
+            return await self._client.upload(file, data)

@@ -5,8 +5,19 @@ from typing import Any
 import orjson
 import structlog
 
+from app.channels.whatsapp.uploads import UPLOAD_SECONDS, upload_form
 from app.endpoint import Endpoint, NoAnswer, NotSent
-from app.messages import Accepted, Address, Outgoing, Refused, SendResult, Template, Unknown, seconds_in
+from app.messages import (
+    Accepted,
+    Address,
+    MediaFile,
+    Outgoing,
+    Refused,
+    SendResult,
+    Template,
+    Unknown,
+    seconds_in,
+)
 from app.phones import digits, other_form
 
 log = structlog.get_logger(__name__)
@@ -24,6 +35,7 @@ HOLD = frozenset(
 )
 TEMPLATE = frozenset({131047})
 NOT_ON_TEST_LIST = 131030
+UPLOAD_FAILED = 131053
 
 
 class GraphClient:
@@ -31,6 +43,7 @@ class GraphClient:
 
     def __init__(self, api_url: str, phone_number_id: str, access_token: str) -> None:
         self._messages = f"/{phone_number_id}/messages"
+        self._media = f"/{phone_number_id}/media"
         headers = {"Authorization": f"Bearer {access_token}"}
         self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
 
@@ -41,17 +54,37 @@ class GraphClient:
     async def close(self) -> None:
         await self._endpoint.close()
 
-    async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
-        """Sends one message. A number that a test list knows only in its other national form is tried so."""
-        result = await self._post(message_body(to, message, outbox_id))
+    async def send(self, to: Address, message: Outgoing, outbox_id: str, media: str = "") -> SendResult:
+        """Sends one message; `media` is what `upload` gave for its file.
+
+        A number that a test list knows only in its other national form is tried so.
+        """
+        result = await self._post(message_body(to, message, outbox_id, media))
         other = other_form(to.phone)
         if isinstance(result, Refused) and result.code == NOT_ON_TEST_LIST and other:
-            again = await self._post(message_body(Address(other, to.user_id, to.group), message, outbox_id))
+            there = Address(other, to.user_id, to.group)
+            again = await self._post(message_body(there, message, outbox_id, media))
             if isinstance(again, Accepted):
                 return Accepted(again.message_id, phone=other)
             if not isinstance(again, Refused):
                 return again
         return result
+
+    async def upload(self, file: MediaFile, data: bytes) -> str | Refused:
+        """Meta's id for a file that is sent next. Nothing here is unknown: to upload twice does no harm."""
+        body, content_type = upload_form(file, data)
+        try:
+            answer = await self._endpoint.post(self._media, body, UPLOAD_SECONDS, content_type)
+        except NotSent as error:
+            return Refused("retry", detail=str(error))
+        except NoAnswer as error:
+            return Refused("retry", UPLOAD_FAILED, f"the upload: {error}")
+        if not 200 <= answer.status < 300:
+            return read_refusal(answer.status, _object(answer.body), answer.retry_after)
+        given = _object(answer.body).get("id")
+        if isinstance(given, str) and given:
+            return given
+        return Refused("retry", UPLOAD_FAILED, "the upload was answered without an id")
 
     async def typing(self, message_id: str) -> None:
         """Marks a message read and shows typing for 25 s or until the reply."""
@@ -76,7 +109,7 @@ class GraphClient:
         return read_response(answer.status, answer.body, answer.retry_after)
 
 
-def message_body(to: Address, message: Outgoing, outbox_id: str) -> dict[str, Any]:
+def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = "") -> dict[str, Any]:
     """The request as Meta documents it; `recipient` (a business-scoped id) only where there is no phone."""
     body: dict[str, Any] = {
         "messaging_product": "whatsapp",
@@ -91,6 +124,9 @@ def message_body(to: Address, message: Outgoing, outbox_id: str) -> dict[str, An
         body["recipient"] = to.user_id
     if message.quoted:
         body["context"] = {"message_id": message.quoted}
+    if message.file is not None:
+        named = {"filename": message.file.name} if message.file.kind == "document" else {}
+        return {**body, "type": message.file.kind, message.file.kind: {"id": media, **named}}
     if message.template is not None:
         return {**body, "type": "template", "template": _template(message.template, message.text)}
     if message.buttons:
@@ -116,15 +152,13 @@ def _template(template: Template, text: str) -> dict[str, Any]:
 
 def read_response(status: int, body: bytes, retry_after: str | None = None) -> SendResult:
     """What an answer of the Graph API means."""
-    try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        data = None
-    if not isinstance(data, dict):
-        data = {}
+    data = _object(body)
+    return _accepted(data) if 200 <= status < 300 else read_refusal(status, data, retry_after)
+
+
+def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> Refused:
+    """What an error of the Graph API asks for."""
     after = seconds_in(retry_after)
-    if 200 <= status < 300:
-        return _accepted(data)
     error = data.get("error")
     if not isinstance(error, dict):
         error = {}
@@ -140,6 +174,14 @@ def read_response(status: int, body: bytes, retry_after: str | None = None) -> S
     if code in TEMPLATE:
         return Refused("template", code, text)
     return Refused("give_up", code, text)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _accepted(data: dict[str, Any]) -> SendResult:

@@ -147,8 +147,8 @@ function card(symbol, title, detail, tag = "div") {
 }
 
 function media(type, content) {
-  const name = gist({ type, content: {} });
-  if (!content.id && !content.link) return make("em", {}, content.filename || name);
+  const name = content.filename || gist({ type, content: {} });
+  if (!content.id && !content.link) return make("em", {}, name);
   if (!content.id) {
     const href = /^https?:/.test(content.link) ? content.link : "#";
     return make("a", { href, ...ELSEWHERE }, content.link || "");
@@ -161,7 +161,7 @@ function media(type, content) {
   }
   if (type === "audio") return make("audio", player);
   if (type === "video") return make("video", { class: "picture", ...player });
-  const shown = card("file", content.filename || name, content.mime_type, "a");
+  const shown = card("file", name, content.mime_type, "a");
   Object.assign(shown, { href: source.src, download: content.filename || "file" });
   return shown;
 }

@@ -1,0 +1,182 @@
+"""Tool calls of whoever holds the administrator's token: in an owner's name, and in no conversation."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from sqlite3 import Connection
+from weakref import WeakValueDictionary
+
+from app.errors import StoreError
+from app.llm.model import ToolCall
+from app.messages import JSON
+from app.people import Conversation, Person
+from app.routing.abilities import Abilities
+from app.store import operator, tool_statistics, uncertain
+from app.store.database import Database
+from app.store.ids import new_id
+from app.store.ownership import Doors
+from app.store.skill_data import NoRoom, SkillStore
+from app.store.uncertain import UncertainCall
+from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
+from app.turns.calls import ToolCalls, not_kept
+from app.turns.consent import call_identity
+from app.turns.profile import Profiles
+
+SOURCE = "MCP"
+"""Where the words of such a call come from: a model elsewhere wrote them, and nobody says after what."""
+
+
+async def nobody_to_ask(name: str, args: dict[str, JSON]) -> bool:
+    """The answer of a policy for such calls: the one who calls is a program."""
+    raise NoTTYError(
+        f"{name} needs a person's yes, which nobody can give here: ask the assistant for it in its chat, "
+        "or let every tool run unasked with CONFIRMATION_MODE=yolo"
+    )
+
+
+class OperatorCalls:
+    """The tools of our skills, and calls of them. What an MCP server of others brought is not passed on.
+
+    `closed` are tools that ask in every mode, and so never run here.
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        engine: ExecutionEngine,
+        abilities: Abilities,
+        calls: ToolCalls,
+        profiles: Profiles,
+        doors: Callable[[], Doors],
+        *,
+        closed: Collection[str] = (),
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._abilities = abilities
+        self._calls = calls
+        self._profiles = profiles
+        self._doors = doors
+        self._closed = frozenset(closed)
+        self._alone = WeakValueDictionary[UncertainCall, asyncio.Lock]()
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """By name."""
+        return [
+            tool
+            for tool in self._abilities.registry.list_all()
+            if tool.name not in self._closed and self._abilities.skill(tool.category) is not None
+        ]
+
+    async def refresh(self) -> None:
+        """Takes over what changed on disk."""
+        await self._abilities.refresh()
+
+    async def call(self, name: str, arguments: dict[str, JSON]) -> ToolResult:
+        """What became of a call; never raises.
+
+        The same call waits for the one before it: whether that happened decides whether it may run.
+        """
+        turn = new_id("turn")
+        call = call_identity(self._abilities.tool(name), ToolCall(turn, name, arguments))
+        lock = self._alone.setdefault(call, asyncio.Lock())
+        try:
+            async with lock:
+                return await self._run(turn, call, name, arguments)
+        except StoreError as error:
+            return ToolResult.failure("UNAVAILABLE", f"{name} did not run: {error}", "try again later")
+
+    async def _run(self, turn: str, call: UncertainCall, name: str, arguments: dict[str, JSON]) -> ToolResult:
+        entered = await self._store.tx(lambda conn: operator.enter(conn, self._doors(), call, time.time()))
+        person = await self._profiles.known(entered.person, entered.names)
+        tool = self._abilities.tool(name)
+        store = None if tool is None else self._calls.store_for(tool, person.id, outside=True)
+        context = replace(
+            self._calls.reach(tool, store),
+            person=person,
+            conversation=entered.conversation.id,
+            channel=entered.conversation.channel,
+            idempotency_key=turn,
+            sources=(SOURCE,),
+            offered=frozenset(one.name for one in self.tools),
+            must_ask=entered.uncertain,
+            recorder=_Recorder(self._store, turn, entered.conversation, person, call, arguments, store),
+        )
+        return await self._engine.execute_tool_call(name, arguments, context)
+
+
+class _Recorder:
+    """Keeps what was called before it runs, and what it came to with what the tool stored.
+
+    From its start on a call that must not be repeated unasked is one whose outcome nobody knows: a crash and
+    a cancellation leave it so.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        turn: str,
+        conversation: Conversation,
+        person: Person,
+        call: UncertainCall,
+        arguments: dict[str, JSON],
+        store: SkillStore | None,
+    ) -> None:
+        self._database = database
+        self._turn = turn
+        self._conversation = conversation
+        self._person = person
+        self._call = call
+        self._arguments = arguments
+        self._store = store
+        self._noted = False
+
+    async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
+        self._noted = not (tool.idempotent or tool.harmless)
+
+        def write(conn: Connection) -> None:
+            now = time.time()
+            self._record(conn, "intent", {"tool": tool.name, "arguments": args}, now)
+            if self._noted:
+                uncertain.note(conn, self._person.id, self._call, now)
+
+        await self._database.tx(write)
+
+    async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
+        if self._store is not None and self._store.read_outside:
+            result = result.with_meta(outside=True)
+        text = await result.text()
+
+        def write(conn: Connection) -> ToolResult:
+            now = time.time()
+            refused = self._keep_stored(conn) if result.ok else None
+            kept, said = (result, text) if refused is None else (refused, refused.to_json())
+            row: dict[str, JSON] = {"result": said}
+            if seconds is None:  # it has no intent that says what was called
+                row |= {"tool": self._call[0], "arguments": self._arguments}
+            self._record(conn, "tool", row, now)
+            self._note_outcome(conn, kept, now)
+            tool_statistics.count(conn, tool, kept.code, seconds, tool_statistics.day_of(now))
+            return kept
+
+        return await self._database.tx(write)
+
+    def _record(self, conn: Connection, kind: str, row: dict[str, JSON], now: float) -> None:
+        operator.record(conn, self._turn, self._conversation, kind, row, now)
+
+    def _note_outcome(self, conn: Connection, result: ToolResult, now: float) -> None:
+        if result.meta.get("outcome") == "unknown":
+            uncertain.note(conn, self._person.id, self._call, now)
+        elif self._noted:
+            uncertain.settle(conn, self._person.id, self._call)
+
+    def _keep_stored(self, conn: Connection) -> ToolResult | None:
+        """Writes what the tool stored; gives why it may not stay, None where it may."""
+        try:
+            if self._store is not None:
+                self._store.apply(conn)
+        except NoRoom as full:
+            return not_kept(full, self._person.language)
+        return None

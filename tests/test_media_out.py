@@ -1,0 +1,555 @@
+"""Pictures and files that tools return: kept, sent after the reply, once, to the one person they are for."""
+
+import base64
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.channels.terminal import TERMINAL_USER, TerminalChannel
+from app.messages import Address, Outgoing
+from app.store.media import KEPT_SECONDS, MediaFolder
+from tests.browser.chromium import PROGRAM, browser
+from tests.chaos.machine import injected
+from tests.standins import mcp_server
+from tests.standins.listener import Listener
+from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
+from tests.world import ROOT, TOKEN, Server, open_work, wait_for
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"a picture"
+
+CODES = {400: 100, 401: 190, 500: 131000, 503: 131016}
+"""What Meta says beside a status."""
+BROKEN_OFF = {"Content-Length": "10"}
+"""Of an answer without a body: uvicorn closes the connection."""
+
+STUDIO = '''
+import struct
+import zlib
+from pathlib import Path
+
+from app.tools.result import ReturnedFile, ToolResult
+
+
+def real_png(side):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    rows = (b"\\0" + b"900" * side) * side
+    return PNG + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+PNG = b"\\x89PNG\\r\\n\\x1a\\n"
+MADE = {{
+    "chart": (PNG + b"a picture", "image/png", "chart.png"),
+    "plan": (b"%PDF-1.7 a plan", "application/pdf", "plan.pdf"),
+    "archive": (b"PK\\x03\\x04\\x00", "application/zip", "all.zip"),
+    "real": (real_png(40), "image/png", "square.png"),
+    "film": (bytes(17 * 1024 * 1024), "video/mp4", "film.mp4"),
+}}
+
+
+def draw(what: str) -> ToolResult:
+    """Draws what is asked for."""
+    return _made(what, "drawn")
+
+
+def sketch(what: str) -> ToolResult:
+    """Sketches what is asked for; twice is once."""
+    return _made(what, "sketched")
+
+
+def fail_to_draw(what: str) -> ToolResult:
+    """Draws, and fails all the same."""
+    return ToolResult(False, None, None, {{}}, _made(what, "failed").attachments)
+
+
+def _made(what, mark):
+    with Path({marks!r}).open("a") as file:
+        file.write(f"{{mark}}\\n")
+    files = [ReturnedFile(*MADE[one]) if one in MADE else _own(one) for one in what.split()]
+    return ToolResult(True, {{"made": len(files)}}, None, {{}}, tuple(files))
+
+
+def _own(name):
+    return ReturnedFile(PNG + name.encode(), "image/png", f"{{name}}.png")
+'''
+STUDIO_SKILL = """---
+name: studio
+description: Draws pictures and makes files.
+metadata:
+  idempotent-tools: "sketch"
+---
+"""
+
+
+def artist(body: dict[str, Any]) -> Any:
+    """Calls the tool that the message names with the words after it, then says that it is done."""
+    if is_classifier(body):
+        return '{"categories": ["studio"]}'
+    if body["messages"][-1]["role"] == "tool":
+        return "here it is"
+    return calls(*((line.split()[0], {"what": line.partition(" ")[2]}) for line in said(body)))
+
+
+def said(body: dict[str, Any]) -> list[str]:
+    tools = ("draw", "sketch", "fail_to_draw")
+    return [line for line in last_user_text(body).splitlines() if line.startswith(tools)]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release with a skill that returns files."""
+    folder = tmp_path_factory.mktemp("release")
+    shutil.copytree(ROOT / "app", folder / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    scripts = folder / "skills" / "studio" / "scripts"
+    scripts.mkdir(parents=True)
+    (folder / "skills" / "bundled.txt").write_text("studio\n")
+    (scripts.parent / "SKILL.md").write_text(STUDIO_SKILL)
+    (scripts / "tools.py").write_text(STUDIO.format(marks=str(folder / "marks.txt")))
+    return folder
+
+
+class Uploads:
+    """What stands before the stand-in: counts uploads, answers them and sends of pictures as it is told."""
+
+    def __init__(self, graph_url: str) -> None:
+        self.script: list[int | None] = []
+        """Statuses for the next uploads; 0: an answer that breaks off; None: it goes through."""
+        self.silent_sends = 0
+        """So many sends of pictures arrive, and their answer breaks off."""
+        self.tried = 0
+        self._to = httpx.AsyncClient(base_url=graph_url, trust_env=False, timeout=30)
+        self._listener = Listener(Starlette(routes=[Route("/{path:path}", self._pass, methods=["POST"])]))
+        self.url = f"http://127.0.0.1:{self._listener.port}/v25.0"
+
+    def stop(self) -> None:
+        self._listener.stop()
+
+    async def _pass(self, request: Request) -> Response:
+        body = await request.body()
+        if request.url.path.endswith("/media"):
+            self.tried += 1
+            status = self.script.pop(0) if self.script else None
+            if status == 0:
+                return Response(headers=BROKEN_OFF)
+            if status is not None:
+                return JSONResponse({"error": {"code": CODES[status]}}, status)
+        elif self.silent_sends and b'"type":"image"' in body:
+            self.silent_sends -= 1
+            await self._to.post(request.url.path, content=body, headers=_passed_on(request))
+            return Response(headers=BROKEN_OFF)
+        answer = await self._to.post(request.url.path, content=body, headers=_passed_on(request))
+        return Response(answer.content, answer.status_code, media_type="application/json")
+
+
+def _passed_on(request: Request) -> dict[str, str]:
+    return {name: request.headers[name] for name in ("authorization", "content-type")}
+
+
+@pytest.fixture
+def studio(
+    make_world: Callable[..., Any], model: Callable[..., ModelServer], release: Path
+) -> Iterator[Callable[..., Any]]:
+    """Makes a server of that release, the stand-in Graph API, and what stands before its uploads."""
+    made: list[Uploads] = []
+
+    def make(**options: Any) -> Any:
+        options = {"PYTHONPATH": str(release), "SKILLS_DIR": str(release / "skills")} | options
+        server, graph = make_world(start=False, model=model(artist), **options)
+        made.append(Uploads(graph.url))
+        server.env["WHATSAPP_API_URL"] = made[-1].url
+        server.start()
+        return server, graph, made[-1]
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+def kinds(graph: Any, person: str | None = None) -> list[str]:
+    return [entry["body"]["type"] for entry in graph.sends(person)]
+
+
+def arrived(graph: Any, person: str, count: int) -> list[str]:
+    wait_for(lambda: len(graph.sends(person)) >= count, f"{count} messages; there are {kinds(graph, person)}")
+    return kinds(graph, person)
+
+
+def fetched(graph: Any, entry: dict[str, Any]) -> bytes:
+    """The bytes behind a message, as a phone gets them."""
+    header = {"Authorization": f"Bearer {TOKEN}"}
+    block = entry["body"][entry["body"]["type"]]
+    url = graph.http.get(f"/v25.0/{block['id']}", headers=header).json()["url"]
+    return bytes(graph.http.get(url, headers=header).content)
+
+
+def kept(server: Any) -> list[Path]:
+    return sorted(path for path in (server.folder / "media").rglob("*") if path.is_file())
+
+
+def settled(server: Any, graph: Any) -> None:
+    wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the end of all sends")
+
+
+def test_pictures_and_documents_follow_the_reply_in_the_order_in_which_they_were_asked_for(studio):
+    server, graph, uploads = studio()
+    graph.say("p0", "draw chart plan")
+    assert arrived(graph, "p0", 3) == ["text", "image", "document"]
+    text, picture, document = graph.sends("p0")
+    assert text["body"]["text"]["body"] == "here it is"
+    assert picture["body"]["image"].keys() == {"id"}
+    assert document["body"]["document"]["filename"] == "plan.pdf"
+    assert (fetched(graph, picture), fetched(graph, document)) == (PNG, b"%PDF-1.7 a plan")
+    settled(server, graph)
+    assert uploads.tried == 2
+    modes = [oct(path.stat().st_mode & 0o777) for path in (kept(server)[0], kept(server)[0].parent)]
+    assert modes == ["0o600", "0o700"]
+    rows = server.rows("SELECT kind, text FROM messages WHERE direction = 'out' ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        ("text", "here it is"),
+        ("image", "chart.png"),
+        ("document", "plan.pdf"),
+    ]
+
+
+def test_the_model_reads_what_becomes_of_each_file_and_none_of_its_bytes(make_world, model, release):
+    player = model(artist)
+    options = {"PYTHONPATH": str(release), "SKILLS_DIR": str(release / "skills")}
+    server, graph = make_world(model=player, **options)
+    graph.say("p0", "draw chart archive film")
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    told = json.loads(player.main_calls[-1]["messages"][-1]["content"])
+    assert told["data"] == {"made": 3}
+    sent, archive, film = told["meta"]["files"]
+    assert sent == "sent to the person with your answer: chart.png (image/png, 1 KB)"
+    assert archive.startswith("not sent to the person: all.zip: WhatsApp takes ")
+    assert film.startswith("not sent to the person: film.mp4: ")
+    assert "a picture" not in json.dumps(player.requests)
+    assert len(kept(server)) == 1
+
+
+def test_more_files_than_a_person_wants_are_not_sent_and_the_same_picture_is_sent_once(studio):
+    server, graph, _ = studio()
+    graph.say("p0", "draw " + " ".join(f"picture{n}" for n in range(12)) + "\ndraw chart")
+    assert arrived(graph, "p0", 11) == ["text", *["image"] * 10]
+    graph.say("p1", "draw chart chart\ndraw chart")
+    assert arrived(graph, "p1", 2) == ["text", "image"]
+    settled(server, graph)
+    assert (len(graph.sends("p0")), len(graph.sends("p1"))) == (11, 2)
+
+
+def test_a_failed_call_sends_nothing(studio):
+    server, graph, uploads = studio()
+    graph.say("p0", "fail_to_draw chart")
+    graph.reply("p0")
+    settled(server, graph)
+    assert (kinds(graph), uploads.tried, kept(server)) == (["text"], 0, [])
+
+
+def test_each_person_gets_their_own_files_from_a_folder_of_their_own(studio):
+    server, graph, _ = studio()
+    graph.inbound(
+        {"person": "p0", "type": "text", "text": "draw alfa chart"},
+        {"person": "p1", "type": "text", "text": "draw bravo chart"},
+    )
+    for person, own in [("p0", b"alfa"), ("p1", b"bravo")]:
+        assert arrived(graph, person, 3) == ["text", "image", "image"]
+        assert [own in fetched(graph, entry) for entry in graph.sends(person)[1:]] == [True, False]
+    settled(server, graph)
+    ids = {row["value"]: row["person_id"] for row in server.rows("SELECT value, person_id FROM aliases")}
+    for phone, own in [("12125550000", b"alfa"), ("12125550001", b"bravo")]:
+        folder = server.folder / "media" / ids[phone]
+        assert sorted(own in path.read_bytes() for path in folder.iterdir()) == [False, True]
+    owners = server.rows("SELECT DISTINCT person_id, media FROM outbox WHERE media <> ''")
+    assert all(row["media"].startswith(f"{row['person_id']}/") for row in owners)
+
+
+@pytest.mark.parametrize("script", [[500, 503], [0, 0]], ids=["refused for now", "no answer"])
+def test_an_upload_that_fails_is_tried_again_and_the_picture_is_sent_once(studio, script):
+    server, graph, uploads = studio()
+    uploads.script += script
+    graph.say("p0", "draw chart")
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    settled(server, graph)
+    assert (uploads.tried, kinds(graph)) == (3, ["text", "image"])
+
+
+@pytest.mark.parametrize("script", [[400], [0, 0, 0]], ids=["refused for good", "never answered"])
+def test_a_file_that_cannot_be_sent_is_said_to_the_person_and_the_next_ones_are_sent(studio, script):
+    server, graph, uploads = studio()
+    uploads.script += script
+    graph.say("p0", "draw chart plan")
+    arrived(graph, "p0", 3)
+    settled(server, graph)
+    assert sorted(kinds(graph)) == ["document", "text", "text"]
+    assert graph.texts("p0")[0] == "here it is"
+    assert "I could not send you this file: chart.png" in graph.texts("p0")
+    assert len(server.rows("SELECT 1 FROM outbox WHERE state = 'failed'")) == 1
+    assert "chart.png" not in server.log + str([tuple(row) for row in server.rows("SELECT * FROM alerts")])
+
+
+def test_a_picture_waits_for_a_token_that_is_mended_and_is_sent_then(studio):
+    server, graph, uploads = studio()
+    uploads.script.append(401)
+    graph.say("p0", "draw chart")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'held'"), "the picture to be held")
+    assert kinds(graph, "p0") == ["text"]
+    graph.say("p1", "draw chart")
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    settled(server, graph)
+
+
+def test_a_file_that_is_gone_from_the_disk_is_said_to_the_person(studio):
+    server, graph, uploads = studio()
+    uploads.script += [500, 500]
+    graph.say("p0", "draw chart")
+    wait_for(lambda: uploads.tried, "the first try")
+    kept(server)[0].unlink()
+    arrived(graph, "p0", 2)
+    settled(server, graph)
+    assert graph.texts("p0")[-1] == "I could not send you this file: chart.png"
+
+
+def test_a_picture_that_whatsapp_reports_as_failed_is_said_to_the_person(studio):
+    server, graph, _ = studio()
+    graph.faults(fail=[None, {"code": 131053, "accept": True}])
+    graph.say("p0", "draw chart")
+    arrived(graph, "p0", 3)
+    settled(server, graph)
+    assert graph.texts("p0")[-1] == "I could not send you this file: chart.png"
+
+
+def test_a_picture_whose_send_was_never_answered_is_believed_by_its_status_and_not_sent_again(studio):
+    server, graph, uploads = studio(SEND_RECONCILE_SECONDS="2")
+    uploads.silent_sends = 1
+    graph.say("p0", "draw chart")
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    settled(server, graph)
+    assert (kinds(graph), uploads.tried) == (["text", "image"], 1)
+
+
+def test_a_picture_of_which_nothing_is_ever_heard_is_sent_again_once_and_then_reported(studio):
+    server, graph, uploads = studio(SEND_RECONCILE_SECONDS="0.3")
+    uploads.silent_sends = 5
+    graph.faults(hold_statuses=True)
+    graph.say("p0", "draw chart")
+    assert arrived(graph, "p0", 3) == ["text", "image", "image"]
+    wait_for(lambda: not open_work(server), "the end of all sends")
+    assert (kinds(graph), uploads.silent_sends) == (["text", "image", "image"], 3)
+    assert server.rows("SELECT 1 FROM alerts WHERE code = 'undelivered:unknown'")
+    graph.faults(hold_statuses=False)
+
+
+def test_who_has_used_up_their_quota_gets_the_words_and_no_file(studio):
+    server, graph, _ = studio(FILES_QUOTA_MB="0.00002")
+    graph.say("p0", "draw chart plan")
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    graph.say("p1", "draw chart")
+    assert arrived(graph, "p1", 2) == ["text", "image"]
+    settled(server, graph)
+    assert len(graph.sends("p0")) == 2
+
+
+def test_on_a_disk_nearly_full_the_words_are_sent_and_no_file_is_kept(studio):
+    server, graph, _ = studio(FREE_SPACE_MB=str(10**12))
+    graph.say("p0", "draw chart")
+    assert graph.reply("p0") == "here it is"
+    settled(server, graph)
+    assert (kinds(graph), kept(server)) == (["text"], [])
+
+
+def test_files_go_a_day_after_they_were_sent_and_those_of_who_is_gone_at_once(studio):
+    server, graph, _ = studio(SWEEP_SECONDS="0.2")
+    for person, what in [("p0", "old"), ("p1", "hers")]:
+        graph.say(person, f"draw {what}")
+        arrived(graph, person, 2)
+    settled(server, graph)
+    graph.faults(offline=True)
+    graph.say("p0", "draw waiting")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE media <> '' AND state = 'ready'"), "the picture")
+    server.stop()
+    past = time.time() - KEPT_SECONDS - 60
+    with closing(sqlite3.connect(server.folder / "recado.db")) as database, database:
+        database.execute("PRAGMA foreign_keys=ON")
+        database.execute("UPDATE outbox SET sent_at = ?, created_at = ?", (past, past))
+        database.execute(
+            "DELETE FROM people WHERE id IN (SELECT person_id FROM aliases WHERE value = '12125550001')"
+        )
+    (server.folder / "media" / "person_none").mkdir()
+    for path in [*kept(server), *(server.folder / "media").iterdir()]:
+        age(path, past)
+    server.start()
+    wait_for(lambda: len(kept(server)) == 1, "the old files to go")
+    assert kept(server)[0].read_bytes().endswith(b"waiting")
+    assert [folder.name for folder in (server.folder / "media").iterdir()] == [kept(server)[0].parent.name]
+    graph.faults(offline=False)
+    arrived(graph, "p0", 4)
+    settled(server, graph)
+
+
+def age(path: Path, at: float) -> None:
+    os.utime(path, (at, at))
+
+
+@pytest.fixture
+def installed(model: Callable[..., ModelServer], release: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server of that release as it is installed, with its simulator."""
+    options = {"PYTHONPATH": str(release), "SKILLS_DIR": str(release / "skills"), "LLM_MODEL": "stand-in"}
+    server = Server(tmp_path, OPENAI_BASE_URL=model(artist).url, **options)
+    try:
+        yield server.start()
+    finally:
+        server.kill()
+
+
+def test_the_simulators_phone_has_the_picture_its_name_and_the_document(installed):
+    message = {"person": "ana", "type": "text", "text": "draw chart plan"}
+    installed.http.post("/simulator/api/send", json=message).raise_for_status()
+
+    def received() -> list[dict[str, Any]]:
+        messages = installed.http.get("/simulator/api/state").json()["messages"]
+        return [one for one in messages if one["by"] == "business"]
+
+    wait_for(lambda: len(received()) == 3, "the reply and two files")
+    _, picture, document = received()
+    assert (picture["type"], picture["content"]["filename"]) == ("image", "chart.png")
+    assert (document["type"], document["content"]["filename"]) == ("document", "plan.pdf")
+    files = [
+        installed.http.get(f"/simulator/api/media/{one['content']['id']}") for one in (picture, document)
+    ]
+    assert [file.content for file in files] == [PNG, b"%PDF-1.7 a plan"]
+    assert "Content-Disposition" not in files[0].headers
+    assert files[1].headers["Content-Disposition"] == "attachment"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_page_shows_the_picture_with_its_name_for_who_does_not_see_it(installed, tmp_path, theme):
+    shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
+    async with browser() as page:
+        await page.open(f"{installed.url}/simulator", 1100, 900, theme)
+        await page.until("document.querySelectorAll('.person').length > 0")
+        await page.evaluate("document.querySelector('#text').focus()")
+        await page.type("draw real plan")
+        await page.press("Enter", code=13)
+        await page.until("document.querySelector('img.picture')?.naturalWidth === 40")
+        await page.until("document.querySelector('a.card')?.innerText.includes('plan.pdf') === true")
+        assert ("image", "square.png") in await page.names("image")
+        await page.screenshot(shots / f"files-{theme}.png")
+
+
+def pixel_asker(body: dict[str, Any]) -> Any:
+    """Calls the server's tool, as soon as it is offered."""
+    if is_classifier(body):
+        return '{"categories": ["art"]}'
+    offered = [tool["function"]["name"] for tool in body.get("tools", [])]
+    if body["messages"][-1]["role"] == "tool" or "mcp_art_image" not in offered:
+        return "here it is" if body["messages"][-1]["role"] == "tool" else "no tool yet"
+    return calls(("mcp_art_image", {}))
+
+
+def test_a_picture_that_an_mcp_server_returns_reaches_the_phone(make_world, model):
+    player = model(pixel_asker)
+    server, graph = make_world(start=False, model=player)
+    first, *rest = mcp_server.command(
+        tools=[mcp_server.tool("image", "draws a pixel", annotations={"readOnlyHint": True})]
+    )
+    servers = {"art": {"command": first, "args": rest, "trust": True}}
+    path = server.folder / "mcp_servers.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    server.env["MCP_CONFIG_PATH"] = str(path)
+    server.start()
+
+    def shown() -> bool:
+        count = len(graph.sends("p0"))
+        graph.say("p0", "draw a pixel")
+        graph.reply("p0", count + 1)
+        return graph.texts("p0")[-1] != "no tool yet"
+
+    wait_for(shown, "the server's tool")
+    wait_for(lambda: kinds(graph, "p0")[-2:] == ["text", "image"], "the picture")
+    assert fetched(graph, graph.sends("p0")[-1]) == base64.b64decode(mcp_server.PIXEL)
+    assert "sent to the person with your answer" in player.main_calls[-1]["messages"][-1]["content"]
+    assert mcp_server.PIXEL not in json.dumps(player.requests)
+    settled(server, graph)
+
+
+async def test_the_terminal_shows_where_a_file_lies(tmp_path):
+    media = MediaFolder(tmp_path / "media")
+    terminal = TerminalChannel(media)
+    file = media.keep("person_1", PNG, "image/png", "chart.png")
+    await terminal.send(Address(user_id=TERMINAL_USER), Outgoing(file.name, file=file), "out_1")
+    (shown,) = await terminal.replies(1)
+    assert shown == f"chart.png: {media.path(file)}"
+    assert media.path(file).read_bytes() == PNG
+
+
+FILES = "SELECT 1 FROM journal WHERE key LIKE 'files:0:%'"
+INTENT = "SELECT 1 FROM journal WHERE key LIKE 'intent:0:%'"
+ROW = "SELECT 1 FROM outbox WHERE media <> '' AND state = 'ready'"
+WIRE = "SELECT 1 FROM outbox WHERE media <> '' AND sending_at IS NOT NULL"
+SENT = "SELECT 1 FROM outbox WHERE media <> '' AND state = 'sent'"
+DEATHS = {
+    "drawn, result lost": (FILES, "BEFORE"),
+    "result recorded": (FILES, "AFTER"),
+    "reply lost": (ROW, "BEFORE"),
+    "reply committed": (ROW, "AFTER"),
+    "before the upload": (WIRE, "AFTER"),
+    "sent, not known": (SENT, "BEFORE"),
+    "sent": (SENT, "AFTER"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DEATHS)
+def test_a_death_at_any_step_loses_no_picture_and_doubles_none(studio, release, name):
+    server, graph, _ = studio(SEND_RECONCILE_SECONDS="2", graph={"longest_pause": 0.2})
+    server.stop()
+    marks = release / "marks.txt"
+    marks.write_text("")
+    sound, (state, when) = dict(server.env), DEATHS[name]
+    server.env = sound | injected(server, **{f"DIE_{when}": state})
+    server.start()
+    graph.say("p0", "sketch chart")
+    assert server.process.wait(30) == -signal.SIGKILL
+    server.env = sound
+    server.start()
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    settled(server, graph)
+    assert kinds(graph) == ["text", "image"]
+    assert len(kept(server)) == 1
+    assert len(marks.read_text().split()) == (2 if name == "drawn, result lost" else 1)
+
+
+@pytest.mark.slow
+def test_a_death_while_a_file_is_written_leaves_half_of_none(studio):
+    server, graph, _ = studio()
+    server.stop()
+    sound = dict(server.env)
+    server.env = sound | injected(server, DIE_RENAMING=r"/media/.*\.png$")
+    server.start()
+    graph.say("p0", "sketch chart")
+    assert server.process.wait(30) == -signal.SIGKILL
+    assert [path.suffix for path in kept(server)] == [".part"]
+    server.env = sound
+    server.start()
+    assert arrived(graph, "p0", 2) == ["text", "image"]
+    assert fetched(graph, graph.sends("p0")[1]) == PNG
+    settled(server, graph)
+    assert [path.suffix for path in kept(server)] == [".png"]
