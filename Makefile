@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
-.PHONY: run test test-all check bench format translations clean
+.PHONY: run test test-all conformance check bench format translations clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed
@@ -16,6 +16,10 @@ test: $(VENV)/installed-test
 
 test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2
+
+# Both sides of MCP before its own suite, which is installed once: see docs/mcp.md.
+conformance: $(VENV)/installed-test
+	$(BIN)/python -m tests.conformance
 
 check: $(VENV)/installed-check
 	$(BIN)/ruff check

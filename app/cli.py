@@ -4,18 +4,14 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
+from app.commands.mcp_group import mcp_app
+from app.commands.shell import FAILED, MISUSED, command_settings, group, name_unreadable_lines, show
 from app.errors import ConfigurationError, RecadoError
-
-if TYPE_CHECKING:
-    from app.settings import Settings
-
-FAILED = 1
-MISUSED = 2
 
 Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
 
@@ -37,23 +33,11 @@ class _Group(TyperGroup):
             raise _ended(error, FAILED) from error
 
 
-def _group(**options: Any) -> typer.Typer:
-    return typer.Typer(
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        **options,
-    )
-
-
-app = _group(cls=_Group, help="Recado: a self-hosted assistant that lives in WhatsApp.")
-people_app = _group(help="Who may talk, and who owns.")
-approvals_app = _group(help="Questions that wait for an answer.")
-skills_app = _group(help="The skills: folders with a SKILL.md.")
-mcp_app = _group(help="(not yet) MCP servers.")
-eval_app = _group(help="Quality on files of examples.")
+app = group(cls=_Group, help="Recado: a self-hosted assistant that lives in WhatsApp.")
+people_app = group(help="Who may talk, and who owns.")
+approvals_app = group(help="Questions that wait for an answer.")
+skills_app = group(help="The skills: folders with a SKILL.md.")
+eval_app = group(help="Quality on files of examples.")
 app.add_typer(people_app, name="people")
 app.add_typer(approvals_app, name="approvals")
 app.add_typer(skills_app, name="skills")
@@ -98,7 +82,7 @@ def serve(
 
     settings = read_settings(host=host, port=port)
     configure_logs(settings, settings.log_level)
-    _name_unreadable_lines()
+    name_unreadable_lines()
     from app.commands.serving import start
 
     raise typer.Exit(start(settings))
@@ -118,7 +102,7 @@ def chat(
 
     Beside a running server it talks to that one.
     """
-    settings = _settings()
+    settings = command_settings()
     from app.commands import chat as talk
 
     raise typer.Exit(talk.chat(settings, mode=mode, dry_run=dry_run))
@@ -137,15 +121,15 @@ def doctor(
     from app.doctor import OK, Finding, examine, line
 
     try:
-        settings = _settings("ERROR", names_faults=False)
+        settings = command_settings("ERROR", names_faults=False)
     except ConfigurationError as error:
         for fault in str(error).splitlines():
             fact, _, cure = fault.partition("; ")
-            _show(line(Finding("FAIL", "configuration", fact, cure)))
+            show(line(Finding("FAIL", "configuration", fact, cure)))
         raise typer.Exit(FAILED) from error
     worst = OK
     for finding in examine(settings, url):
-        _show(line(finding))
+        show(line(finding))
         worst = max(worst, finding.level, key=("OK", "WARN", "FAIL").index)
     raise typer.Exit(FAILED if worst == "FAIL" else 0)
 
@@ -153,10 +137,10 @@ def doctor(
 @people_app.command("list")
 def people_list() -> None:
     """Show everybody known and those turned away."""
-    settings = _settings()
+    settings = command_settings()
     from app.commands.people import people_table
 
-    _show(people_table(settings))
+    show(people_table(settings))
 
 
 @people_app.command()
@@ -180,10 +164,10 @@ def owner(who: Phone) -> None:
 @approvals_app.command("list")
 def approvals_list() -> None:
     """Show every open question with its whole card."""
-    settings = _settings()
+    settings = command_settings()
     from app.commands.approvals import open_approvals
 
-    _show(open_approvals(settings))
+    show(open_approvals(settings))
 
 
 @approvals_app.command()
@@ -203,10 +187,10 @@ def token(
     renew: Annotated[bool, typer.Option("--renew", help="Put a new token in place of the old one.")] = False,
 ) -> None:
     """Show or renew the console's token."""
-    settings = _settings()
+    settings = command_settings()
     from app.commands.token import admin_token
 
-    _show(admin_token(settings, renew=renew))
+    show(admin_token(settings, renew=renew))
 
 
 @app.command()
@@ -217,19 +201,19 @@ def catalog(
 
     It is read without running any tool code.
     """
-    settings = _settings()
+    settings = command_settings()
     from app.commands.abilities import catalog_text
 
-    _show(catalog_text(settings, as_json=as_json))
+    show(catalog_text(settings, as_json=as_json))
 
 
 @app.command()
 def route(message: Annotated[str, typer.Argument(help="What a person might write.")]) -> None:
     """Show the tools for a message, and why."""
-    settings = _settings()
+    settings = command_settings()
     from app.commands.abilities import route_text
 
-    _show(route_text(settings, message))
+    show(route_text(settings, message))
 
 
 @app.command()
@@ -240,19 +224,19 @@ def trace(
 
     With TURN: its journal, and each model call with its whole prompt and cost.
     """
-    settings = _settings()
+    settings = command_settings()
     from app.commands.trace import turn_text, turns_table
 
-    _show(turn_text(settings, turn) if turn else turns_table(settings))
+    show(turn_text(settings, turn) if turn else turns_table(settings))
 
 
 @skills_app.command("list")
 def skills_list() -> None:
     """Show every skill, its tools and whether it can be used."""
-    settings = _settings("ERROR")
+    settings = command_settings("ERROR")
     from app.commands.skills import skills_table
 
-    _show(skills_table(settings))
+    show(skills_table(settings))
 
 
 @skills_app.command("check")
@@ -263,11 +247,11 @@ def skills_check(
 
     Names the tools found, the functions left out and why, and every fault; status 1 if there is one.
     """
-    settings = _settings("ERROR")
+    settings = command_settings("ERROR")
     from app.commands.skills import check_skills
 
     report, sound = check_skills(settings, path)
-    _show(report)
+    show(report)
     raise typer.Exit(0 if sound else FAILED)
 
 
@@ -277,10 +261,10 @@ def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]
 
     Made in SKILLS_DIR, with two tools, phrases and tests to change.
     """
-    settings = _settings("ERROR")
+    settings = command_settings("ERROR")
     from app.commands.skills import new_skill
 
-    _show(new_skill(settings, name))
+    show(new_skill(settings, name))
 
 
 @skills_app.command("add")
@@ -297,10 +281,10 @@ def skills_add(
     A folder is checked and copied into SKILLS_DIR. What is at an https address is shown, and installed
     after a yes at the terminal; without a terminal nothing is fetched.
     """
-    settings = _settings("ERROR")
+    settings = command_settings("ERROR")
     from app.commands.skills import add_skill
 
-    _show(add_skill(settings, source, replace=replace))
+    show(add_skill(settings, source, replace=replace))
 
 
 @skills_app.command("remove")
@@ -309,10 +293,10 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
 
     Its folder is kept in DATA_DIR/skills-removed, the last ten of them.
     """
-    settings = _settings("ERROR")
+    settings = command_settings("ERROR")
     from app.commands.skills import remove_skill
 
-    _show(remove_skill(settings, name))
+    show(remove_skill(settings, name))
 
 
 @skills_app.command("stats")
@@ -324,10 +308,10 @@ def skills_stats(
 
     Calls, success, durations and errors of each tool that was called.
     """
-    settings = _settings()
+    settings = command_settings()
     from app.commands.statistics import tool_figures
 
-    _show(tool_figures(settings, days, as_json=as_json))
+    show(tool_figures(settings, days, as_json=as_json))
 
 
 @eval_app.command("routing")
@@ -343,50 +327,26 @@ def eval_routing(
     """
     from app.commands.evaluating import routing_figures
 
-    _show(routing_figures(catalog, queries, examples, as_json=as_json))
+    show(routing_figures(catalog, queries, examples, as_json=as_json))
 
 
 def _change_person(action: str, who: str) -> None:
-    settings = _settings()
+    settings = command_settings()
     from app.commands.people import change_person
 
-    _show(change_person(settings, action, who))
+    show(change_person(settings, action, who))
 
 
 def _answer(question: str, choice: str) -> None:
-    settings = _settings()
+    settings = command_settings()
     from app.commands.approvals import answer
 
-    _show(answer(settings, question, choice))
-
-
-def _settings(usual_log_level: str = "WARNING", *, names_faults: bool = True) -> "Settings":
-    from app.commands.configuration import configure_logs, read_settings
-
-    settings = read_settings()
-    configure_logs(settings, usual_log_level)
-    if names_faults:
-        _name_unreadable_lines()
-    return settings
-
-
-def _name_unreadable_lines() -> None:
-    from app.commands.configuration import unreadable_lines
-
-    for number in unreadable_lines(Path(".env")):
-        typer.echo(f"recado: line {number} of .env is no NAME=value and is left out", err=True)
-
-
-def _show(text: str, *, err: bool = False) -> None:
-    """Names and texts in it come from others: a terminal obeys what it does not show."""
-    from app.characters import visible_lines
-
-    typer.echo(visible_lines(text), err=err)
+    show(answer(settings, question, choice))
 
 
 def _ended(error: RecadoError, status: int) -> typer.Exit:
     for line in str(error).splitlines():
-        _show(f"recado: {line}", err=True)
+        show(f"recado: {line}", err=True)
     return typer.Exit(status)
 
 
@@ -403,15 +363,5 @@ def _not_yet(group: typer.Typer, command: str, name: str, help: str) -> None:
         raise typer.Exit(MISUSED)
 
 
-_not_yet(mcp_app, "recado mcp list", "list", "Show the MCP servers.")
-_not_yet(mcp_app, "recado mcp search", "search", "Search the registry: WORDS.")
-_not_yet(
-    mcp_app,
-    "recado mcp add",
-    "add",
-    "Add a server: NAME (--registry ID | --url URL | --json FILE | -- COMMAND).",
-)
-_not_yet(mcp_app, "recado mcp remove", "remove", "Remove a server: NAME.")
-_not_yet(mcp_app, "recado mcp secret", "secret", "Set a server's secret: NAME VARIABLE.")
 _not_yet(app, "recado export", "export", "Give out a person's data: PERSON.")
 _not_yet(app, "recado erase", "erase", "Erase a person's data: PERSON.")

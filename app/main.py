@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,15 +21,21 @@ from app.channels.whatsapp.client import GraphClient
 from app.channels.whatsapp.webhook import WebhookFirst, WhatsAppWebhook
 from app.console.admin import Admin, admin_routes
 from app.console.inside import Inside
+from app.console.operator import OperatorCalls, nobody_to_ask
 from app.console.pages import console_routes
+from app.console.servers import server_routes
 from app.entrances import Entrances
 from app.health import Health, health_routes
 from app.intake import Intake
 from app.llm.model import Model
+from app.mcp.config import Configuration, of_skills
+from app.mcp.manager import McpServers
+from app.mcp.server import ToolServer
 from app.messages import Channel
 from app.observe.metrics import Metrics
 from app.people import Realm
 from app.routing.abilities import Abilities
+from app.routing.served import ServedAbilities
 from app.routing.tool_search import ToolSearch
 from app.schedule.reminders import Reminders
 from app.schedule.service import ScheduleService
@@ -40,25 +47,31 @@ from app.skills.elsewhere import Elsewhere
 from app.skills.installed import is_from_elsewhere, tidy
 from app.skills.sandbox import Sandbox
 from app.store import alerts, turns
+from app.store.approvals import OpenQuestion
 from app.store.database import Database
+from app.store.media import MediaFolder
 from app.store.space import MEGABYTE, Disk
 from app.sweep import Sweep
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
+from app.tools.rates import Rates
 from app.transport.transport import Transport
 from app.turns import workspace
 from app.turns.arrivals import read_arrival
 from app.turns.calls import ToolCalls
 from app.turns.carrier import LocalCarrier
-from app.turns.consent import Consent
+from app.turns.consent import Consent, MakesCard
 from app.turns.endings import Endings
 from app.turns.hearing import Hearing
 from app.turns.installing import Installing
 from app.turns.profile import Profiles, local_timezone
+from app.turns.server_installing import ServerInstalling
 from app.turns.turn import Limits, TurnRunner
 
 if TYPE_CHECKING:
+    from app.mcp.directory import Directory
+    from app.mcp.installer import ServerInstaller
     from app.simulator import Simulator
 
 log = structlog.get_logger(__name__)
@@ -96,9 +109,14 @@ class Assistant:
         self.client = GraphClient(
             settings.whatsapp_api_url, self.credentials.phone_number_id, self.credentials.access_token
         )
-        self.terminal = TerminalChannel()
+        self.media = MediaFolder(
+            settings.data_dir / "media",
+            quota=int(settings.files_quota_mb * MEGABYTE),
+            least_free=settings.free_space_mb * MEGABYTE,
+        )
+        self.terminal = TerminalChannel(self.media)
         self.channels: dict[str, Channel] = {
-            self.realm: WhatsAppChannel(self.client),
+            self.realm: WhatsAppChannel(self.client, self.media),
             "terminal": self.terminal,
         }
         registry = ToolRegistry()
@@ -116,7 +134,17 @@ class Assistant:
             sandboxed=not self.sandbox.off,
             mode=settings.confirmation_mode,
         )
-        self.abilities = Abilities(loader, registry, skill_environment())
+        environment = skill_environment()
+        self.configuration = Configuration(settings, environment, of_skills(loader))
+        self.servers = McpServers(
+            self.configuration.look,
+            sandbox=self.sandbox,
+            data_dir=settings.data_dir,
+            on_change=_nothing,
+            on_trouble=self._server_trouble,
+        )
+        served = ServedAbilities(self.servers, settings.data_dir)
+        self.abilities = Abilities(loader, registry, environment, servers=served)
         self.model: Model = _model(settings, self.abilities)
         self.files = Files(
             settings.workspace_dir,
@@ -127,12 +155,8 @@ class Assistant:
             page=PAGE_IN_A_CHAT,
             lines=True,
         )
-        self.engine = ExecutionEngine(
-            registry,
-            policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask),
-            settings.dry_run,
-            on_call=self.metrics.tool_called,
-        )
+        self.rates = Rates()
+        self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         self.sender = Sender(self.store, self.channels, reconcile_seconds=settings.send_reconcile_seconds)
         wake_person = self.sender.wake if wakes else _no_hint
         self.reminders = Reminders(
@@ -142,7 +166,15 @@ class Assistant:
             wake_person=wake_person,
             alarms=wakes,
         )
+        self.profiles = Profiles(
+            store=self.store,
+            doors=self.entrances.doors,
+            default_timezone=settings.timezone or local_timezone(),
+        )
+        self.server_installing = self._server_installing(wake_person)
+        self.calls = self._calls()
         self.runner = self._runner(wake_person, asks=policy is None and not settings.dry_run)
+        self.tool_server = self._tool_server()
         self.carrier = LocalCarrier(
             self.store,
             self.runner,
@@ -167,6 +199,7 @@ class Assistant:
             settings.sweep_seconds,
             self.channels.keys(),
             Disk(settings.data_dir, settings.free_space_mb * MEGABYTE),
+            self.media,
             wake_conversation=self.carrier.wake,
             wake_person=self.sender.wake,
             wake_reminders=self.reminders.look,
@@ -181,39 +214,99 @@ class Assistant:
         )
         self._warming: asyncio.Task[None] | None = None
 
+    def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
+        return ExecutionEngine(
+            self.abilities.registry,
+            policy,
+            self.settings.dry_run,
+            on_call=self.metrics.tool_called,
+            rates=self.rates,
+        )
+
+    def _calls(self) -> ToolCalls:
+        return ToolCalls(
+            self.store,
+            self.engine,
+            self.abilities,
+            services={
+                "search": ToolSearch(self.abilities),
+                "installer": self.installing,
+                "servers": self.server_installing,
+                "history": History(self.store),
+                "admin": Inside(self.settings, self.abilities, lambda: self.health.state()),
+                "files": self.files,
+                "schedule": ScheduleService(self.store, self.reminders),
+            },
+            data_quota=int(self.settings.data_quota_mb * MEGABYTE),
+            transport=self.transport,
+            media=self.media,
+        )
+
+    def _server_installing(self, wake_person: Callable[[str], None]) -> ServerInstalling:
+        return ServerInstalling(
+            self.settings,
+            self.servers,
+            self._directory,
+            self._server_installer,
+            store=self.store,
+            channels=self.channels,
+            model=self.model,
+            sandbox=self.sandbox,
+            wake_person=wake_person,
+        )
+
+    def _directory(self) -> "Directory":
+        from app.mcp.directory import Directory
+
+        return Directory(self.settings.mcp_registry_url, self.settings.data_dir, self.transport)
+
+    def _server_installer(self) -> "ServerInstaller":
+        from app.mcp.installer import ServerInstaller
+
+        return ServerInstaller(self.settings, self.sandbox, lambda: self.abilities.skill_names)
+
+    @property
+    def _cards(self) -> Mapping[str, MakesCard]:
+        return {**self.installing.cards, **self.server_installing.cards}
+
+    def card(self, question: OpenQuestion) -> str:
+        """The whole card of any question, for the console. Blocks."""
+        if self.server_installing.asks_about(question):
+            return self.server_installing.whole(question)
+        return self.installing.whole(question)
+
+    def _tool_server(self) -> ToolServer:
+        policy = ConfirmationPolicy(self.settings.confirmation_mode, nobody_to_ask)
+        calls = OperatorCalls(
+            self.store,
+            self._engine(policy),
+            self.abilities,
+            self.calls,
+            self.profiles,
+            lambda: self.entrances.doors(self.realm),
+            closed=self._cards,
+        )
+        return ToolServer(self.admin_token, calls)
+
     def _runner(self, wake_person: Callable[[str], None], *, asks: bool) -> TurnRunner:
         settings = self.settings
         return TurnRunner(
             self.store,
             self.model,
             self.abilities,
-            ToolCalls(
-                self.store,
-                self.engine,
-                self.abilities,
-                services={
-                    "search": ToolSearch(self.abilities),
-                    "installer": self.installing,
-                    "history": History(self.store),
-                    "admin": Inside(settings, self.abilities, lambda: self.health.state()),
-                    "files": self.files,
-                    "schedule": ScheduleService(self.store, self.reminders),
-                },
-                data_quota=int(settings.data_quota_mb * MEGABYTE),
-                transport=self.transport,
-            ),
+            self.calls,
             Consent(
                 self.store,
                 self.abilities,
                 self.engine,
-                self.installing.cards,
+                self._cards,
                 wake_person,
                 asks=asks,
                 guards={**self.installing.guards, **workspace.guards(self.files)},
             ),
             Endings(self.store, wake_person),
             self.channels,
-            Profiles(self.store, self.entrances.doors, settings.timezone or local_timezone()),
+            self.profiles,
             Limits(
                 settings.max_tools_per_call,
                 settings.max_tool_rounds,
@@ -228,7 +321,7 @@ class Assistant:
         await self.store.open()
         await self.entrances.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
-        await self.store.tx(lambda conn: alerts.mend(conn, alerts.ABOUT_SKILLS, time.time()))
+        await self.store.tx(_forget_troubles)
         await asyncio.to_thread(self._tidy)
         await self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
@@ -254,6 +347,8 @@ class Assistant:
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)
         await self.abilities.close()
+        await self.server_installing.close()
+        await self.servers.stop()
         await self.workers.close()
         await self.model.close()
         await self.client.close()
@@ -270,7 +365,18 @@ class Assistant:
         else:
             await self.store.tx(lambda conn: alerts.mend(conn, code, now))
 
+    async def _server_trouble(self, server: str, reason: str) -> None:
+        """A server does not run, or holds tools back; without a reason: it is well again."""
+        code, now = f"{alerts.ABOUT_SERVERS}{server}:", time.time()
+        if reason:
+            text = f"the MCP server {server}: {reason}"
+            await self.store.tx(lambda conn: alerts.raise_alert(conn, code, text, now))
+        else:
+            await self.store.tx(lambda conn: alerts.mend(conn, code, now))
+
     def _tidy(self) -> None:
+        if (self.settings.data_dir / "mcp").is_dir():
+            self._server_installer().tidy()
         try:
             tidy(self.settings.data_dir)
         except OSError as error:
@@ -306,7 +412,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         replies=assistant.terminal.replies,
         health=assistant.health.state,
         on_change=assistant.sweep.soon,
-        card=assistant.installing.whole,
+        card=assistant.card,
         on_answer=assistant.carrier.wake,
     )
 
@@ -323,6 +429,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
 
     async def close_streams() -> None:
         """Ends what holds a connection open."""
+        await assistant.tool_server.close()
         if simulator is not None:
             await simulator.stop()
 
@@ -333,7 +440,9 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         Route("/webhook", webhook, methods=["GET", "POST"]),
         *health_routes(assistant.health, assistant.admin_token, lambda: {tool.name for tool in tools()}),
         *console_routes(assistant.admin_token),
+        Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]),
         *admin_routes(admin),
+        *server_routes(admin, assistant.configuration, assistant.servers),
         *pages,
     ]
     app = WebhookFirst(webhook, routes, lifespan)
@@ -341,6 +450,16 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.state.admin = admin
     app.state.close_streams = close_streams
     return app
+
+
+def _forget_troubles(conn: Connection) -> None:
+    """Of skills and servers: at a start each is tried anew."""
+    for prefix in (alerts.ABOUT_SKILLS, alerts.ABOUT_SERVERS):
+        alerts.mend(conn, prefix, time.time())
+
+
+def _nothing() -> None:
+    """What servers offer is looked at with each message."""
 
 
 def _webhook(assistant: Assistant) -> WhatsAppWebhook:

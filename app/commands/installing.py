@@ -3,6 +3,7 @@
 import asyncio
 import sys
 
+from app.commands.shell import agreed
 from app.errors import RecadoError
 from app.settings import Settings
 from app.skills.card_text import card_text
@@ -44,10 +45,4 @@ def _agreed(preview: Preview, *, sandboxed: bool, mode: str) -> bool:
     print(shown.whole)  # noqa: T201
     if preview.card.tools:
         print(_UNASKED if mode == "yolo" else "Its tools will ask before each call.")  # noqa: T201
-    while True:
-        try:
-            answer = input(f"\n{shown.question} [y/n] ").strip().lower()
-        except EOFError:
-            return False
-        if answer in ("y", "yes", "n", "no"):
-            return answer.startswith("y")
+    return agreed(f"\n{shown.question}")

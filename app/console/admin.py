@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from datetime import date
 from sqlite3 import Connection
@@ -199,6 +199,11 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
         "terminal/replies": replies,
         "health": health,
     }
+    return guarded_routes(admin, actions)
+
+
+def guarded_routes(admin: Admin, actions: Mapping[str, Callable[[JSON], Awaitable[JSON]]]) -> list[BaseRoute]:
+    """A route for each action, open to whoever has the token."""
     return [Route(f"/admin/{path}", _guarded(admin, act), methods=["POST"]) for path, act in actions.items()]
 
 

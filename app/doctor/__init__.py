@@ -20,7 +20,7 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
 
     `address`: a public address whose webhook is tried besides the one that Meta knows.
     """
-    from app.doctor import machine, model, people, records, sandbox, server, skills, whatsapp
+    from app.doctor import machine, model, people, records, sandbox, server, servers, skills, whatsapp
 
     checks: dict[str, Check] = {
         "configuration": machine.check_configuration,
@@ -32,7 +32,7 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
         "people": people.check_people,
         "skills": skills.check_skills,
         "sandbox": sandbox.check_sandbox,
-        "MCP servers": skills.check_mcp,
+        "MCP servers": servers.check_servers,
         "alerts": records.check_alerts,
     }
     for part, check in checks.items():

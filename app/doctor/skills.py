@@ -1,4 +1,4 @@
-"""The skills on disk, and MCP servers that are configured."""
+"""The skills on disk."""
 
 from collections.abc import Iterator
 
@@ -34,13 +34,6 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
             yield Finding(WARN, "skills", f"{where}: {skill.reason}")
     for clash in loader.clashes:
         yield Finding(WARN, "skills", clash, "rename one of the two")
-
-
-def check_mcp(settings: Settings) -> Iterator[Finding]:
-    """MCP servers, as soon as somebody configured some."""
-    path = settings.mcp_config_path
-    if path.exists():
-        yield Finding(WARN, "MCP servers", f"{path} is there, but they are not available in this version")
 
 
 def _shipped(loader: SkillLoader) -> Finding:

@@ -18,6 +18,7 @@ started as it is written, or a secret is missing."""
 
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
+_SHORTEST_SECRET = 4
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 
 
@@ -45,6 +46,8 @@ class ServerDefinition:
     """Where it starts and what the sandbox shows of it; "" for the current folder."""
     home: str = ""
     """A folder of its own: the sandbox lets it write there, and it starts there; "" for none."""
+    sha256: str = ""
+    """Of the files in `folder`, where somebody approved them: looked at before each start."""
     sandboxed: bool = False
     grants: Grants = field(default_factory=Grants)
     audience: Audience = "everyone"
@@ -63,6 +66,14 @@ class ServerDefinition:
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be shown: those of `env` and `headers`."""
         return tuple(value for _, value in (*self.env, *self.headers) if value)
+
+    def masked(self, text: str) -> str:
+        """A text of the server's without its secrets, before anything of it is cut off."""
+        tokens = (value.rpartition(" ")[2] for _, value in self.headers)  # of "Bearer …"
+        for secret in sorted({*self.secrets, *tokens}, key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "…")
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +100,13 @@ class ServerState:
     dropped: tuple[tuple[str, str], ...] = ()
     """Tools whose definition is of no use, and why."""
     deaths: int = 0
+
+
+def at_rest(definition: ServerDefinition) -> ServerState | None:
+    """How one does that is not to be started, or cannot be; None for one that can."""
+    name, reason = definition.name, definition.fault
+    if not definition.enabled:
+        return ServerState(name, "off", "", definition)
+    if definition.missing and not reason:
+        reason = f"it needs what nobody gave: {', '.join(definition.missing)}"
+    return ServerState(name, "faulty", reason, definition) if reason else None

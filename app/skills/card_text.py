@@ -143,7 +143,7 @@ class _Lines:
             yield say(language, "Nothing conspicuous was found in it.")
             return
         yield say(language, "Worth a look before you say yes:")
-        names = _kinds(language)
+        names = kind_names(language)
         for kind in names:
             found = [finding for finding in card.findings if finding.kind == kind]
             if not found:
@@ -238,8 +238,8 @@ def _place(server: Server) -> str:
     return _all(texts)
 
 
-def _kinds(language: str) -> dict[Kind, str]:
-    """In the order of how much a reader should mind."""
+def kind_names(language: str) -> dict[Kind, str]:
+    """What each kind of finding is, in the order of how much a reader should mind."""
     return {
         "hidden-text": say(language, "text that cannot be seen"),
         "instruction": say(language, "orders to the model"),

@@ -1,9 +1,12 @@
 """The last step into the sandbox, run inside it: limits, a filter of system calls, then the program itself.
 
-    python -I -S confine.py [network] [programs] -- program argument…
+    python -I -S confine.py [network] [programs] [server] -- program argument…
 
 bubblewrap decides what can be seen; this decides how much can be used. It needs nothing but the standard
 library and is never imported by the server.
+
+A `server` is given the environment that came here with PASSED before each name, and no more: so a variable
+such as LD_PRELOAD has no effect on bubblewrap or on this.
 """
 
 import ctypes
@@ -12,7 +15,7 @@ import platform
 import resource
 import struct
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 MEGABYTE = 1 << 20
@@ -26,12 +29,23 @@ LIMITS = {
     resource.RLIMIT_CORE: 0,
 }
 
+# A server lives for days, and V8 reserves more address space than any machine has memory: only what can be
+# written counts.
+SERVER_LIMITS = {
+    **{limit: most for limit, most in LIMITS.items() if limit != resource.RLIMIT_AS},
+    resource.RLIMIT_DATA: 1024 * MEGABYTE,
+    resource.RLIMIT_NOFILE: 1024,
+    resource.RLIMIT_CPU: 24 * 3600,
+}
+PASSED = "PASSED:"
+
 
 class _Machine(NamedTuple):
     """AUDIT_ARCH_… of linux/audit.h and numbers of system calls, from asm/unistd_64.h and asm-generic."""
 
     arch: int
     clone: int
+    mmap: int
     socket: int
     refused: tuple[int, ...]
     new_processes: tuple[int, ...]
@@ -45,6 +59,7 @@ MACHINES = {
     "x86_64": _Machine(
         0xC000003E,
         clone=56,
+        mmap=9,
         socket=41,
         refused=(101, 310, 311, 438, 272, 308, 248, 249, 250, 321, 298, 323, 425, 29, 68, 64, 319, 447),
         new_processes=(57, 58),  # fork, vfork: others have only clone
@@ -52,6 +67,7 @@ MACHINES = {
     "aarch64": _Machine(
         0xC00000B7,
         clone=220,
+        mmap=222,
         socket=198,
         refused=(117, 270, 271, 438, 97, 268, 217, 218, 219, 280, 241, 282, 425, 194, 186, 190, 279, 447),
         new_processes=(),
@@ -62,10 +78,12 @@ _X32 = 0x40000000
 _CLONE_THREAD = 0x00010000
 # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _CLONE_NEW = 0x7E020080
+# MAP_SHARED and MAP_ANONYMOUS: memory that RLIMIT_DATA does not count.
+_SHARED, _ANONYMOUS = 0x01, 0x20
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40
 _ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
 
@@ -75,11 +93,13 @@ _Instruction = tuple[int, int, int, int]
 def main(arguments: list[str]) -> None:
     """Never returns: the process becomes the program, or ends with the error."""
     end = arguments.index("--")
-    _load(list(filter_of(MACHINES[platform.machine()], arguments[:end])))
-    for limit, most in LIMITS.items():
+    granted, program = arguments[:end], arguments[end + 1 :]
+    _load(list(filter_of(MACHINES[platform.machine()], granted)))
+    is_server = "server" in granted
+    for limit, most in (SERVER_LIMITS if is_server else LIMITS).items():
         resource.setrlimit(limit, (most, most))
-    program = arguments[end + 1 :]
-    os.execv(program[0], program)  # noqa: S606 (there is no shell to be had)
+    environment = _passed(os.environ) if is_server else dict(os.environ)
+    os.execve(program[0], program, environment)  # noqa: S606 (there is no shell to be had)
 
 
 def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruction]:
@@ -99,7 +119,22 @@ def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruct
         yield from _only(machine.clone, [(_ANY_BIT, _CLONE_NEW)], matching=_EPERM, otherwise=_ALLOW)
     else:
         yield from _only(machine.clone, [(_ANY_BIT, _CLONE_THREAD)])
+    if "server" in granted:
+        yield from _no_shared_memory(machine.mmap)
     yield _RETURN, 0, 0, _ALLOW
+
+
+def _passed(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name.removeprefix(PASSED): text for name, text in environment.items() if name.startswith(PASSED)}
+
+
+def _no_shared_memory(mmap: int) -> Iterator[_Instruction]:
+    """What RLIMIT_AS counts for others: pages that are shared and belong to no file."""
+    yield _EQUAL, 0, 4, mmap
+    yield _LOAD, 0, 0, _FOURTH_ARGUMENT
+    yield _ANY_BIT, 0, 2, _SHARED
+    yield _ANY_BIT, 0, 1, _ANONYMOUS
+    yield _RETURN, 0, 0, _EPERM
 
 
 def _when(test: int, value: int, *, then: int = 0, otherwise: int = 0) -> list[_Instruction]:

@@ -14,8 +14,8 @@ from app.skills.homes import remove
 from app.skills.processes import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, kill_below, prctl
 
 
-def keep(connection: int, home: str) -> None:
-    """Returns in a new process, the worker, with this home; the one that called keeps it.
+def keep(connection: int, home: str = "") -> None:
+    """Returns in a new process, the worker, with this home ("": its own); the one that called keeps it.
 
     Once the other end of the socket `connection` is closed, or the worker has ended, everything below the
     keeper is killed, the home removed, and the keeper exits with the worker's status: 128 + the signal that
@@ -42,15 +42,17 @@ def keep(connection: int, home: str) -> None:
         if os.getppid() != keeper:  # it was killed before we asked to die with it
             os._exit(1)
         os.setsid()
-        os.environ.update(HOME=home, TMPDIR=home)
-        tempfile.tempdir = None  # chosen before; to be chosen again
+        if home:
+            os.environ.update(HOME=home, TMPDIR=home)
+            tempfile.tempdir = None  # chosen before; to be chosen again
         return
     _wait(connection, noticed, worker, ended)
     with suppress(ProcessLookupError):
         os.killpg(worker, signal.SIGKILL)  # at once, before it can fork once more
     kill_below(keeper)
     _reap(ended)
-    remove(home)
+    if home:
+        remove(home)
     status = os.waitstatus_to_exitcode(ended.get(worker, signal.SIGKILL))
     os._exit(status if status >= 0 else 128 - status)
 

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from app.settings import Settings
-from app.skills.confine import MACHINES, MEGABYTE
+from app.skills.confine import MACHINES, MEGABYTE, PASSED
 
 _APP = Path(__file__).absolute().parents[1]
 _CONFINE = Path(__file__).absolute().with_name("confine.py")
@@ -56,6 +57,26 @@ class Grants:
     programs: bool = False
     folders_read: tuple[Path, ...] = ()
     folders_write: tuple[Path, ...] = ()
+
+
+class Program(Protocol):
+    """A server as the sandbox needs to know it: app/mcp/definitions.py has them.
+
+    `folder` is shown as it is, `home` can be written and is where it starts; "" for none.
+    """
+
+    @property
+    def command(self) -> str: ...
+    @property
+    def args(self) -> tuple[str, ...]: ...
+    @property
+    def env(self) -> tuple[tuple[str, str], ...]: ...
+    @property
+    def folder(self) -> str: ...
+    @property
+    def home(self) -> str: ...
+    @property
+    def grants(self) -> Grants: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +123,56 @@ class Sandbox:
         if self.off:
             return []
         own = folder.absolute()
-        if opened := [str(place) for place in self._private if place.is_relative_to(own.resolve())]:
-            raise ValueError(f"{own} holds {opened[0]}, which is not for code from elsewhere")
+        self._check_own(own)
+        self._check_grants(grants)
+        options = [*_only(_environment()), *_mounts(grants), *_shown(_APP, own), "--chdir", str(own)]
+        return _prefix(grants, options, _rights(grants))
+
+    def server_command(self, program: Program) -> tuple[list[str], dict[str, str]]:
+        """The command line that runs a server in the sandbox, and the whole environment to start it with.
+
+        The command line holds no secret; the environment does, and is passed as it is, with nothing added.
+        Start it from the event loop's own thread: it ends with the thread that started it. Where the operator
+        turned the sandbox off it is the plain command, to be started in `home`, else in `folder`. Makes
+        `home`. Blocks as `probe` does. Raises ValueError where the server must not run, with the reason.
+        """
+        if refusal := self.refusal():
+            raise ValueError(f"a server from elsewhere runs in the sandbox alone, and {refusal}")
+        folder, home = (Path(place).absolute() if place else None for place in (program.folder, program.home))
+        self._check_grants(program.grants)
+        for place in (folder, home):
+            if place:
+                self._check_own(place)
+        if home:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        environment = {**_environment(), "HOME": str(home or _TMP), **dict(program.env)}
+        command = shutil.which(program.command) or program.command
+        if self.off:
+            ours = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": tempfile.gettempdir()}
+            return [command, *program.args], environment | ours
+        places = [_CONFINE, *([folder] if folder else [])]
+        shown = [*places, *_unseen(command, places)]
+        written = ["--bind", str(home), str(home)] if home else []
+        start = ["--chdir", str(home or folder or _TMP)]
+        options = [*_mounts(program.grants), *_shown(*shown), *written, *start]
+        prefix = _prefix(program.grants, options, [*_rights(program.grants), "server"])
+        passed = {f"{PASSED}{name}": text for name, text in environment.items()}
+        return [*prefix, command, *program.args], passed
+
+    def _check_own(self, folder: Path) -> None:
+        if opened := [str(place) for place in self._private if place.is_relative_to(folder.resolve())]:
+            raise ValueError(f"{folder} holds {opened[0]}, which is not for code from elsewhere")
+
+    def _check_grants(self, grants: Grants) -> None:
         for granted in (*grants.folders_read, *grants.folders_write):
-            self._check_grant(granted.resolve())
-        rights = [name for name in ("network", "programs") if getattr(grants, name)]
-        options = [*_namespaces(grants), *_environment(), *_mounts(own, grants)]
-        bubblewrap = shutil.which("bwrap") or "bwrap"
-        return [bubblewrap, *options, "--", sys.executable, "-I", "-S", str(_CONFINE), *rights, "--"]
+            real = granted.resolve()
+            if granted.absolute().is_relative_to(self._workspace) and not real.is_relative_to(
+                self._workspace
+            ):
+                raise ValueError(
+                    f"{granted} is a link out of the workspace"
+                )  # another server may have made it
+            self._check_grant(real)
 
     def _check_grant(self, folder: Path) -> None:
         for place in (*self._private, _APP, Path(sys.prefix)):
@@ -126,7 +189,7 @@ class Sandbox:
             return Verdict(False, f"the filter of system calls is made for {known}, not {platform.machine()}")
         if shutil.which("bwrap") is None:
             return Verdict(False, "bubblewrap (the program bwrap) is not installed")
-        shown = [Path(root).resolve() for root in (*_SYSTEM, *_python(), str(_APP))]
+        shown = [Path(root).resolve() for root in (*_seen(), str(_APP))]
         for place in self._private:
             if any(place.is_relative_to(root) for root in shown):
                 return Verdict(False, f"{place} lies among the programs that the sandbox shows: move it")
@@ -175,14 +238,27 @@ def _namespaces(grants: Grants) -> Iterator[str]:
     yield from ("--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox")
 
 
-def _environment() -> Iterator[str]:
-    zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
+def _prefix(grants: Grants, options: Iterable[str], rights: Iterable[str]) -> list[str]:
+    bubblewrap = shutil.which("bwrap") or "bwrap"
+    own = [sys.executable, "-I", "-S", str(_CONFINE), *rights, "--"]
+    return [bubblewrap, *_namespaces(grants), *options, "--remount-ro", "/", "--", *own]
+
+
+def _rights(grants: Grants) -> list[str]:
+    return [name for name in ("network", "programs") if getattr(grants, name)]
+
+
+def _environment() -> dict[str, str]:
+    return _ENVIRONMENT | ({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})
+
+
+def _only(environment: Mapping[str, str]) -> Iterator[str]:
     yield "--clearenv"
-    for name, value in {**_ENVIRONMENT, **zone}.items():
+    for name, value in environment.items():
         yield from ("--setenv", name, value)
 
 
-def _mounts(folder: Path, grants: Grants) -> Iterator[str]:
+def _mounts(grants: Grants) -> Iterator[str]:
     """A later one lies over an earlier one; what can be written is limited in size, or granted."""
     yield from ("--size", str(_TMP_BYTES), "--tmpfs", _TMP)  # first: the interpreter may lie in it
     for name in _LINKED:
@@ -190,8 +266,7 @@ def _mounts(folder: Path, grants: Grants) -> Iterator[str]:
             yield from ("--symlink", os.readlink(name), name)
         else:
             yield from ("--ro-bind-try", name, name)
-    network = _FOR_THE_NETWORK if grants.network else ()
-    for path in (*_SYSTEM, *_python(), *network):
+    for path in (*_seen(), *(_FOR_THE_NETWORK if grants.network else ())):
         yield from ("--ro-bind-try", path, path)
     # Read-only, because files of /proc/sys belong to user 0, whom a server that runs as root still is inside.
     yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
@@ -199,9 +274,24 @@ def _mounts(folder: Path, grants: Grants) -> Iterator[str]:
         yield from ("--ro-bind", str(path.resolve()), str(path.absolute()))
     for path in grants.folders_write:
         yield from ("--bind", str(path.resolve()), str(path.absolute()))
-    for path in (_APP, folder):
+
+
+def _shown(*paths: Path) -> Iterator[str]:
+    for path in paths:
         yield from ("--ro-bind", str(path), str(path))
-    yield from ("--chdir", str(folder), "--remount-ro", "/")
+
+
+def _seen() -> tuple[str, ...]:
+    """What is shown to all."""
+    return (*_SYSTEM, *_python())
+
+
+def _unseen(command: str, places: Iterable[Path]) -> Iterator[Path]:
+    """A program that lies elsewhere, as in somebody's home, and what it is a link to."""
+    seen = [*map(Path, _seen()), *places]
+    for path in dict.fromkeys((Path(command), Path(command).resolve())):
+        if os.path.isabs(command) and not any(path.is_relative_to(one) for one in seen):
+            yield path
 
 
 def _python() -> Iterator[str]:

@@ -97,7 +97,7 @@ def _why_not(name: str, entry: JSON) -> str:
             return f"${{{variable}}} is no variable's name"
         if variable.upper() in _OURS:
             return f"it asks for {variable}, a setting of this assistant"
-    return _registry_fault(entry) if "registry" in entry else _remote_fault(entry["url"])
+    return _registry_fault(entry) if "registry" in entry else remote_fault(entry["url"])
 
 
 def _registry_fault(entry: dict[str, JSON]) -> str:
@@ -109,7 +109,7 @@ def _registry_fault(entry: dict[str, JSON]) -> str:
     return ""
 
 
-def _remote_fault(url: JSON) -> str:
+def remote_fault(url: JSON) -> str:
     """What is wrong with an address as a text; where it leads is looked at when it is opened."""
     try:
         parts = urlsplit(url if isinstance(url, str) else "")

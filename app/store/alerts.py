@@ -7,6 +7,7 @@ from app.people import Realm
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
+ABOUT_SERVERS = "server:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,22 +22,19 @@ def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settin
     assert list(tmp_path.iterdir()) == []
 
 
-def test_faulty_skills_misspelt_variables_and_mcp_servers_are_named(
+def test_faulty_skills_and_misspelt_variables_are_named(
     settings: Callable[..., Settings], tmp_path: Path
 ) -> None:
     (tmp_path / "mine" / "broken").mkdir(parents=True)
     (tmp_path / "mine" / "broken" / "SKILL.md").write_text("no frontmatter at all")
-    (tmp_path / "servers.json").write_text("{}")
     (tmp_path / ".env").write_text("OPENAI_BASEURL=http://x\nWEATHER_KEY=1\n")
-    chosen = settings(skills_dir=tmp_path / "mine", mcp_config_path=tmp_path / "servers.json")
+    chosen = settings(skills_dir=tmp_path / "mine")
 
     (fault,) = [finding for finding in found(chosen, "skills") if finding.level == "FAIL"]
     assert "broken" in fault.fact
     assert "recado skills check" in fault.cure
     (misspelt,) = [finding for finding in found(chosen, "configuration") if finding.level == "WARN"]
     assert "OPENAI_BASE_URL" in misspelt.cure
-    (servers,) = found(chosen, "MCP servers")
-    assert "not available in this version" in servers.fact
 
 
 def test_what_the_operator_has_mistyped_is_named(

@@ -1,4 +1,4 @@
-"""Skills from the internet: looked at, installed after a yes, removed."""
+"""Skills and MCP servers from the internet: looked at, installed after a yes, removed."""
 
 
 async def preview_skill_from_url(url: str, context=None):
@@ -36,3 +36,104 @@ async def remove_skill(name: str, context=None):
     Ejemplo: quita la skill tide-tables
     """
     return await context.services.installer.remove(name, context)
+
+
+async def search_mcp_registry(words: str, context=None):
+    """Searches the registry of MCP servers. Nothing is installed.
+
+    Args:
+        words: What the server is for, in English, such as weather or github issues.
+
+    Example: search the registry for a weather server
+    Ejemplo: busca servers de clima en el registro
+    """
+    return await (await context.services.servers.loaded()).search(words, context)
+
+
+async def get_mcp_server_info(name: str, context=None):
+    """Shows what an MCP server is: an installed one and how it does, or one of the registry with the
+    command, secrets and rights that it would get. Nothing is installed.
+
+    Args:
+        name: Its name here, its exact name in the registry, or the person's words for it.
+
+    Example: show me the server io.github.owner/time
+    Ejemplo: muéstrame el server de la hora
+    """
+    return await (await context.services.servers.loaded()).info(name, context)
+
+
+async def install_mcp_server(
+    name: str, network: bool | None = None, values: dict[str, str] | None = None, context=None
+):
+    """Installs an MCP server from the registry. The person sees its card and is asked first; where several
+    fit they are shown a list to choose from.
+
+    Args:
+        name: Its exact name in the registry where it is known, else the person's words for it.
+        network: Only where the person said so: whether the server may use the network.
+        values: Only what the person said, by the names that its card or an earlier answer has, such as a
+            folder. Never a secret.
+
+    Example: install the time server
+    Ejemplo: instala el server de la hora
+    """
+    return await (await context.services.servers.loaded()).install(context)
+
+
+async def remove_mcp_server(name: str = "", context=None):
+    """Removes an installed MCP server, or undoes the last install. The person is asked first.
+
+    Args:
+        name: The server's name here, such as time; empty for the one that was installed last.
+
+    Example: remove the server time
+    Ejemplo: quita el server time
+    """
+    return await (await context.services.servers.loaded()).remove(context)
+
+
+async def list_mcp_servers(context=None):
+    """Lists the MCP servers that there are here, and how each of them does.
+
+    Example: which servers do I have
+    Ejemplo: qué servers tengo
+    """
+    return await (await context.services.servers.loaded()).list(context)
+
+
+async def enable_mcp_server(name: str, context=None):
+    """Turns an MCP server on again that was turned off.
+
+    Args:
+        name: The server's name here, such as time.
+
+    Example: turn on the server time
+    Ejemplo: activa el server time
+    """
+    return await (await context.services.servers.loaded()).enable(name, context)
+
+
+async def disable_mcp_server(name: str, context=None):
+    """Turns an MCP server off without removing it.
+
+    Args:
+        name: The server's name here, such as time.
+
+    Example: turn off the server time
+    Ejemplo: desactiva el server time
+    """
+    return await (await context.services.servers.loaded()).disable(name, context)
+
+
+async def approve_mcp_tools(name: str, context=None):
+    """Approves tools of an MCP server that are held back because they are new or changed. The person sees
+    the differences and is asked first.
+
+    Args:
+        name: The server's name here, such as time.
+
+    Example: approve the new tools of the server time
+    Ejemplo: aprueba las herramientas nuevas del server time
+    """
+    return await (await context.services.servers.loaded()).approve(name, context)

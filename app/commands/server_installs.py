@@ -1,0 +1,154 @@
+"""Servers of the registry in the shell: searched for, installed after a yes at the terminal, removed."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from app.commands.servers import configuration, definition_of
+from app.commands.shell import agreed, show
+from app.commands.tables import moment
+from app.errors import RecadoError
+from app.mcp import installed
+from app.mcp.card_text import card_question, card_text
+from app.mcp.config import remove_server as remove_entry
+from app.mcp.definitions import is_server_name
+from app.mcp.directory import FIRST_SECONDS, FRESH_SECONDS, Directory
+from app.mcp.entries import Entry, in_words
+from app.mcp.installer import ServerInstaller, Stage
+from app.mcp.registry import RegistryError
+from app.messages import JSON
+from app.settings import Settings
+from app.skills import SkillLoader
+from app.skills.elsewhere import Elsewhere
+from app.skills.sandbox import Sandbox
+from app.skills.trees import remove_tree
+from app.transport.transport import Transport
+
+MOST_FOUND = 8
+
+_STAGES: dict[Stage, str] = {
+    "downloading": "Downloading it and what it needs …",
+    "trying": "Trying it …",
+    "older-sdk": "It does not run with the newest SDK: once more with an older one …",
+    "keeping": "Keeping it …",
+}
+
+
+def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
+    """The servers of the registry that fit best, also those that cannot be installed, with the reason.
+
+    Raises RecadoError where none fits, and where there is nothing to search in.
+    """
+    found, as_of = asyncio.run(_search(settings, words))
+    if not found:
+        raise RecadoError(f"no server of the registry fits {words!r}; try other words, in English")
+    if as_json:
+        return json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2)
+    lines = [line for one in found for line in _listed(one)]
+    return "\n".join([*lines, "", f"Install one: recado mcp add NAME --registry ID ({as_of})"])
+
+
+def install_server(settings: Settings, name: str, registry_id: str, *, trusted: bool, asks: bool) -> str:
+    """Shows what an entry of the registry would install, asks, and installs it; gives what to tell.
+
+    Raises RecadoError where it cannot be installed, where the answer is no, and where nobody can be asked.
+    """
+    if asks and not sys.stdin.isatty():
+        raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
+    return asyncio.run(_install(settings, name, registry_id, trusted=trusted, asks=asks))
+
+
+def remove_server(settings: Settings, name: str) -> str:
+    """Takes a server out, with its secrets and what was approved of it. Raises RecadoError."""
+    written = configuration(settings)
+    definition = definition_of(written, name)
+    if definition.origin == "skill":
+        raise RecadoError(f"{name} comes with a skill; remove that one: recado skills list")
+    if is_server_name(name) and installed.read(settings.data_dir, name) is not None:
+        asyncio.run(_installer(settings).remove(name))
+        return f"Removed {name}, which came from the registry, with its files and secrets."
+    remove_entry(settings.mcp_config_path, name)
+    if is_server_name(name):
+        written.secrets.forget(name)
+        remove_tree(installed.home_of(settings.data_dir, name))
+    return (
+        f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message."
+    )
+
+
+async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]:
+    """What fits, and as of when the list is."""
+    async with _directory(settings) as directory:
+        synced_at = (await directory.kept()).synced_at
+        if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:
+            with suppress(RegistryError, TimeoutError):
+                async with asyncio.timeout(FIRST_SECONDS):
+                    await directory.refresh()
+        found = await directory.search(words, MOST_FOUND)
+        synced_at = (await directory.kept()).synced_at
+    as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
+    return found, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
+
+
+async def _install(settings: Settings, name: str, registry_id: str, *, trusted: bool, asks: bool) -> str:
+    async with _directory(settings) as directory:
+        entry = await directory.get(registry_id)
+    if entry is None:
+        raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
+    if entry.reason is not None:
+        raise RecadoError(f"{entry.name} cannot be installed: {in_words(entry.reason)}")
+    installer = _installer(settings)
+    plan = await installer.plan(entry, name)
+    if plan.name != name:
+        raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
+    show(card_text("en", plan, sandboxed=settings.sandbox != "off"))
+    if asks and not agreed(f"\n{card_question('en', plan)}"):
+        raise RecadoError("nothing was installed")
+    record = await installer.install(
+        plan.subject, approved_by="shell", trusted=trusted, on_stage=lambda stage: show(_STAGES[stage])
+    )
+    missing = installed.definition(record, configuration(settings).secrets.get(name)).missing
+    lines = [f"Installed {record.name} {record.version}. It is started at the next message."]
+    lines += [f"It needs {variable}: recado mcp secret {name} {variable}" for variable in missing]
+    return "\n".join(lines)
+
+
+def _installer(settings: Settings) -> ServerInstaller:
+    def taken() -> set[str]:
+        loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
+        loader.refresh()
+        return {skill.name for skill in loader.skills}
+
+    return ServerInstaller(settings, Sandbox(settings), taken)
+
+
+@asynccontextmanager
+async def _directory(settings: Settings) -> AsyncIterator[Directory]:
+    transport = Transport()
+    directory = Directory(settings.mcp_registry_url, settings.data_dir, transport)
+    try:
+        yield directory
+    finally:
+        await directory.close()
+        await transport.close()
+
+
+def _listed(entry: Entry) -> Iterator[str]:
+    yield f"{entry.name}  {entry.version}"
+    yield f"    {entry.description or entry.title}"
+    if entry.reason is not None:
+        yield f"    not here: {in_words(entry.reason)}"
+
+
+def _as_json(entry: Entry) -> JSON:
+    return {
+        "name": entry.name,
+        "version": entry.version,
+        "title": entry.title,
+        "description": entry.description,
+        "repository": entry.repository,
+        "reason": in_words(entry.reason) if entry.reason is not None else "",
+    }

@@ -1,0 +1,56 @@
+"""Tools of a server that are new or changed, shown and approved in the shell."""
+
+import asyncio
+import sys
+
+from app.commands.running import RunningServer, find_server
+from app.commands.servers import configuration, definition_of
+from app.commands.shell import agreed, show
+from app.errors import RecadoError
+from app.mcp.approval_text import approval_question, approval_text, hashes
+from app.mcp.definitions import HeldBack, ServerDefinition, ServerState
+from app.settings import Settings
+from app.skills.sandbox import Sandbox
+
+
+def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
+    """Shows what is held back of a server's tools, asks, and approves exactly that.
+
+    Raises RecadoError where the server does not run, where the answer is no, and where nobody can be asked.
+    """
+    definition = definition_of(configuration(settings), name)
+    server = find_server(settings.data_dir)
+    state = _visited(settings, definition) if server is None else _told(server, name)
+    if state.phase != "ready":
+        raise RecadoError(f"{name} does not run: {state.reason or state.phase}; see: recado doctor")
+    if not state.held_back:
+        return f"Nothing of {name} is held back."
+    show(approval_text("en", state))
+    if asks and not sys.stdin.isatty():
+        raise RecadoError("tools are approved after a yes: run this in a terminal, or with --yes")
+    if asks and not agreed(f"\n{approval_question('en', name)}"):
+        raise RecadoError("nothing was approved")
+    shown = hashes(state.held_back)
+    if server is not None:
+        server.ask("servers/approve", {"name": name, "hashes": shown})
+    else:
+        from app.mcp.visit import approve
+
+        approve(settings.data_dir, state, shown)
+    return f"Approved for {name}: {', '.join(shown)}. They can be used at the next message."
+
+
+def _told(server: RunningServer, name: str) -> ServerState:
+    """As the running server has it. Raises RecadoError where it does not know of that one yet."""
+    for one in server.ask("servers")["servers"]:
+        if one["name"] == name:
+            held_back = tuple(HeldBack(**held) for held in one["held_back"])
+            return ServerState(name, one["phase"], one["reason"], held_back=held_back)
+    raise RecadoError(f"the running server does not know {name} yet; try again")
+
+
+def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
+    """As it is now, started for this alone."""
+    from app.mcp.visit import visit
+
+    return asyncio.run(visit(definition, Sandbox(settings), settings.data_dir))

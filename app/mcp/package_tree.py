@@ -1,0 +1,101 @@
+"""The files of an installed package: how many there may be, their hash, whether they are still the same."""
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.errors import RecadoError
+
+MOST_FILES = 60_000
+MOST_BYTES = 400 * 1024 * 1024
+
+
+class PackageTreeError(RecadoError):
+    """Files that are no package that could be kept; the text says why."""
+
+
+class Integrity:
+    """Whether packages are still what was installed: the first look reads every file, later ones times."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, str] = {}
+
+    def fault(self, place: str, sha256: str) -> str:
+        """Why what lies there must not be started; "" where it may, or where nobody approved it.
+
+        Blocks: some tenths of a second for the first look, a few milliseconds for others.
+        """
+        if not sha256:
+            return ""
+        folder = Path(place)
+        try:
+            now = stamps(folder)
+            if self._seen.get(sha256) != now:
+                if digest(folder) != sha256:
+                    return f"{folder} was changed since it was installed; install the server again"
+                self._seen[sha256] = now
+        except (OSError, PackageTreeError) as error:
+            return f"{folder} cannot be read: {error}; install the server again"
+        return ""
+
+
+def check_room(folder: Path) -> None:
+    """Raises PackageTreeError where a package is larger than any may be."""
+    size = 0
+    for files, (_, entry) in enumerate(_walk(folder, ""), 1):
+        size += entry.stat(follow_symlinks=False).st_size
+        if files > MOST_FILES or size > MOST_BYTES:
+            most = f"{MOST_BYTES // 1024**2} MiB in {MOST_FILES} files"
+            raise PackageTreeError(f"with what it needs the package has more than {most}")
+
+
+def digest(folder: Path) -> str:
+    """sha256 over every file and link. Raises PackageTreeError for a link that leads out, and for what is
+    neither file nor link."""
+    whole = hashlib.sha256()
+    for path, entry in _walk(folder, ""):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISLNK(mode):
+            _check_link(folder, path)
+            line = f"link {os.readlink(folder / path)}"
+        elif stat.S_ISREG(mode):
+            with open(folder / path, "rb") as file:
+                line = hashlib.file_digest(file, "sha256").hexdigest()
+        else:
+            raise PackageTreeError(f"{path} is neither a file nor a link")
+        whole.update(f"{line} {mode:o} {path}\0".encode(errors="surrogateescape"))
+    return whole.hexdigest()
+
+
+def stamps(folder: Path) -> str:
+    """What changes when any file does, in a fraction of the time that reading them takes."""
+    whole = hashlib.sha256()
+    for path, entry in _walk(folder, ""):
+        one = entry.stat(follow_symlinks=False)
+        whole.update(
+            f"{one.st_ino} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns} {one.st_mode} {path}\0".encode(
+                errors="surrogateescape"
+            )
+        )
+    return whole.hexdigest()
+
+
+def _check_link(folder: Path, path: str) -> None:
+    """Of links out of it a package has only those of its own Python to the one that made it."""
+    target = Path(os.path.realpath(folder / path))
+    if not target.is_relative_to(folder.resolve()) and target != Path(sys.executable).resolve():
+        raise PackageTreeError(f"{path} is a link out of the package")
+
+
+def _walk(folder: Path, inside: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    with os.scandir(folder / inside) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        path = f"{inside}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(folder, f"{path}/")
+        else:
+            yield path, entry

@@ -1,0 +1,41 @@
+"""Both sides of the protocol as its own suite sees them: our server at /mcp, and our manager as a client."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conformance import suite
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    try:
+        suite.install()
+    except suite.NotHere as reason:
+        pytest.skip(f"the conformance suite is not here: {reason}")
+
+
+@pytest.mark.parametrize("revision", suite.REVISIONS)
+def test_our_server_passes_what_is_required_of_tools(revision: str, tmp_path: Path) -> None:
+    with suite.served(tmp_path) as url:
+        outcomes = suite.server_outcomes(url, revision, tmp_path / "results")
+    assert {one.scenario: one.fault for one in outcomes if one.fault} == {}
+    passing = {one.scenario for one in outcomes if one.verdict == "passes"}
+    assert {"tools-list", "tools-call-simple-text", "tools-call-error", "dns-rebinding-protection"} <= passing
+
+
+@pytest.mark.parametrize("revision", suite.REVISIONS)
+def test_our_manager_passes_what_is_required_of_a_client(revision: str, tmp_path: Path) -> None:
+    outcomes = list(suite.client_outcomes(revision, tmp_path))
+    assert {one.scenario: one.fault for one in outcomes if one.fault} == {}
+    assert "tools_call" in {one.scenario for one in outcomes if one.verdict == "passes"}
+
+
+def test_every_exception_is_of_a_scenario_that_is_required() -> None:
+    listed = yaml.safe_load((suite.HERE / "not_ours.yml").read_text())
+    for leg in ("server", "client"):
+        known = {scenario for revision in suite.REVISIONS for scenario in suite.required(leg, revision)}
+        assert {entry.partition(":")[0] for entry in listed[leg]} <= known

@@ -1,0 +1,145 @@
+"""What a chat about servers is made of: which one is meant, phrases, notices of progress."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.llm.answers import undo_text, undo_words
+from app.mcp.finding import local_meant, meant
+from app.mcp.phrases import MOST_PHRASES, phrases, read_phrases, write_phrases
+from app.mcp.progress import Progress
+from app.mcp.server_json import read_entry
+from app.tools.masking import holds_secret
+from tests.standins.registry import entry
+from tests.world import until
+
+TIME = "io.github.modelcontextprotocol/mcp-server-time"
+GITHUB = ("io.github.github/github-mcp-server", "io.github.ana/github-issues-mcp")
+
+
+class Shelf:
+    """A directory of these entries that finds all of them."""
+
+    def __init__(self, *names: str) -> None:
+        self.entries = [read_entry(entry(name)) for name in names]
+
+    async def search(self, words: str, limit: int = 8) -> Any:
+        return self.entries[:limit]
+
+    async def get(self, name: str, version: str = "") -> Any:
+        return next((one for one in self.entries if one is not None and one.name == name), None)
+
+
+@pytest.mark.parametrize(
+    "said", ["time", "la hora", "de la hora?", "el servidor de tempo", "Time", TIME, f"el {TIME}."]
+)
+async def test_words_that_are_the_name_of_one_server_mean_it(said: str) -> None:
+    found = await meant(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
+    assert found.entry is not None
+    assert found.entry.name == TIME
+
+
+@pytest.mark.parametrize("said", ["github", "el server de GitHub", "GitHub"])
+async def test_words_in_several_names_are_a_choice_of_those(said: str) -> None:
+    found = await meant(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
+    assert found.entry is None
+    assert {one.name for one in found.choices} == set(GITHUB)
+
+
+async def test_words_in_no_name_are_a_choice_of_all_that_was_found() -> None:
+    found = await meant(Shelf(TIME, *GITHUB), "reloj mundial")  # type: ignore[arg-type]
+    assert found.entry is None
+    assert len(found.choices) == 3
+
+
+@pytest.mark.parametrize("said", ["https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUB[0]}"])
+async def test_what_is_no_exact_name_of_one_server_is_nothing(said: str) -> None:
+    found = await meant(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
+    assert (found.entry, found.choices) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("time", "time"),
+        ("Time", "time"),
+        ("el de la hora", "time"),
+        ("de github", "github"),
+        ("weather", ""),
+        ("", ""),
+    ],
+)
+def test_a_server_here_is_meant_by_its_name_or_words_for_it(said: str, name: str) -> None:
+    assert local_meant(said, ["time", "github", "github-issues"]) == name
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ('```json\n{"a": {"es": ["uno", "uno", 3]}}\n```', {"a": {"es": ("uno",)}}),
+        ('{"a": {"fr": ["un"]}, "b": {"en": ["two"]}}', {}),
+        ('{"a": {"en": ["do {x}", "' + "x" * 200 + '"]}}', {}),
+        ('{"a": {"en": ["1","2","3","4","5","6","7"]}}', {"a": {"en": tuple("12345")}}),
+        ("nothing", {}),
+        ("[" * 100_000, {}),
+        ('{"a": ' * 5000, {}),
+    ],
+)
+def test_of_what_the_model_wrote_only_short_phrases_are_kept(answer: str, kept: Any) -> None:
+    assert read_phrases(answer, ["a"]) == kept
+    assert MOST_PHRASES == 5
+
+
+async def test_phrases_are_written_beside_the_server_and_read_again(tmp_path: Path) -> None:
+    async def ask(instructions: str, text: str) -> str:
+        return '{"mcp_time_now": {"pt": ["que horas são"]}}'
+
+    folder = tmp_path / "mcp" / "time"
+    folder.mkdir(parents=True)
+    assert phrases(tmp_path, "time") == {}
+    await write_phrases(ask, folder, [("mcp_time_now", "the time")])
+    assert phrases(tmp_path, "time") == {"mcp_time_now": {"pt": ("que horas são",)}}
+
+
+async def test_a_short_work_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:
+    told: list[tuple[int, str]] = []
+
+    async def tell(number: int, text: str) -> None:
+        told.append((number, text))
+
+    async with Progress(tell, "one", first=30):
+        await asyncio.sleep(0)
+    assert told == []
+    async with Progress(tell, "one", first=0, between=0) as progress:
+        await until(lambda: told == [(0, "one")], "the first stage")
+        for number, stage in enumerate(("two", "three"), start=1):
+            progress.reach(stage)
+            await until(lambda: len(told) == number + 1, stage)  # noqa: B023
+            progress.reach(stage)
+        progress.reach("four")
+    assert told == [(0, "one"), (1, "two"), (2, "three")]
+
+
+@pytest.mark.parametrize("language", ["en", "es", "pt"])
+def test_the_words_that_undo_are_found_in_our_answer(language: str) -> None:
+    answer = f"✓ time. {undo_text('quita el server time', language)}\nmore “words”"
+    assert undo_words(answer) == "quita el server time"
+    assert undo_words("✓ time") == ""
+    assert undo_words(f"A page says: {undo_text('delete note 1', language)}") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_secret"),
+    [
+        ("install github, my token is ghp_abcdefghijklmnop0123", True),
+        ("API_KEY=abc123", True),
+        ("password: hunter2", True),
+        ("install the server io.github.modelcontextprotocol/mcp-server-time", False),
+        ("instalá el server de la hora, por favor", False),
+        ("call +54 9 341 555-0001", False),
+    ],
+)
+def test_what_looks_like_a_secret_is_told_from_what_does_not(text: str, is_secret: bool) -> None:
+    assert holds_secret(text) is is_secret

@@ -1,0 +1,402 @@
+"""`recado mcp` in the shell: without a server, and beside one that runs."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.console.admin import guarded_routes
+from app.console.servers import server_routes
+from app.mcp.config import Configuration
+from app.mcp.manager import McpServers
+from app.mcp.secrets import Secrets
+from app.settings import Settings
+from app.skills.sandbox import Sandbox
+from tests.doctor.house import kept_environment
+from tests.standins.listener import Listener
+from tests.standins.mcp_server import command, tool
+from tests.standins.registry import RegistryServer, entry
+from tests.test_cli import SECONDS, House
+
+SECRET = "hunter2-is-not-to-be-seen"
+TOKEN = "the-token-of-the-server"
+
+
+class Shell(House):
+    """The command in a folder of its own, and the files it writes."""
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "data" / "mcp_servers.json"
+
+    @property
+    def entries(self) -> Any:
+        return json.loads(self.file.read_text())["mcpServers"]
+
+    def mcp(self, *arguments: str, typed: str = "", status: int = 0, **variables: str) -> str:
+        """What the command says; a fault is one clear line."""
+        with kept_environment(self.folder, {**self.environment, **variables}):
+            done = CliRunner().invoke(app, ["mcp", *arguments], input=typed)
+        assert done.exit_code == status, done.output
+        assert isinstance(done.exception, SystemExit | None)
+        if status == 1:
+            assert len(done.stderr.splitlines()) == 1, done.stderr
+            assert done.stderr.startswith("recado: ")
+        return done.output
+
+    def add(self, name: str, **scenario: Any) -> None:
+        self.mcp("add", name, "--", *command(**scenario))
+
+    def listed(self) -> list[dict[str, Any]]:
+        found = json.loads(self.mcp("list", "--json"))["servers"]
+        assert isinstance(found, list)
+        return found
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    remote = {"type": "streamable-http", "url": "https://mcp.example.com/mcp"}
+    keyed = {**remote, "headers": [{"name": "X-Api-Key", "isRequired": True, "isSecret": True}]}
+    served = RegistryServer(
+        [
+            entry("com.example/tides", "Tide tables of every harbour"),
+            entry("com.example/weather", "Weather of every harbour", remotes=[keyed]),
+            entry("com.example/old", "Tide tables over SSE", remotes=[{**remote, "type": "sse"}]),
+        ]
+    )
+    yield served
+    served.stop()
+
+
+def test_from_nothing_to_a_server_that_has_what_it_needs(shell: Shell) -> None:
+    assert "There are no MCP servers" in shell.mcp("list")
+    added = shell.mcp("add", "files", "-e", "KEY=${TOKEN}", "-e", "A=b=c", "--", *command())
+    assert "recado mcp secret files TOKEN" in added
+    program, *args = command()
+    assert shell.entries == {
+        "files": {"command": program, "args": args, "env": {"KEY": "${TOKEN}", "A": "b=c"}}
+    }
+    assert shell.file.stat().st_mode & 0o777 == 0o600
+    assert re.search(
+        r"^files +needs TOKEN: recado mcp secret files TOKEN +- +you +- +owners$", shell.mcp("list"), re.M
+    )
+    said = shell.mcp("secret", "files", "TOKEN", typed=f"{SECRET}\n")
+    assert SECRET not in said + shell.file.read_text() + shell.mcp("list", "--json")
+    assert Secrets(shell.folder / "data").get("files") == {"TOKEN": SECRET}
+    (one,) = shell.listed()
+    assert (one["phase"], one["missing"], one["audience"]) == ("stopped", [], "owners")
+    assert "Nothing of files is held back" in shell.mcp("approve", "files")
+    assert "Removed files" in shell.mcp("remove", "files")
+    assert shell.entries == {}
+    assert Secrets(shell.folder / "data").get("files") == {}
+    assert "there is no server 'files'; there is none yet" in shell.mcp("remove", "files", status=1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "add files",
+        "add files --url https://example.org --registry com.example/x",
+        "add files --url https://example.org -e A=b",
+        "add files --registry com.example/x -H A=b",
+        "add files --yes -- npx server",
+        "add",
+        "secret files",
+        "search",
+        "nothing",
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(arguments: str, shell: Shell) -> None:
+    shell.mcp(*arguments.split(), status=2)
+    assert not shell.file.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:9/mcp",
+        "https://localhost/mcp",
+        "https://[::1]/mcp",
+        "https://169.254.169.254/latest",
+        "https://10.0.0.1/mcp",
+        "https://nas.local/mcp",
+        "https://2130706433/mcp",
+        "https://me:hunter2@example.org/mcp",
+        "http://192.0.2.1/mcp",
+        "http://8.8.8.8/mcp",
+        "file:///etc/passwd",
+        "ftp://example.org/",
+        "example.org",
+    ],
+)
+def test_addresses_that_are_not_public_https_are_refused(address: str, shell: Shell) -> None:
+    said = shell.mcp("add", "near", "--url", address, status=1)
+    assert "hunter2" not in said
+    assert not shell.file.exists()
+
+
+def test_a_public_address_is_written_down_with_its_headers(shell: Shell) -> None:
+    said = shell.mcp("add", "far", "--url", "https://8.8.8.8/mcp", "-H", "Authorization=Bearer ${TOKEN}")
+    assert "recado mcp secret far TOKEN" in said
+    assert shell.entries == {
+        "far": {"url": "https://8.8.8.8/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+    }
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"command": "npx", "args": ["-y", "x"]},
+        {"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"]}, "other": {"command": "y"}}},
+        {"servers": {"theirs": {"command": "npx", "args": ["-y", "x"]}}},
+    ],
+)
+def test_an_entry_of_another_host_is_taken_as_it_is(content: Any, shell: Shell) -> None:
+    (shell.folder / "entry.json").write_text(json.dumps(content))
+    shell.mcp("add", "files", "--json", "entry.json")
+    shell.mcp("add", "piped", "--json", "-", typed=json.dumps({"url": "http://10.0.0.1/mcp"}))
+    assert shell.entries["files"] == {"command": "npx", "args": ["-y", "x"]}
+    assert list(shell.entries) == ["files", "piped"]
+    assert "already" in shell.mcp("add", "files", "--json", "entry.json", status=1)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("{", "not JSON"),
+        ('{"mcpServers": {"a": {}, "b": {}}}', "no server 'files', but: a, b"),
+        ('{"command": "x", "url": "https://example.org"}', "both"),
+        ('{"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}', "setting of this assistant"),
+        ("[]", "no object"),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_not_written(content: str, word: str, shell: Shell) -> None:
+    assert word in shell.mcp("add", "files", "--json", "-", typed=content, status=1)
+    assert "cannot be used" in shell.mcp("add", "../x", "--", "npx", status=1)
+    assert "-e 'KEY': write" in shell.mcp("add", "files", "-e", "KEY", "--", "npx", status=1)
+    assert not shell.file.exists()
+
+
+def test_secrets_in_an_entry_and_programs_that_are_not_there_are_told(shell: Shell) -> None:
+    said = shell.mcp("add", "files", "-e", f"API_KEY={SECRET}", "--", "no-such-program")
+    assert "no-such-program is not found" in said
+    assert "holds a secret as it is (env API_KEY)" in said
+    assert SECRET not in said
+
+
+def test_a_broken_file_is_named_and_not_written_over(shell: Shell) -> None:
+    shell.file.parent.mkdir()
+    shell.file.write_text('{"mcpServers": {"one": {"command": "x"},}}')
+    assert "a comma too many at line 1, column" in shell.mcp("list")
+    assert "not JSON" in shell.mcp("add", "two", "--", "npx", status=1)
+    assert shell.file.read_text() == '{"mcpServers": {"one": {"command": "x"},}}'
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "A B", ""])
+def test_a_secret_that_no_server_is_given_is_refused(variable: str, shell: Shell) -> None:
+    shell.add("files")
+    said = shell.mcp("secret", "files", variable, typed=SECRET, status=1)
+    assert SECRET not in said
+    assert "no server 'other'; there are: files" in shell.mcp("secret", "other", "A", typed=SECRET, status=1)
+
+
+def test_a_secret_is_asked_at_the_terminal_without_being_shown(shell: Shell) -> None:
+    shell.mcp("add", "files", "-e", "KEY=${TOKEN}", "--", *command())
+    status, said = at_a_terminal(shell, ["mcp", "secret", "files", "TOKEN"], "not shown", f"{SECRET}\n")
+    assert status == 0, said
+    assert "is not shown" in said
+    assert SECRET not in said
+    assert Secrets(shell.folder / "data").get("files") == {"TOKEN": SECRET}
+
+
+def test_the_registry_is_searched_also_when_it_is_away(shell: Shell, registry: RegistryServer) -> None:
+    found = shell.mcp("search", "tide", "tables", **registry.settings)
+    assert "com.example/tides  1.0.0" in found
+    assert "com.example/old" in found
+    assert "not here: It speaks only the old SSE transport" in found
+    registry.stop()
+    (first, *_) = json.loads(shell.mcp("search", "tides", "--json", **registry.settings))
+    assert first["name"] == "com.example/tides"
+    assert "no server of the registry fits" in shell.mcp("search", "xylophone", status=1, **registry.settings)
+
+
+def test_a_registry_that_was_never_reached_is_named(shell: Shell) -> None:
+    assert "registry" in shell.mcp("search", "tides", status=1, MCP_REGISTRY_URL="http://127.0.0.1:1")
+
+
+def test_a_server_of_the_registry_is_shown_whole_and_installed_after_a_yes(
+    shell: Shell, registry: RegistryServer
+) -> None:
+    asked = ["add", "harbour", "--registry", "com.example/weather"]
+    assert "--yes" in shell.mcp(*asked, status=1, **registry.settings)
+    shell.variables |= registry.settings
+    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/n]", "n\n")
+    assert status == 1
+    assert "com.example/weather" in said
+    assert "nothing was installed" in said
+    assert not shell.file.exists()
+    status, said = at_a_terminal(shell, ["mcp", *asked], "[y/n]", "y\n")
+    assert status == 0, said
+    assert "Installed harbour 1.0.0" in said
+    assert "recado mcp secret harbour X_Api_Key" in said
+    (one,) = shell.listed()
+    assert (one["name"], one["origin"], one["version"]) == ("harbour", "installed", "1.0.0")
+    assert one["missing"] == ["X_Api_Key"]
+    shell.mcp("secret", "harbour", "X_Api_Key", typed=SECRET)
+    assert "came from the registry" in shell.mcp("remove", "harbour")
+    assert shell.entries == {}
+    assert Secrets(shell.folder / "data").get("harbour") == {}
+
+
+def test_what_cannot_be_installed_says_why(shell: Shell, registry: RegistryServer) -> None:
+    shell.variables |= registry.settings
+    assert "SSE" in shell.mcp("add", "old", "--registry", "com.example/old", "--yes", status=1)
+    assert "no server 'com.example/none'" in shell.mcp(
+        "add", "x", "--registry", "com.example/none", "-y", status=1
+    )
+    shell.mcp("add", "tides", "--registry", "com.example/tides", "--yes")
+    said = shell.mcp("add", "again", "--registry", "com.example/tides", "--yes", status=1)
+    assert "installed already, as tides" in said
+
+
+def test_changed_tools_are_shown_and_approved_without_a_server(shell: Shell) -> None:
+    tools = shell.folder / "tools.json"
+    pins = shell.folder / "data" / "mcp" / "files" / "pins.json"
+    tools.write_text(json.dumps([tool("echo", "says it")]))
+    shell.add("files", tools_file=str(tools))
+    pin(shell, tools)
+    tools.write_text(json.dumps([tool("echo", "says it to everybody"), tool("erase")]))
+    said = shell.mcp("approve", "files", status=1)
+    assert "says it to everybody" in said
+    before = pins.read_text()
+    assert "erase" in shell.mcp("approve", "files", "--yes")
+    assert pins.read_text() != before
+    assert "Nothing of files is held back" in shell.mcp("approve", "files")
+
+
+def test_a_server_that_does_not_start_says_why(shell: Shell) -> None:
+    shell.add("files", dies=[1, 2, 3], starts=str(shell.folder / "starts"), stderr="API_KEY is missing\n")
+    assert "API_KEY is missing" in shell.mcp("approve", "files", status=1)
+
+
+def test_beside_a_running_server_its_word_counts(shell: Shell, running: "Callable[[], None]") -> None:
+    tools = shell.folder / "tools.json"
+    tools.write_text(json.dumps([tool("echo", "says it")]))
+    shell.add("files", tools_file=str(tools))
+    shell.mcp("add", "broken", "--", "no-such-program")
+    pin(shell, tools)
+    tools.write_text(json.dumps([tool("echo", "says it"), tool("erase", "erases it")]))
+    running()
+    assert re.search(r"^files +ready; 1 held back: recado mcp approve files +1 +you", shell.mcp("list"), re.M)
+    assert re.search(r"^broken +(starting|waiting|broken|faulty)", shell.mcp("list"), re.M)
+    assert "erases it" in shell.mcp("approve", "files", "--yes")
+    (files, _) = shell.listed()
+    assert files["tools"] == ["mcp_files_echo", "mcp_files_erase"]
+    assert files["held_back"] == []
+    assert files["revision"] == "2025-11-25"
+    shell.mcp("remove", "broken")
+    assert [one["name"] for one in shell.listed()] == ["files"]
+
+
+@pytest.fixture
+def running(shell: Shell) -> Iterator[Callable[[], None]]:
+    """Starts what a server is to these commands: its address in server.json, and its servers."""
+    started: list[Listener] = []
+
+    def start() -> None:
+        settings = Settings(_env_file=None, DATA_DIR=shell.folder / "data", mcp_config_path=shell.file)  # type: ignore[call-arg]
+        written = Configuration(settings, {})
+        servers = McpServers(
+            written.look,
+            sandbox=Sandbox(settings),
+            data_dir=settings.data_dir,
+            on_change=lambda: None,
+            on_trouble=_told,
+        )
+        admin: Any = SimpleNamespace(
+            opens=lambda request: request.headers["authorization"] == f"Bearer {TOKEN}"
+        )
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            await servers.refresh()
+            await servers.settled("files", SECONDS)
+            yield
+            await servers.stop()
+
+        routes = [*server_routes(admin, written, servers), *guarded_routes(admin, {"health": _healthy})]
+        started.append(Listener(Starlette(routes=routes, lifespan=lifespan)))
+        place = {"pid": os.getpid(), "url": f"http://127.0.0.1:{started[0].port}", "token": TOKEN}
+        (settings.data_dir / "server.json").write_text(json.dumps(place))
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+async def _healthy(_: Any) -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _told(server: str, reason: str) -> None:
+    """Nobody is there to hear it."""
+
+
+def pin(shell: Shell, tools: Path) -> None:
+    """What the first start of a server approves."""
+    from app.mcp.pins import Pins
+
+    pins = Pins(shell.folder / "data" / "mcp" / "files" / "pins.json")
+    assert pins.first(json.loads(tools.read_text()))
+
+
+def at_a_terminal(shell: Shell, arguments: list[str], prompt: str, typed: str) -> tuple[int, str]:
+    """The exit status, and all that the terminal showed; typed once it asks."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=shell.folder,
+        env=shell.environment,
+        start_new_session=True,
+    ) as process:
+        os.close(theirs)
+        shown = ""
+        while piece := _shown(ours):
+            shown += piece
+            if prompt in shown and typed:
+                os.write(ours, typed.encode())
+                typed = ""
+        status = process.wait(SECONDS)
+    os.close(ours)
+    return status, shown
+
+
+def _shown(terminal: int) -> str:
+    """What it shows next; "" once the program has ended."""
+    ready, _, _ = select.select([terminal], [], [], SECONDS)
+    assert ready, "the command said nothing more"
+    try:
+        return os.read(terminal, 4096).decode(errors="replace")
+    except OSError:
+        return ""

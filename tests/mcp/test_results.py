@@ -1,0 +1,212 @@
+"""What servers answer, as results of ours."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.mcp.results import LARGEST_FILE, MOST_FILES, MOST_TEXT, error_result, to_result
+from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+SCHEMA = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+def image(data: bytes = PNG, **beside: Any) -> dict[str, Any]:
+    return {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": "image/png", **beside}
+
+
+def test_texts_are_joined_and_json_in_them_stays_text() -> None:
+    result = to_result({"content": [text("one"), text("two")]})
+    assert (result.ok, result.data, result.meta) == (True, "one\ntwo", {})
+    assert to_result({"content": [text('{"a": 1}')]}).data == '{"a": 1}'
+    assert to_result({"content": []}).data == ""
+    assert to_result({}).data == ""
+
+
+def test_structured_content_is_the_data() -> None:
+    answer = {"content": [text('{"celsius": 5}')], "structuredContent": {"celsius": 5}}
+    assert to_result(answer, SCHEMA) == ToolResult.success({"celsius": 5})
+    assert to_result(answer) == ToolResult.success({"celsius": 5})
+
+
+def test_structured_content_that_breaks_its_schema_gives_way_to_the_text() -> None:
+    answer = {"content": [text("five degrees")], "structuredContent": {"celsius": "five"}}
+    result = to_result(answer, SCHEMA)
+    assert (result.ok, result.data) == (True, "five degrees")
+    assert "does not fit" in result.meta["warning"]
+    assert "celsius" in result.meta["warning"]
+    alone = to_result({"structuredContent": {"celsius": "five"}}, SCHEMA)
+    assert alone.data == {"celsius": "five"}
+    assert "does not fit" in alone.meta["warning"]
+
+
+@pytest.mark.parametrize("schema", [None, True, "string", [], {"type": 5}, {"$ref": "#"}, {"anyOf": 3}])
+def test_an_output_schema_that_is_none_forbids_nothing(schema: Any) -> None:
+    assert to_result({"structuredContent": {"a": 1}}, schema).data == {"a": 1}
+
+
+def test_an_output_schema_that_is_too_deep_forbids_nothing() -> None:
+    schema: Any = {"type": "string"}
+    for _ in range(50_000):
+        schema = {"anyOf": [schema]}
+    assert to_result({"structuredContent": {"a": 1}}, schema).data == {"a": 1}
+
+
+def test_an_error_of_the_tool_is_a_failure_in_its_own_words() -> None:
+    result = to_result({"isError": True, "content": [text("no such repository\u202e"), text("at /srv")]})
+    assert result.code == "TOOL_ERROR"
+    assert result.error is not None
+    assert result.error.message == "no such repository\\u202e\nat /srv"
+    assert result.error.hint
+    long = to_result({"isError": True, "content": [text("x" * 100_000)]})
+    assert long.error is not None
+    assert len(long.error.message) == 2000
+    silent = to_result({"isError": True})
+    assert silent.error is not None
+    assert "no reason" in silent.error.message
+
+
+def test_files_go_beside_the_data_which_says_what_they_are() -> None:
+    blob = base64.b64encode(b"%PDF").decode()
+    report = {"uri": "file:///out/the%20report.pdf", "mimeType": "application/pdf", "blob": blob}
+    sound = {"type": "audio", "data": base64.b64encode(b"RIFF").decode(), "mimeType": "audio/wav"}
+    result = to_result({"content": [text("done"), image(), sound, {"type": "resource", "resource": report}]})
+    assert result.attachments == (
+        ReturnedFile(PNG, "image/png"),
+        ReturnedFile(b"RIFF", "audio/wav"),
+        ReturnedFile(b"%PDF", "application/pdf", "the report.pdf"),
+    )
+    assert result.data == {
+        "text": "done",
+        "content": [
+            {"type": "image", "mime": "image/png", "bytes": len(PNG), "attachment": 0},
+            {"type": "audio", "mime": "audio/wav", "bytes": 4, "attachment": 1},
+            {
+                "type": "resource",
+                "mime": "application/pdf",
+                "uri": report["uri"],
+                "bytes": 4,
+                "attachment": 2,
+            },
+        ],
+    }
+    beside = to_result({"content": [image()], "structuredContent": {"celsius": 5}}, SCHEMA)
+    assert beside.data["data"] == {"celsius": 5}
+
+
+def test_resources_that_are_text_and_links_are_text() -> None:
+    content = [
+        {"type": "resource", "resource": {"uri": "demo://note", "text": "remember"}},
+        {"type": "resource_link", "uri": "https://example.com/a", "name": "a page"},
+        {"type": "resource_link", "uri": "https://example.com/b"},
+    ]
+    assert to_result({"content": content}).data == (
+        "demo://note\nremember\na page: https://example.com/a\nhttps://example.com/b"
+    )
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [
+        ({"type": "image", "data": "not base64!", "mimeType": "image/png"}, "not base64"),
+        ({"type": "image", "mimeType": "image/png"}, "no data"),
+        ({"type": "image", "data": 5}, "no data"),
+        ({"type": "resource"}, "no data"),
+        ({"type": "hologram"}, "not known"),
+        ({}, "not known"),
+        ("text", "no content block"),
+    ],
+)
+def test_a_block_of_no_use_is_named_and_the_rest_counts(block: Any, problem: str) -> None:
+    result = to_result({"content": [text("kept"), block]})
+    assert result.ok
+    assert result.data["text"] == "kept"
+    assert problem in result.data["content"][0]["problem"]
+    assert result.attachments == ()
+
+
+def test_files_are_bounded_in_number_and_size() -> None:
+    many = to_result({"content": [image()] * (MOST_FILES + 2)})
+    assert len(many.attachments) == MOST_FILES
+    assert "left out" in many.data["content"][-1]["problem"]
+    large = to_result({"content": [{"type": "image", "data": "A" * (LARGEST_FILE * 4 // 3 + 8)}]})
+    assert large.attachments == ()
+    assert "larger than 16 MiB" in large.data["content"][0]["problem"]
+
+
+def test_a_type_of_media_that_is_none_is_not_passed_on() -> None:
+    [file] = to_result({"content": [image(mimeType="image/png\r\nX-Evil: 1")]}).attachments
+    assert file.mime_type == ""
+
+
+@pytest.mark.parametrize("said", ["x", "\x00", "é", "\U0001f600"])
+def test_what_is_far_too_much_is_cut_to_what_a_call_may_return(said: str) -> None:
+    result = to_result({"content": [text(said * 300_000)]})
+    assert (result.meta["truncated"], result.meta["size"]) == (True, 300_000)
+    assert len(result.data) == MOST_TEXT
+    assert bounded(result, OUTPUT_LIMIT).ok
+    structured = to_result({"structuredContent": {"a": [said] * 300_000}})
+    assert structured.meta["truncated"]
+    assert bounded(structured, OUTPUT_LIMIT).ok
+
+
+def test_of_very_many_blocks_the_first_are_read() -> None:
+    result = to_result({"content": [text("a")] * 5000})
+    assert result.data.count("a") == 1000
+    assert "5000" in result.meta["warning"]
+
+
+@pytest.mark.parametrize(
+    ("code", "ours"),
+    [(-32602, "BAD_REQUEST"), (-32601, "UNAVAILABLE"), (-32603, "UPSTREAM_ERROR"), (7, "UPSTREAM_ERROR")],
+)
+def test_an_error_of_the_protocol_has_a_code_of_ours(code: int, ours: str) -> None:
+    result = error_result(code, "wrong\u200b")
+    assert result.code == ours
+    assert result.error is not None
+    assert result.error.message == "wrong\\u200b"
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "data", "resource", "uri", "blob", "mimeType", "name"])
+            | st.text(max_size=3),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+BLOCKS = st.dictionaries(
+    st.sampled_from(["type", "text", "data", "resource", "uri", "blob", "mimeType", "name"]),
+    ANY | st.sampled_from(["text", "image", "audio", "resource", "resource_link", "http://[", "QUJD"]),
+)
+
+
+@given(
+    ANY
+    | st.fixed_dictionaries(
+        {},
+        optional={
+            "content": st.lists(BLOCKS) | ANY,
+            "structuredContent": ANY,
+            "isError": ANY,
+        },
+    ),
+    ANY,
+)
+def test_whatever_a_server_answers_is_a_result(raw: Any, schema: Any) -> None:
+    result = to_result(raw, schema)
+    json.loads(result.to_json())
+    assert bounded(result, OUTPUT_LIMIT).ok == result.ok

@@ -1,0 +1,286 @@
+"""What a server can do in the sandbox, tried with bubblewrap itself; skipped where it does not work."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from app.mcp.definitions import ServerDefinition
+from app.settings import Settings
+from app.skills.sandbox import Grants, Sandbox
+from tests.world import ROOT, wait_for
+
+SECRET = "s3cret-of-the-server"
+NONE = Grants()
+FORBIDDEN = "PermissionError Operation not permitted"
+NOT_THERE = "FileNotFoundError No such file or directory"
+READ_ONLY = "OSError Read-only file system"
+SERVER = """
+import ctypes, mmap, os, socket, subprocess, sys
+try:
+    exec(sys.argv[1])
+except BaseException as error:
+    print(type(error).__name__, getattr(error, "strerror", None) or error)
+else:
+    print("done")
+"""
+NODE = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+class Place:
+    """A data folder with one installed server `x`, and another one's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.home = self.data / "mcp/x/data"
+        self.package = self.data / "mcp/x/package-1"
+        for made in (self.package, self.data / "mcp/y/data", self.data / "secrets", folder / "granted"):
+            made.mkdir(parents=True)
+        (self.package / "server.py").write_text(SERVER)
+        (self.data / "secrets/x").write_text(SECRET)
+        (self.data / "mcp/y/data/kept").write_text("of y")
+        (self.data / "recado.db").write_bytes(b"messages")
+        self.granted = folder / "granted"
+        self.settings = Settings(
+            _env_file=None, DATA_DIR=self.data, DATABASE_URL=f"sqlite:///{self.data}/recado.db"
+        )
+        self.sandbox = Sandbox(self.settings)
+
+    def definition(
+        self, program: str, *args: str, grants: Grants = NONE, env: Mapping[str, str] | None = None
+    ) -> ServerDefinition:
+        return ServerDefinition(
+            "x",
+            command=program,
+            args=args,
+            env=tuple((env or {}).items()),
+            folder=str(self.package),
+            home=str(self.home),
+            sandboxed=True,
+            grants=grants,
+        )
+
+    def run(self, definition: ServerDefinition) -> str:
+        command, environment = self.sandbox.server_command(definition)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+        return done.stdout.strip() or done.stderr.strip()
+
+    def attempt(self, code: str, grants: Grants = NONE, env: Mapping[str, str] | None = None) -> str:
+        """What a server that runs this code says of it: "done", or the error."""
+        server = str(self.package / "server.py")
+        return self.run(self.definition(sys.executable, server, code, grants=grants, env=env))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path)
+    verdict = made.sandbox.probe()
+    if not verdict.works:
+        pytest.skip(verdict.reason)
+    return made
+
+
+ATTEMPTS = {
+    "reads the database": ("open('{data}/recado.db')", NOT_THERE),
+    "reads its secrets' file": ("open('{data}/secrets/x')", NOT_THERE),
+    "reads another server's data": ("open('{data}/mcp/y/data/kept')", NOT_THERE),
+    "lists the data folder": (
+        "raise LookupError(os.listdir('{data}'), os.listdir('{data}/mcp'))", "LookupError (['mcp'], ['x'])"
+    ),
+    "reads the code of the release": ("open('{root}/app/main.py')", NOT_THERE),
+    "reads what lies beside it": ("open('{root}/README.md')", NOT_THERE),
+    "rewrites its own package": ("open('{package}/server.py', 'w')", READ_ONLY),
+    "writes elsewhere": ("open('/written', 'w')", READ_ONLY),
+    "starts a program": ("subprocess.run(['/bin/true'])", FORBIDDEN),
+    "forks": ("os.fork()", FORBIDDEN),
+    "connects": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
+    "fills the memory": ("bytearray(2 << 30)", "MemoryError"),
+    "fills memory that is shared": ("mmap.mmap(-1, 1 << 20)", FORBIDDEN),
+    "fills the disk with one file": (
+        "file = open('f', 'wb')\nfor _ in range(100): file.write(bytes(1 << 20))", "OSError File too large"
+    ),
+    "looks at the host's processes": (
+        "raise LookupError([int(name) for name in os.listdir('/proc') if name.isdigit()])", "LookupError [1]"
+    ),
+    "kills the host": ("os.kill({pid}, 9)", "ProcessLookupError No such process"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_a_server_fails_when_it(attempt: str, place: Place) -> None:
+    code, error = ATTEMPTS[attempt]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        known = {"data": place.data, "package": place.package, "root": ROOT, "pid": os.getpid()}
+        assert place.attempt(code.format(**known, port=listening.getsockname()[1])) == error
+    assert (place.package / "server.py").read_text() == SERVER
+
+
+def test_what_was_granted_works_and_no_more(place: Place) -> None:
+    grants = Grants(network=True, programs=True, folders_write=(place.granted,))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        expected = {
+            f"socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))": "done",
+            "assert subprocess.run(['/bin/true']).returncode == 0": "done",
+            f"open('{place.granted}/f', 'w').write('x')": "done",
+            f"open('{place.data}/recado.db')": NOT_THERE,
+            "open('/proc/sys/kernel/core_pattern', 'w')": READ_ONLY,
+        }
+        assert {code: place.attempt(code, grants) for code in expected} == expected
+    assert (place.granted / "f").read_text() == "x"
+
+
+def test_what_is_no_ones_to_grant_is_refused(place: Place) -> None:
+    for folder in (place.data, place.data / "secrets", place.data / "mcp/y", Path("/"), ROOT / "app"):
+        with pytest.raises(ValueError, match="which"):
+            place.attempt("0", Grants(folders_write=(folder,)))
+
+
+def test_a_granted_folder_that_became_a_link_out_of_the_workspace_is_refused(
+    place: Place, tmp_path: Path
+) -> None:
+    workspace = place.settings.workspace_dir
+    (workspace / "real").mkdir(parents=True)
+    (workspace / "inside").symlink_to("real")
+    (workspace / "outside").symlink_to(tmp_path)
+    assert place.attempt("0", Grants(folders_write=(workspace / "inside",))) == "done"
+    with pytest.raises(ValueError, match="link out of the workspace"):
+        place.attempt("0", Grants(folders_write=(workspace / "outside",)))
+
+
+def test_its_own_folder_is_its_home_and_stays(place: Place) -> None:
+    code = "open('kept', 'a').write('x'); assert os.environ['HOME'] == os.getcwd() == '{}'"
+    assert place.attempt(code.format(place.home)) == "done"
+    assert place.attempt("assert open('kept').read() == 'x'") == "done"
+    assert (place.home / "kept").read_text() == "x"
+
+
+def test_its_environment_is_its_own_and_what_it_was_given(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of ours")
+    code = "raise LookupError(sorted(os.environ), os.environ['X_TOKEN'])"
+    names = ["HOME", "LANG", "MALLOC_ARENA_MAX", "PATH", "TMPDIR", "X_TOKEN"]
+    assert place.attempt(code, env={"X_TOKEN": SECRET}) == f"LookupError ({names}, '{SECRET}')"
+    monkeypatch.setenv("TZ", "UTC")
+    assert "TZ" in place.attempt(code, env={"X_TOKEN": SECRET})
+
+
+def test_a_variable_for_the_loader_reaches_the_server_alone(place: Place, tmp_path: Path) -> None:
+    """bubblewrap and what sets the limits run before them: there it would be code without limits."""
+    source, library = tmp_path / "x.c", place.package / "x.so"
+    marks = '{int f = open("/proc/self/cmdline", 0); char b[99]; read(f, b, 99); write(2, b, strlen(b));}'
+    source.write_text(
+        "#include <fcntl.h>\n#include <string.h>\n#include <unistd.h>\n"
+        f"__attribute__((constructor)) static void run(void) {marks}\n"
+    )
+    if shutil.which("cc") is None:
+        pytest.skip("there is no compiler")
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", library, source], check=True, capture_output=True, timeout=60
+    )
+    command, environment = place.sandbox.server_command(
+        place.definition("/bin/true", env={"LD_PRELOAD": str(library)})
+    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    assert done.stderr == "/bin/true"
+
+
+def test_no_secret_stands_on_a_command_line(place: Place) -> None:
+    definition = place.definition("/bin/sleep", "1000", env={"X_TOKEN": SECRET})
+    command, environment = place.sandbox.server_command(definition)
+    process = subprocess.Popen(command, env=environment)
+    try:
+        wait_for(lambda: b"/bin/sleep\x001000\x00" in _lines("cmdline"), "the server did not start")
+        assert not any(SECRET.encode() in line for line in _lines("cmdline"))
+    finally:
+        process.kill()
+        process.wait()
+
+
+HOST = """
+import json, subprocess, sys
+command, environment = json.loads(sys.argv[1])
+process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
+print(process.pid, flush=True)
+process.wait()
+"""
+
+
+def test_killing_the_host_ends_the_server_and_what_it_started(place: Place) -> None:
+    mark = f"100{os.getpid()}"
+    sleep = f"(['/bin/sleep', '{mark}'], start_new_session=True)"
+    code = f"subprocess.Popen{sleep}; subprocess.run{sleep}"
+    definition = place.definition(
+        sys.executable, str(place.package / "server.py"), code, grants=Grants(programs=True)
+    )
+    started = json.dumps(place.sandbox.server_command(definition))
+    host = subprocess.Popen([sys.executable, "-c", HOST, started], stdout=subprocess.PIPE)
+    try:
+        asleep = f"/bin/sleep\0{mark}\0".encode()
+        wait_for(lambda: _lines("cmdline").count(asleep) == 2, "the server did not start")
+    finally:
+        host.send_signal(signal.SIGKILL)
+        host.communicate()
+    wait_for(lambda: not any(mark.encode() in line for line in _lines("cmdline")), "it outlived its host")
+
+
+@NODE
+def test_javascript_runs_and_its_memory_has_an_end(place: Place) -> None:
+    run = "console.log([WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0])), process.cwd()].join())"
+    assert place.run(place.definition("node", "-e", run)) == f"true,{place.home}"
+    code = "const kept = []; while (true) kept.push(Buffer.alloc(100 << 20, 1))"
+    assert "Array buffer allocation failed" in place.run(place.definition("node", "-e", code))
+    spawned = "try { require('child_process').execSync('true') } catch (error) { console.log(error.code) }"
+    assert place.run(place.definition("node", "-e", spawned)) == "EPERM"
+
+
+def test_a_program_is_seen_wherever_it_lies(place: Place, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    shutil.copy("/bin/echo", programs / "say")
+    (programs / "link").symlink_to("say")
+    (place.package / "inside").symlink_to(programs / "say")
+    for program in (
+        "/bin/echo",
+        str(programs / "say"),
+        str(programs / "link"),
+        str(place.package / "inside"),
+    ):
+        assert place.run(place.definition(program, "x")) == "x"
+    assert place.attempt(f"open('{programs}/say')") == NOT_THERE
+
+
+def test_without_a_sandbox_that_works_it_is_not_started(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    with pytest.raises(ValueError, match="bwrap"):
+        Sandbox(place.settings).server_command(place.definition("/bin/true"))
+
+
+def test_where_the_operator_turned_it_off_it_runs_with_nothing_of_ours(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of ours")
+    off = Sandbox(place.settings.model_copy(update={"sandbox": "off"}))
+    command, environment = off.server_command(place.definition("true", "a", env={"X": "y"}))
+    assert command == [shutil.which("true"), "a"]
+    assert (environment["X"], environment["HOME"]) == ("y", str(place.home))
+    assert "of ours" not in environment.values()
+
+
+def _lines(name: str) -> list[bytes]:
+    """That file of every process."""
+    found = []
+    for path in Path("/proc").glob(f"[0-9]*/{name}"):
+        with suppress(OSError):  # it ended meanwhile
+            found.append(path.read_bytes())
+    return found

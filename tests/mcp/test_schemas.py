@@ -1,0 +1,467 @@
+"""Schemas of servers in the form that model servers take: nothing that was right is refused."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from app.mcp.schemas import Unusable, lowered
+from app.tools.arguments import ArgumentsCheck, InvalidArguments
+from tests.limits import limited
+
+NULLABLE = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """The schema and all schemas inside it."""
+    yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    inner += [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
+    for part in inner:
+        yield from parts(part)
+
+
+def assert_plain(schema: dict[str, Any]) -> None:
+    """What the strictest model servers ask for."""
+    assert schema["type"] == "object"
+    assert "anyOf" not in schema
+    assert len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode()) <= 16 * 1024
+    known = {"type", "description", "default", "enum", "anyOf", "properties", "required", "items"}
+    known |= {"additionalProperties", "minLength", "maxLength", "pattern", "format", "minimum", "maximum"}
+    known |= {"minItems", "maxItems", "minProperties", "maxProperties"}
+    for part in parts(schema):
+        assert part.keys() <= known
+        assert isinstance(part.get("type", ""), str)
+        if part.get("type") == "object":
+            assert set(part.get("required", ())) <= part["properties"].keys()
+        if part.get("type") == "array":
+            assert isinstance(part["items"], dict)
+
+
+def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
+    """What one parameter becomes."""
+    whole = {"type": "object", "properties": {"x": part}, "required": ["x"] if required else [], **beside}
+    return lowered(whole)["properties"]["x"]
+
+
+@pytest.mark.parametrize(
+    ("part", "plain"),
+    [
+        ({"type": "string", "title": "X", "examples": ["a"], "$comment": "c"}, {"type": "string"}),
+        ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+        ({"enum": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"type": "string", "format": "date"}, {"type": "string", "format": "date"}),
+        ({"type": "integer", "default": 3, "minimum": 1}, {"type": "integer", "minimum": 1, "default": 3}),
+        ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
+        ({"type": "integer", "exclusiveMaximum": 9.5}, {"type": "integer", "maximum": 9}),
+        ({"type": "number", "exclusiveMinimum": 0}, {"type": "number", "minimum": 0}),
+        ({"minimum": 5, "exclusiveMinimum": True, "type": "integer"}, {"type": "integer", "minimum": 5}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": "object"}, {"type": "object", "properties": {}}),
+        ({"properties": {}}, {"type": "object", "properties": {}}),
+        ({}, {}),
+        (True, {}),
+        ("not a schema", {}),
+        ({"type": "banana"}, {}),
+        ({"type": ["string", "banana"]}, {}),
+        ({"type": ["string", "number", "boolean", "object", "array", "null"]}, {}),
+        ({"type": ["number", "integer"]}, {"type": "number"}),
+        ({"type": ["string", "boolean"]}, {"anyOf": [{"type": "string"}, {"type": "boolean"}]}),
+        ({"oneOf": [{"const": "a"}, {"const": "b"}]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"type": "string"}, {}]}, {}),
+        ({"anyOf": [{"type": "string"}, {"type": "string"}]}, {"type": "string"}),
+        (
+            {"allOf": [{"type": "integer", "minimum": 1}, {"type": "number", "minimum": 2}]},
+            {"type": "integer", "minimum": 2},
+        ),
+        (
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False},
+            {"type": "array", "maxItems": 2, "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
+        ),
+        (
+            {
+                "type": "object",
+                "patternProperties": {"^a": {"type": "string"}},
+                "additionalProperties": False,
+            },
+            {"type": "object", "properties": {}, "additionalProperties": {"type": "string"}},
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b", 3]},
+            {"type": "object", "required": ["a", "b"], "properties": {"a": {"type": "string"}, "b": {}}},
+        ),
+        (
+            {"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+            {"type": "object", "properties": {"a": {}}},
+        ),
+    ],
+)
+def test_a_parameter_is_told_in_the_plain_form(part: Any, plain: Any) -> None:
+    assert of(part) == plain
+
+
+@pytest.mark.parametrize(
+    ("part", "required", "plain"),
+    [
+        ({**NULLABLE, "default": None}, False, {"type": "string"}),
+        (NULLABLE, False, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        (NULLABLE, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"type": ["string", "null"], "default": None}, False, {"type": "string"}),
+        ({"type": ["string", "null"]}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"type": "string", "nullable": True}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"enum": ["a", None], "default": None}, False, {"type": "string", "enum": ["a"]}),
+        ({"enum": ["a", None]}, True, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        ({"type": "null"}, True, {"type": "null"}),
+    ],
+)
+def test_null_stays_where_it_says_more_than_left_out(part: Any, required: bool, plain: Any) -> None:
+    assert of(part, required=required) == plain
+
+
+def test_references_stand_where_they_are_used() -> None:
+    place = {"type": "object", "properties": {"city": {"type": "string"}}, "description": "Where"}
+    made = of({"$ref": "#/$defs/a~1b", "description": "From where"}, **{"$defs": {"a/b": place}})
+    assert made == {**place, "description": "From where"}
+
+
+def test_a_schema_that_holds_itself_is_cut_where_it_begins_again() -> None:
+    tree = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+        },
+    }
+    made = of({"$ref": "#/$defs/tree"}, **{"$defs": {"tree": tree}})
+    assert made["properties"]["children"]["items"] == {"type": "object", "properties": {}}
+    check = ArgumentsCheck(lowered({"type": "object", "properties": {"x": tree}, "$defs": {"tree": tree}}))
+    nested = {"name": "a", "children": [{"name": "b", "children": [{"name": "c", "children": []}]}]}
+    assert check({"x": nested}) == {"x": nested}
+
+
+@pytest.mark.parametrize(
+    "reference", ["https://example.com/x.json", "#/$defs/missing", "#anchor", "#/type/0"]
+)
+def test_a_reference_to_what_is_not_here_takes_anything(reference: str) -> None:
+    assert of({"$ref": reference}) == {}
+
+
+def test_alternatives_at_the_top_become_one_object() -> None:
+    made = lowered(
+        {
+            "type": "object",
+            "properties": {"id": {"type": "integer"}},
+            "oneOf": [
+                {"properties": {"kind": {"const": "mail"}, "to": {"type": "string"}}, "required": ["kind"]},
+                {"properties": {"kind": {"const": "call"}, "to": {"type": "integer"}}, "required": ["kind"]},
+            ],
+        }
+    )
+    assert made == {
+        "type": "object",
+        "properties": {
+            "kind": {"type": "string", "enum": ["mail", "call"]},
+            "to": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            "id": {"type": "integer"},
+        },
+        "required": ["kind"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "takes_others"),
+    [
+        ({"type": "object", "properties": {"a": {}}}, False),
+        ({"type": "object", "properties": {}}, False),
+        ({"type": "object", "properties": []}, False),
+        ({"type": "object"}, True),
+        ({"properties": {"a": {}}, "additionalProperties": True}, True),
+        ({"properties": {"a": {}}, "additionalProperties": {}}, True),
+        ({"properties": {"a": {}}, "if": {}, "then": {"properties": {"other": {}}}}, True),
+        ({"properties": {"a": {}}, "patternProperties": {"^o": {}}}, True),
+        ({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}]}, True),
+    ],
+)
+def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: bool) -> None:
+    check = ArgumentsCheck(lowered(schema))
+    if takes_others:
+        assert check({"other": 1}) == {"other": 1}
+    else:
+        with pytest.raises(InvalidArguments, match="unknown argument"):
+            check({"other": 1})
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        (None, "no object"),
+        ("object", "no object"),
+        (True, "no object"),
+        ({"type": "string"}, "of type object, got"),
+        ({"type": 7}, "of type object, got"),
+        ({"type": "banana"}, "of type object, got"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "no object fits"),
+        ({"anyOf": [{"type": "string"}, False]}, "no object fits"),
+        ({"properties": {f"parameter_{n}": {"type": "string"} for n in range(1000)}}, "more than 16 KiB"),
+    ],
+)
+def test_what_is_no_schema_of_arguments_is_said_to_be_none(schema: Any, why: str) -> None:
+    with pytest.raises(Unusable, match=why):
+        lowered(schema)
+
+
+def test_of_what_is_too_long_descriptions_go_first_and_then_what_lies_deep() -> None:
+    deep = {"type": "object", "properties": {f"field{n}": {"type": "string"} for n in range(30)}}
+    wordy = {f"p{n}": {**deep, "description": "word " * 400} for n in range(20)}
+    made = lowered({"type": "object", "properties": wordy})
+    assert_plain(made)
+    assert list(made["properties"]) == list(wordy)
+    assert {part["type"] for part in made["properties"].values()} == {"object"}
+
+
+def test_a_description_is_cut_and_nothing_hides_in_it() -> None:
+    made = of({"type": "string", "description": "City\u202e\u200b name\r\n" + "x" * 1000})
+    assert made["description"].startswith("City\\u202e\\u200b name\nxxx")
+    assert len(made["description"]) == 500
+
+
+def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
+    made: Any = {"type": "string"}
+    for _ in range(depth):
+        made = wrap(made)
+    return {"type": "object", "properties": {"x": made}}
+
+
+def doubling(levels: int) -> Any:
+    both = {f"d{n}": {"properties": {c: {"$ref": f"#/$defs/d{n + 1}"} for c in "ab"}} for n in range(levels)}
+    return {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": both}
+
+
+def squaring(levels: int) -> Any:
+    made: Any = {"type": "string"}
+    for _ in range(levels):
+        made = {
+            "type": "object",
+            "properties": {"x": made, "y": {"type": "integer"}},
+            "anyOf": [{"type": "object", "properties": {f"z{n}": {"type": "string"}}} for n in range(20)],
+        }
+    return {"type": "object", "properties": {"x": made}}
+
+
+HOSTILE = {
+    "a hundred thousand properties deep": lambda: nested(100_000, lambda s: {"properties": {"x": s}}),
+    "a hundred thousand lists deep": lambda: nested(100_000, lambda s: {"type": "array", "items": s}),
+    "allOf in allOf": lambda: nested(100_000, lambda s: {"allOf": [s]}),
+    "anyOf in anyOf": lambda: nested(100_000, lambda s: {"anyOf": [s, {"type": "null"}]}),
+    "not in not": lambda: nested(100_000, lambda s: {"not": s}),
+    "definitions that double": lambda: doubling(60),
+    "alternatives of alternatives": lambda: squaring(8),
+    "itself": lambda: {"$ref": "#"},
+    "itself twice": lambda: {"allOf": [{"$ref": "#"}, {"$ref": "#/allOf/0"}]},
+    "a circle": lambda: {
+        "$ref": "#/$defs/a",
+        "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
+    },
+    "a huge enum": lambda: {"properties": {"x": {"enum": list(range(200_000))}}},
+    "many huge enums": lambda: {
+        "properties": {"x": {"anyOf": [{"enum": list(range(n, n + 190))} for n in range(0, 19_000, 190)]}}
+    },
+    "a huge list of required": lambda: {"required": [f"r{n}" for n in range(200_000)]},
+    "a huge type": lambda: {"type": ["object"] * 200_000},
+    "a million properties": lambda: {"properties": {str(n): {} for n in range(200_000)}},
+    "a long reference": lambda: {"$ref": "#" + "/a" * 100_000},
+    "products": lambda: {
+        "allOf": [
+            {"anyOf": [{"type": "object", "properties": {f"{a}{b}": {}}} for b in range(10)]}
+            for a in range(200)
+        ]
+    },
+    "a type that is deep": lambda: {"type": nested(100_000, lambda s: [s])},
+}
+
+
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_schema_ends_soon_in_a_plain_one_or_in_a_reason(made: Callable[[], Any]) -> None:
+    schema = made()
+    with limited():
+        try:
+            plain = lowered(schema)
+        except Unusable:
+            return
+        assert_plain(plain)
+        ArgumentsCheck(plain)
+
+
+def test_real_definitions_become_plain_and_lose_no_parameter(samples: Path) -> None:
+    servers = json.loads((samples / "mcp_registry" / "real_server_tools.json").read_text())
+    definitions = [tool["inputSchema"] for tools in servers.values() for tool in tools]
+    assert len(definitions) == 58
+    for schema in definitions:
+        made = lowered(schema)
+        assert_plain(made)
+        assert made["properties"].keys() == schema.get("properties", {}).keys()
+        assert set(made.get("required", ())) == set(schema.get("required", ()))
+
+
+KEYWORDS = [
+    *("type", "properties", "required", "items", "prefixItems", "anyOf", "oneOf", "allOf", "not", "enum"),
+    *("const", "$ref", "$defs", "default", "description", "additionalProperties", "patternProperties"),
+    *("minimum", "exclusiveMaximum", "maxLength", "minItems", "pattern", "format", "nullable", "if", "then"),
+]
+WORDS = st.sampled_from(
+    ["string", "object", "array", "null", "integer", "#", "#/$defs/a", "#/properties/a", "a"]
+)
+RUBBISH = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from([*KEYWORDS, "a", "b"]), inner, max_size=6)
+    ),
+    max_leaves=30,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(KEYWORDS), RUBBISH, max_size=8))
+def test_whatever_a_server_calls_a_schema_is_plain_or_unusable(schema: dict[str, Any]) -> None:
+    for whole in (schema, {**schema, "type": "object"}):
+        try:
+            plain = lowered(whole)
+        except Unusable:
+            continue
+        assert_plain(plain)
+        ArgumentsCheck(plain)
+
+
+NAMES = st.sampled_from(["a", "b", "c", "one", "two"])
+Fitting = tuple[Any, Any]
+"""A schema and a value that may fit it."""
+
+
+def texts() -> st.SearchStrategy[Fitting]:
+    values = st.text("abz9", max_size=4)
+    return st.tuples(
+        st.fixed_dictionaries(
+            {"type": st.just("string")},
+            optional={
+                "minLength": st.integers(0, 2),
+                "maxLength": st.integers(2, 4),
+                "pattern": st.sampled_from(["^a", "b", "[a-z]+", "^.*$"]),
+                "title": st.just("T"),
+                "enum": st.lists(values, min_size=1, max_size=3),
+            },
+        ),
+        values,
+    )
+
+
+def numbers() -> st.SearchStrategy[Fitting]:
+    values = st.integers(-5, 5) | st.sampled_from([0.5, 1.0, -2.5])
+    return st.tuples(
+        st.fixed_dictionaries(
+            {"type": st.sampled_from(["integer", "number", ["number", "null"], ["integer", "string"]])},
+            optional={
+                "minimum": st.integers(-5, 0),
+                "exclusiveMaximum": st.sampled_from([1, 2.5, 5]),
+                "exclusiveMinimum": st.sampled_from([-5, -2.5, 0]),
+                "multipleOf": st.just(0.5),
+            },
+        ),
+        values,
+    )
+
+
+def constants() -> st.SearchStrategy[Fitting]:
+    values = st.sampled_from([None, True, False, 0, 1, 1.5, "a", "", [1], {"a": 1}])
+    given = st.fixed_dictionaries({"enum": st.lists(values, min_size=1, max_size=4)})
+    return st.tuples(given | st.builds(lambda value: {"const": value}, values), values)
+
+
+def lists(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
+    def alike(items: list[Fitting]) -> Fitting:
+        return {"type": "array", "items": {"anyOf": [schema for schema, _ in items]}}, [v for _, v in items]
+
+    def placed(items: list[Fitting], rest: Any) -> Fitting:
+        return (
+            {"type": "array", "prefixItems": [schema for schema, _ in items], "items": rest},
+            [value for _, value in items],
+        )
+
+    some = st.lists(inner, min_size=1, max_size=3)
+    return st.builds(alike, some) | st.builds(placed, some, st.sampled_from([True, False, {"type": "null"}]))
+
+
+def objects(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
+    def made(fields: dict[str, Fitting], required: bool, extra: Any, style: str) -> Fitting:
+        schemas = {name: schema for name, (schema, _) in fields.items()}
+        value = {name: one for name, (_, one) in fields.items()}
+        whole = {"type": "object", "properties": schemas, "required": list(fields) if required else []}
+        if extra is not None:
+            whole["additionalProperties"] = extra
+        if style == "patterns":
+            whole = {"type": "object", "patternProperties": {f"^{n}": s for n, s in schemas.items()}}
+            whole |= {"additionalProperties": False}
+        if style == "parts":
+            split = [{"type": "object", "properties": {n: s}, "required": [n]} for n, s in schemas.items()]
+            whole = {"allOf": [*split, {"required": []}]}
+        if style == "else":
+            whole = {"type": "object", "anyOf": [whole, {"required": ["never"]}]}
+        return whole, value
+
+    extras = st.sampled_from([None, True, False, {"type": "string"}])
+    styles = st.sampled_from(["", "", "patterns", "parts", "else"])
+    return st.builds(made, st.dictionaries(NAMES, inner, max_size=3), st.booleans(), extras, styles)
+
+
+def combined(inner: st.SearchStrategy[Fitting]) -> st.SearchStrategy[Fitting]:
+    def one_of(key: str, first: Fitting, second: Fitting) -> Fitting:
+        return {key: [first[0], second[0]], "description": "either"}, first[1]
+
+    def beside(first: Fitting, second: Fitting) -> Fitting:
+        return {**second[0], "allOf": [first[0]]}, first[1]
+
+    def or_null(one: Fitting, value: bool) -> Fitting:
+        return {"anyOf": [one[0], {"type": "null"}], "default": None}, one[1] if value else None
+
+    keys = st.sampled_from(["anyOf", "oneOf", "allOf"])
+    return (
+        st.builds(one_of, keys, inner, inner)
+        | st.builds(beside, inner, inner)
+        | st.builds(or_null, inner, st.booleans())
+    )
+
+
+FITTING = st.recursive(
+    texts() | numbers() | constants(),
+    lambda inner: lists(inner) | objects(inner) | combined(inner),
+    max_leaves=12,
+)
+
+
+def without_nulls(value: Any) -> Any:
+    """Left out and null are the same where a property may be left out."""
+    if isinstance(value, dict):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.dictionaries(NAMES, FITTING, min_size=1, max_size=3), st.booleans(), st.booleans())
+def test_arguments_that_the_original_takes_are_taken(
+    fields: dict[str, Fitting], required: bool, referred: bool
+) -> None:
+    schemas = {name: schema for name, (schema, _) in fields.items()}
+    value = {name: one for name, (_, one) in fields.items()}
+    schema: dict[str, Any] = {"type": "object", "required": list(fields) if required else []}
+    schema["properties"] = {name: {"$ref": f"#/$defs/{name}"} for name in schemas} if referred else schemas
+    schema["$defs"] = schemas
+    if not Draft202012Validator(schema).is_valid(value):
+        return
+    plain = lowered(schema)
+    assert_plain(plain)
+    assert without_nulls(ArgumentsCheck(plain)(value)) == without_nulls(value)

@@ -1,0 +1,110 @@
+"""The secrets of servers: kept for each alone, for this account alone, and never shown."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.mcp.secrets import LONGEST_SECRET, MOST_SECRETS, SecretError, Secrets
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Secrets:
+    return Secrets(tmp_path / "data")
+
+
+def test_a_secret_belongs_to_one_server(secrets: Secrets) -> None:
+    secrets.put("github", "TOKEN", "first")
+    secrets.put("github", "TOKEN", "second")
+    secrets.put("github", "OTHER", "third")
+    secrets.put("gitlab", "TOKEN", "another")
+    assert Secrets(secrets.folder.parent).get("github") == {"TOKEN": "second", "OTHER": "third"}
+    assert secrets.get("gitlab") == {"TOKEN": "another"}
+    assert secrets.get("nobody") == {}
+
+
+def test_only_this_account_can_read_them(secrets: Secrets) -> None:
+    before = os.umask(0)
+    try:
+        secrets.put("github", "TOKEN", "value")
+    finally:
+        os.umask(before)
+    assert secrets.folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in secrets.folder.iterdir()} == {0o600}
+
+
+def test_they_are_forgotten_one_by_one_and_all_at_once(secrets: Secrets) -> None:
+    assert not secrets.forget("github")
+    for name in ("A", "B", "C"):
+        secrets.put("github", name, "value")
+    assert secrets.forget("github", "A")
+    assert not secrets.forget("github", "A")
+    assert set(secrets.get("github")) == {"B", "C"}
+    assert secrets.forget("github")
+    assert not (secrets.folder / "github").exists()
+
+
+@pytest.mark.parametrize("name", ["", "1A", "A B", "A-B", "A=B", "Ñ", "A" * 65, "OPENAI_API_KEY", "data_dir"])
+def test_names_that_no_server_is_given_are_refused(secrets: Secrets, name: str) -> None:
+    with pytest.raises(SecretError) as refused:
+        secrets.put("github", name, "s3cret-value")
+    assert "s3cret-value" not in str(refused.value)
+
+
+@pytest.mark.parametrize("server", ["", ".", "..", "../admin_token", "a/b", "-x", ".hidden", "a" * 42])
+def test_no_name_leads_out_of_the_folder(secrets: Secrets, server: str) -> None:
+    with pytest.raises(SecretError):
+        secrets.put(server, "TOKEN", "value")
+    with pytest.raises(SecretError):
+        secrets.forget(server)
+    assert secrets.get(server) == {}
+    assert not secrets.folder.exists()
+
+
+@pytest.mark.parametrize("value", ["", "x" * (LONGEST_SECRET + 1), "with\0nul"])
+def test_values_that_no_program_can_be_given_are_refused(secrets: Secrets, value: str) -> None:
+    with pytest.raises(SecretError):
+        secrets.put("github", "TOKEN", value)
+
+
+def test_a_server_has_so_many_and_no_more(secrets: Secrets) -> None:
+    for number in range(MOST_SECRETS):
+        secrets.put("github", f"S{number}", "value")
+    with pytest.raises(SecretError, match="already"):
+        secrets.put("github", "ONE_MORE", "value")
+    secrets.put("github", "S0", "changed")
+
+
+@pytest.mark.parametrize("content", ["{", '["TOKEN"]', '{"TOKEN": 1}', "[" * 100_000, "\udc80"])
+def test_a_file_that_cannot_be_read_is_named_and_never_shown(
+    secrets: Secrets, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    secrets.folder.mkdir(parents=True)
+    (secrets.folder / "github").write_bytes(f'{content} "hunter2"'.encode(errors="surrogateescape"))
+    assert secrets.get("github") == {}
+    assert "github" in caplog.text
+    with pytest.raises(SecretError, match="remove it") as refused:
+        secrets.put("github", "TOKEN", "value")
+    assert "hunter2" not in f"{caplog.text}{refused.value}"
+    assert secrets.forget("github")
+
+
+def test_programs_that_write_at_once_lose_none(secrets: Secrets) -> None:
+    code = (
+        "import sys; from pathlib import Path; from app.mcp.secrets import Secrets\n"
+        "for n in range(8): Secrets(Path(sys.argv[1])).put('github', f'S{sys.argv[2]}_{n}', 'value')"
+    )
+    folder = str(secrets.folder.parent)
+    writers = [subprocess.Popen([sys.executable, "-c", code, folder, str(one)]) for one in range(4)]
+    assert [writer.wait(60) for writer in writers] == [0] * 4
+    assert len(secrets.get("github")) == 32
+    assert len(json.loads((secrets.folder / "github").read_text())) == 32
+
+
+def test_they_are_in_no_repr(secrets: Secrets) -> None:
+    secrets.put("github", "TOKEN", "hunter2")
+    secrets.get("github")
+    assert "hunter2" not in f"{secrets!r}{vars(secrets)!r}"

@@ -1,0 +1,403 @@
+"""Our tools at /mcp, over HTTP against a running server, as another program's host uses them."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from app.main import create_app
+from app.settings import Settings
+from app.tools import Tool
+from tests.test_dropped_skills import drop
+from tests.world import ROOT, Graph, Server, text_body, until, wait_for
+
+TOKEN = "the-token-of-the-test"
+LOCAL = {"Authorization": f"Bearer {TOKEN}"}
+ERAS = ("legacy", "auto")
+"""With a handshake, and the newest that both sides speak."""
+JSON_RPC = {**LOCAL, "Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+LAMPS = '''
+import time
+from pathlib import Path
+
+
+def switch_lamp(room: str) -> str:
+    """Switches a lamp."""
+    with Path("switched").open("a") as log:
+        log.write(room + "\\n")
+    while room == "cellar":
+        time.sleep(0.1)
+    return f"lit: {room}"
+'''
+DOOR = 'def open_door(room: str) -> str:\n    """Opens a door."""\n    return f"open: {room}"\n'
+
+World = Callable[..., tuple[Server, Graph]]
+
+
+@asynccontextmanager
+async def connected(
+    server: Server, era: str, hears: Callable[[Any], None] = lambda message: None
+) -> AsyncIterator[Client]:
+    """A host of that era, which holds the token."""
+
+    async def handler(message: Any) -> None:
+        hears(message)
+
+    async with (
+        httpx2.AsyncClient(headers=LOCAL, timeout=30, trust_env=False, verify=False) as http,
+        Client(
+            streamable_http_client(f"{server.url}/mcp", http_client=http), mode=era, message_handler=handler
+        ) as client,
+    ):
+        yield client
+
+
+async def call(server: Server, tool: str, era: str = "legacy", **arguments: Any) -> dict[str, Any]:
+    """What a call came to, in our own form."""
+    async with connected(server, era) as client:
+        result = await client.call_tool(tool, arguments)
+    structured: dict[str, Any] = result.structured_content
+    assert result.is_error is not structured["ok"]
+    assert json.loads(result.content[0].text) == structured
+    return structured
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> Path:
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def lamps(make_world: World, skills: Path) -> Server:
+    """A server whose only tool of a person's own switches lamps, and must not be repeated."""
+    drop(skills, "lamps", LAMPS)
+    return make_world(SKILLS_DIR=str(skills), ADMIN_TOKEN=TOKEN)[0]
+
+
+def switched(server: Server) -> list[str]:
+    found = [*server.folder.rglob("switched"), *(server.folder.parent / "skills").rglob("switched")]
+    return found[0].read_text().split() if found else []
+
+
+@pytest.fixture
+def server(make_world: World) -> Server:
+    return make_world(ADMIN_TOKEN=TOKEN)[0]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": "Bearer"},
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_without_the_token_nobody_comes_in(server: Server, method: str, headers: dict[str, str]) -> None:
+    answer = server.http.request(method, f"/mcp?token={TOKEN}", headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_sdk_is_loaded_for_the_first_who_may_come_in() -> None:
+    program = """
+import asyncio, sys
+from pathlib import Path
+import httpx
+from app import main
+from app.access import AdminToken
+from app.mcp.server import ToolServer
+
+class House:
+    tools = ()
+    async def refresh(self): ...
+
+async def ask(app, token):
+    transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        answer = await http.delete("/mcp", headers={"Authorization": f"Bearer {token}"})
+    print(answer.status_code, bool({"mcp", "mcp_types", "httpx2"} & sys.modules.keys()))
+
+async def run():
+    app = ToolServer(AdminToken(Path("."), "right"), House())
+    await ask(app, "wrong")
+    await ask(app, "right")
+    await app.close()
+    await ask(app, "right")
+
+asyncio.run(run())
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert told.stdout.split("\n")[:3] == ["401 False", "400 True", "503 True"], told.stderr
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://localhost:6274"}, 200),
+        ({"Origin": "http://[::1]:6274"}, 200),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost.evil.example"}, 403),
+        ({"Host": "evil.example:8000"}, 403),
+        ({"Host": "evil.example:8000", "X-Forwarded-For": "203.0.113.9"}, 200),
+        ({"Host": "evil.example", "X-Forwarded-For": "203.0.113.9", "Origin": "http://evil.example"}, 403),
+    ],
+)
+def test_pages_of_other_sites_are_refused_even_with_the_token(
+    server: Server, headers: dict[str, str], status: int
+) -> None:
+    answer = server.http.post("/mcp", json=HELLO, headers={**JSON_RPC, **headers})
+    assert answer.status_code == status, answer.text
+
+
+def test_a_request_has_a_limit(server: Server) -> None:
+    hello = {**HELLO, "params": {**HELLO["params"], "note": "x" * 1024 * 1024}}
+    assert server.http.post("/mcp", json=hello, headers=JSON_RPC).status_code == 413
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_both_eras_list_and_call(server: Server, era: str) -> None:
+    async with connected(server, era) as client:
+        assert client.server_info.name == "recado"
+        assert client.server_capabilities.tools.list_changed
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        result = await client.call_tool("calculate", {"expression": "6*7"})
+        with pytest.raises(MCPError, match="Unknown tool: no_such_tool"):
+            await client.call_tool("no_such_tool", {})
+        wrong = await client.call_tool("calculate", {"expression": 7, "colour": "red"})
+    assert result.structured_content["data"]["result"] == "42"
+    assert wrong.structured_content["error"]["code"] == "BAD_REQUEST"
+    assert tools["calculate"].input_schema["required"] == ["expression"]
+    assert "show_health" in tools, "what is for owners is there"
+    hints = {name: tool.annotations.model_dump(exclude_none=True) for name, tool in tools.items()}
+    assert hints["search_tools"]["read_only_hint"]
+    assert hints["write_file"]["destructive_hint"]
+    assert not hints["save_note"]["read_only_hint"]
+    assert not any("idempotent_hint" in hint for hint in hints.values()), "no caller gives our key"
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
+def test_each_revision_with_a_handshake_is_spoken(server: Server, version: str) -> None:
+    hello = {**HELLO, "params": {**HELLO["params"], "protocolVersion": version}}
+    answer = server.http.post("/mcp", json=hello, headers=JSON_RPC)
+    told = json.loads(answer.text.partition("data: ")[2])["result"]
+    assert (told["protocolVersion"], told["capabilities"]) == (version, {"tools": {"listChanged": True}})
+
+
+async def test_what_needs_a_yes_is_refused_and_says_what_can_be_done(server: Server) -> None:
+    refused = await call(server, "write_file", path="plan.txt", content="x")
+    assert refused["error"]["code"] == "NO_TTY"
+    assert "CONFIRMATION_MODE=yolo" in refused["error"]["message"]
+    assert not [*server.folder.rglob("plan.txt")]
+
+
+async def test_in_yolo_mode_installs_are_not_among_the_tools(make_world: World) -> None:
+    server, _ = make_world(ADMIN_TOKEN=TOKEN, CONFIRMATION_MODE="yolo")
+    assert (await call(server, "write_file", path="plan.txt", content="x"))["ok"]
+    async with connected(server, "legacy") as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        for tool, arguments in (
+            ("install_skill_from_url", {"url": "https://site.example/skill"}),
+            ("remove_skill", {"name": "notes"}),
+        ):
+            assert tool not in names
+            with pytest.raises(MCPError, match="Unknown tool"):
+                await client.call_tool(tool, arguments)
+
+
+async def test_tools_of_other_servers_are_not_passed_on(tmp_path: Path) -> None:
+    settings = Settings(
+        _env_file=None, DATABASE_URL=f"sqlite:///{tmp_path}/recado.db", ADMIN_TOKEN=TOKEN, SKILLS_DIR=tmp_path
+    )
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        theirs = Tool(
+            "mcp_clock_now", "Tells the time.", {"type": "object"}, lambda: "noon", category="clock"
+        )
+        app.state.assistant.abilities.registry.register(theirs)
+        transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            headers = {
+                **JSON_RPC,
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": "tools/list",
+            }
+            meta = {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+            ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+            told = (await http.post("/mcp", json=ask, headers=headers)).json()
+    names = {tool["name"] for tool in told["result"]["tools"]}
+    assert "calculate" in names
+    assert not {"mcp_clock_now", "load_skill", "read_skill_file"} & names
+
+
+async def test_calls_are_an_owners_before_and_after_the_owner_wrote(make_world: World) -> None:
+    server, graph = make_world(ADMIN_TOKEN=TOKEN)
+    assert (await call(server, "save_note", text="the boiler hums"))["ok"]
+    await asyncio.to_thread(graph.say, "p0", "lista mis notas")
+    assert "the boiler hums" in await asyncio.to_thread(graph.reply, "p0")
+    await asyncio.to_thread(graph.say, "p1", "lista mis notas")
+    assert "the boiler hums" not in await asyncio.to_thread(graph.reply, "p1")
+    assert (await call(server, "save_note", "auto", text="the tap drips"))["ok"]
+    notes = await call(server, "list_notes")
+    assert "the boiler hums" in str(notes)
+    assert "the tap drips" in str(notes)
+    assert notes["meta"]["outside"], "a model elsewhere may have written them"
+
+
+async def test_without_any_owner_the_calls_have_a_person_of_their_own(make_world: World) -> None:
+    server, _ = make_world(ADMIN_TOKEN=TOKEN, OWNER_PHONE_NUMBERS="")
+    assert (await call(server, "save_note", text="the boiler hums"))["ok"]
+    assert "the boiler hums" in str(await call(server, "list_notes"))
+    (person,) = server.rows("SELECT realm, role FROM people")
+    assert tuple(person) == ("terminal", "owner")
+    server.post(text_body("wamid.1", "hola", phone="12125550001"))
+    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE outcome = 'answered'"), "an answer")
+    assert "the boiler hums" in str(await call(server, "list_notes")), "a member does not become the owner"
+
+
+async def test_a_reminder_is_told_in_the_owners_chat(make_world: World) -> None:
+    server, graph = make_world(ADMIN_TOKEN=TOKEN)
+    await asyncio.to_thread(graph.say, "p0", "hola")
+    await asyncio.to_thread(graph.reply, "p0")
+    soon = (datetime.now(UTC) + timedelta(seconds=3)).isoformat(timespec="seconds")
+    told = await call(server, "set_reminder", text="the kettle", when=soon)
+    assert told["ok"], told
+    assert "kettle" in await asyncio.to_thread(graph.reply, "p0", 2)
+
+
+async def test_each_call_is_kept_with_what_it_came_to_and_counted(lamps: Server) -> None:
+    assert (await call(lamps, "switch_lamp", room="hall"))["data"] == "lit: hall"
+    await call(lamps, "switch_lamp", colour="red")
+    rows = lamps.rows(
+        "SELECT t.state, t.outcome, j.kind, j.payload FROM turns t JOIN journal j ON"
+        " j.turn_id = t.id ORDER BY j.at, j.kind"
+    )
+    assert [(row["state"], row["outcome"], row["kind"]) for row in rows] == [
+        ("done", "mcp", "intent"),
+        ("done", "mcp", "tool"),
+        ("done", "mcp", "tool"),
+    ]
+    intent, result, refused = (json.loads(row["payload"]) for row in rows)
+    assert intent == {"tool": "switch_lamp", "arguments": {"room": "hall"}}
+    assert json.loads(result["result"])["data"] == "lit: hall"
+    assert refused["arguments"] == {"colour": "red"}
+    counted = lamps.rows("SELECT code, calls FROM tool_statistics WHERE tool = 'switch_lamp' ORDER BY code")
+    assert [tuple(row) for row in counted] == [("BAD_REQUEST", 1), ("ok", 1)]
+    metrics = lamps.http.get("/metrics").text
+    assert 'tool="switch_lamp"' in metrics
+    assert not lamps.rows("SELECT 1 FROM uncertain_calls")
+
+
+async def _begin(server: Server, era: str) -> None:
+    """A call that does not end by itself, and is given up by its caller once it has begun."""
+    async with connected(server, era) as client:
+        running = asyncio.create_task(client.call_tool("switch_lamp", {"room": "cellar"}))
+        await until(lambda: server.rows("SELECT 1 FROM journal WHERE kind = 'intent'"), "the intent")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_was_given_up_does_not_run_again_unasked(lamps: Server, era: str) -> None:
+    await asyncio.wait_for(_begin(lamps, era), 20)
+    again = await asyncio.wait_for(call(lamps, "switch_lamp", era, room="cellar"), 20)  # it runs for 30 s
+    assert again["error"]["code"] == "NO_TTY"
+    assert (await call(lamps, "switch_lamp", era, room="hall"))["ok"], "another call is not meant"
+
+
+async def test_a_call_that_a_crash_cut_off_does_not_run_again_unasked(lamps: Server) -> None:
+    begun = asyncio.create_task(_begin(lamps, "legacy"))
+    await until(lambda: lamps.rows("SELECT 1 FROM uncertain_calls"), "the call")
+    lamps.kill()
+    await asyncio.gather(begun, return_exceptions=True)
+    await asyncio.to_thread(lamps.start)
+    assert (await call(lamps, "switch_lamp", room="cellar"))["error"]["code"] == "NO_TTY"
+
+
+async def test_the_same_call_twice_at_once_runs_twice(lamps: Server) -> None:
+    async with connected(lamps, "legacy") as client:
+        results = await asyncio.gather(*(client.call_tool("switch_lamp", {"room": "hall"}) for _ in range(3)))
+    assert [result.is_error for result in results] == [False] * 3
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_dropped_skill_is_announced_and_can_be_called(lamps: Server, skills: Path, era: str) -> None:
+    heard: list[str] = []
+    async with connected(lamps, era, lambda message: heard.append(type(message).__name__)) as client:
+        before = {tool.name for tool in (await client.list_tools()).tools}
+        assert "switch_lamp" in before
+
+        async def listen() -> None:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for change in changes:
+                    heard.append(type(change).__name__)
+
+        listening = asyncio.create_task(listen()) if era != "legacy" else None
+        drop(skills, "doors", DOOR)
+        await until(lambda: heard, "the news")
+        assert {tool.name for tool in (await client.list_tools()).tools} - before == {"open_door"}
+        assert (await client.call_tool("open_door", {"room": "hall"})).structured_content["ok"]
+        if listening is not None:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_stop_ends_open_streams_and_calls_in_time(lamps: Server, era: str) -> None:
+    async with connected(lamps, era) as client:
+        running = asyncio.create_task(client.call_tool("switch_lamp", {"room": "cellar"}))
+        await until(lambda: lamps.rows("SELECT 1 FROM journal WHERE kind = 'intent'"), "the intent")
+        assert await asyncio.to_thread(lamps.stop) == 0
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert "stopping took too long" not in lamps.log
+    assert "Traceback" not in lamps.log
+
+
+def test_sessions_are_bounded(server: Server) -> None:
+    with httpx.Client(base_url=server.url, headers=JSON_RPC, timeout=30, trust_env=False) as http:
+        statuses = [http.post("/mcp", json=HELLO).status_code for _ in range(260)]
+        assert set(statuses[:256]) == {200}
+        assert set(statuses[256:]) == {503}
+    assert server.http.get("/health").status_code == 200
+
+
+@pytest.mark.slow
+async def test_a_stream_lives_longer_than_a_request_may_take_to_come(lamps: Server, skills: Path) -> None:
+    heard: list[str] = []
+    async with connected(lamps, "legacy", lambda message: heard.append(type(message).__name__)) as client:
+        await client.list_tools()
+        await asyncio.sleep(35)  # beyond the limit of a request that is still coming
+        drop(skills, "doors", DOOR)
+        await until(lambda: heard, "the news")

@@ -1,0 +1,88 @@
+"""Lines with limits, and what a server's last words tell."""
+
+import json
+
+import pytest
+
+from app.mcp.wire import Lines, TooLong, cause, messages
+
+
+def fed(lines: Lines, *pieces: bytes) -> list[bytes | TooLong]:
+    return [line for piece in pieces for line in lines.feed(piece)]
+
+
+@pytest.mark.parametrize(("pieces", "lines"), [
+    ((b"one\ntwo\n",), [b"one", b"two"]),
+    ((b"o", b"n", b"e\nt", b"wo\n"), [b"one", b"two"]),
+    ((b"one\r\n\n",), [b"one\r", b""]),
+    ((b"not ended",), []),
+    ((b"x" * 100 + b"\n",), [b"x" * 100]),
+    ((b"x" * 101 + b"\nnext\n",), [TooLong(None), b"next"]),
+    ((b"x" * 60, b"x" * 60, b"\n", b"next\n"), [TooLong(None), b"next"]),
+    ((b'{"jsonrpc":"2.0","id":7,"result":"' + b"x" * 100 + b'"}\n',), [TooLong(7)]),
+    ((b'{"id": 7, "result":"' + b"x" * 100, b'"}\n'), [TooLong(7)]),
+    ((b'{"result":"' + b"x" * 100, b'","jsonrpc":"2.0","id":8}\n'), [TooLong(8)]),
+    ((b'{"result":{"id":3,"x":"' + b"x" * 100, b'"},"id": 9, "jsonrpc": "2.0"}\r\n'), [TooLong(9)]),
+    ((b'{"result":{"text":"' + b"x" * 600 + b'","id":3}}\n',), [TooLong(None)]),
+])  # fmt: skip
+def test_bytes_are_cut_into_lines_and_long_ones_left_out(
+    pieces: tuple[bytes, ...], lines: list[bytes | TooLong]
+) -> None:
+    assert fed(Lines(limit=100), *pieces) == lines
+
+
+def test_a_long_message_takes_time_in_proportion_and_little_memory() -> None:
+    lines, piece = Lines(limit=1000), b"x" * 100
+    assert fed(lines, *[piece] * 100_000) == []
+    assert fed(lines, b"\nnext\n") == [TooLong(None), b"next"]
+
+
+@pytest.mark.parametrize(("line", "found"), [
+    (b'{"id": 1}', [{"id": 1}]),
+    (b'[{"id": 1}, {"id": 2}]', [{"id": 1}, {"id": 2}]),
+    (b'{"half": "\\ud83d"}', [{"half": "?"}]),
+])  # fmt: skip
+def test_messages_are_read(line: bytes, found: list[object]) -> None:
+    assert messages(line) == found
+
+
+@pytest.mark.parametrize("line", [b"Listening on stdio", b"42", b"[1]", b'"text"', b"\xff", b"[" * 100_000])
+def test_what_is_no_message_is_refused(line: bytes) -> None:
+    with pytest.raises(ValueError, match=r"no message|nested|Expecting|decode|expected"):
+        messages(line)
+
+
+PYTHON = """\
+Traceback (most recent call last):
+  File "server.py", line 3, in <module>
+    raise SystemExit
+KeyError: 'API_KEY'
+"""
+NODE = """\
+file:///srv/index.js:10
+    throw new Error("API_KEY missing");
+          ^
+
+Error: API_KEY missing
+    at Object.<anonymous> (file:///srv/index.js:10:11)
+    at node:internal/modules/cjs/loader:1105:14
+
+Node.js v20.1.0
+"""
+
+
+@pytest.mark.parametrize(("said", "told"), [
+    ("", ""),
+    ("starting\nbye\n", "bye"),
+    ("API_KEY is required\nusage: server [-h]\n", "API_KEY is required"),
+    (PYTHON, "KeyError: 'API_KEY'"),
+    (NODE, "Error: API_KEY missing"),
+    ("error: " + "x" * 1000, "error: " + "x" * 293 + "…"),
+])  # fmt: skip
+def test_the_line_that_tells_the_cause_is_found(said: str, told: str) -> None:
+    assert cause(said) == told
+
+
+def test_a_message_of_any_json_is_read_as_json() -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "result": {"text": "ñ 😀", "number": 1.5, "none": None}}
+    assert messages(json.dumps(message).encode()) == [message]
