@@ -37,8 +37,7 @@ class McpServers:
 
     `look` gives the servers as they are written down now. `on_change` is called on the loop after `tools`
     became others; `on_trouble(server, reason)` is awaited when an owner has to know of one, with "" once it
-    is over. `taken` are categories that others have. `allowed`: hosts and ports that any server's address
-    may lead to although they are not public.
+    is over. `allowed`: hosts and ports that any server's address may lead to although they are not public.
     """
 
     def __init__(
@@ -49,7 +48,6 @@ class McpServers:
         data_dir: Path,
         on_change: Callable[[], None],
         on_trouble: OnTrouble,
-        taken: Callable[[], Collection[str]] = tuple,
         allowed: Collection[tuple[str, int]] = (),
         limits: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
@@ -60,7 +58,6 @@ class McpServers:
         self._integrity = Integrity()
         self._on_change = on_change
         self._on_trouble = on_trouble
-        self._taken = taken
         self._allowed = frozenset(allowed)
         self._limits = limits
         self._definitions: dict[str, ServerDefinition] = {}
@@ -71,7 +68,7 @@ class McpServers:
         self._probing = asyncio.Semaphore(PROBES_AT_ONCE)
         self._told: dict[str, str] = {}
         self._offer = self._announced = Offer()
-        self._made_of: object = ([], frozenset())
+        self._made_of: object = []
         """What the offer was made of."""
         self._stopped = False
 
@@ -122,7 +119,7 @@ class McpServers:
 
     @property
     def descriptions(self) -> Mapping[str, str]:
-        """What each category is about, in a line."""
+        """What each server is about, in a line."""
         return self._current().descriptions
 
     def states(self) -> list[ServerState]:
@@ -184,13 +181,9 @@ class McpServers:
 
     def _current(self) -> Offer:
         servers = [supervisor for supervisor, _ in self._running.values()]
-        taken = frozenset(self._taken())
-        made_of = (
-            [(server, server.approved) for server in servers if server.approved],
-            taken.intersection(self._running),
-        )
+        made_of = [(server, server.approved) for server in servers if server.approved]
         if made_of != self._made_of:
-            self._made_of, self._offer = made_of, offer(servers, taken)
+            self._made_of, self._offer = made_of, offer(servers, self._offer)
         return self._offer
 
     def _announce(self) -> None:

@@ -330,7 +330,9 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         result = await super().send_raw_request(method, params, opts, **named)
         if method == "tools/call":
             raise _Answered(result)
-        return self._sifted(result) if method == "tools/list" else result
+        if method == "tools/list":  # off the loop: a hostile page may keep it busy for seconds
+            return await asyncio.to_thread(self._sifted, result)
+        return result
 
     def _sifted(self, result: dict[str, JSON]) -> dict[str, JSON]:
         """A page without the tools for which the SDK would refuse it as a whole."""
@@ -338,7 +340,7 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         page = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"} | result
         page["nextCursor"] = cursor if isinstance(cursor, str) else None
         self.page, self.dropped = [], []
-        for raw in listed if isinstance(listed, list) else []:
+        for raw in listed[:TOOLS] if isinstance(listed, list) else []:
             name = raw.get("name") if isinstance(raw, dict) else None
             why = why_unusable(raw) or self._why_untyped(page, raw)
             if why:

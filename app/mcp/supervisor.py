@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -147,7 +147,7 @@ class Supervisor:
                     await self._look(connection)
             except TimeoutError:
                 return "it does not answer any more"
-            except (Lost, Refused) as error:
+            except (Lost, Refused, Unreachable) as error:
                 log.warning("tools not listed again", server=self.definition.name, error=own_words(error))
             else:
                 self._tell()
@@ -162,7 +162,10 @@ class Supervisor:
             self._take(await asyncio.to_thread(self._compared, listing))
 
     def _compared(self, listing: "Listing") -> Comparison:
-        self._pins.first(listing.tools)
+        try:
+            self._pins.first(listing.tools)
+        except OSError as error:  # unwritten, they would be approved once more
+            raise Unreachable(f"what it offers could not be kept: {error.strerror or error}") from error
         return self._pins.compare(listing.tools)
 
     def _take(self, comparison: Comparison) -> None:
@@ -182,23 +185,21 @@ class Supervisor:
 
     async def settled(self, seconds: float) -> None:
         """Waits until it is neither starting nor about to, or for so long."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.phase in ("starting", "waiting"):
                     await self._news.wait()
-        except TimeoutError:
-            return
 
     async def call(self, tool: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
         """What a tool of it came to; waits for a server that is starting. Never raises but when cancelled."""
-        raw = next((raw for raw in self.approved if raw["name"] == tool), None)
-        if raw is None:
-            return self._unavailable(f"it offers no tool {tool} that was approved")
         for is_last in (False, True):
             await self.settled(self._limits.connect)
             connection = self._connection
             if connection is None:
                 return self._unavailable(self.reason or "it is still starting")
+            raw = next((raw for raw in self.approved if raw["name"] == tool), None)
+            if raw is None:  # started again it may offer another of that name, or none
+                return self._unavailable(f"it offers no tool {tool} that was approved")
             try:
                 result = await self._in_time(connection, tool, args)
             except Lost as lost:
@@ -217,9 +218,10 @@ class Supervisor:
 
     async def _replaced(self, connection: "Connection") -> None:
         """Waits until a connection that has ended is not the one in use any more."""
-        async with asyncio.timeout(self._limits.connect):
-            while connection.ended.is_set() and self._connection is connection:
-                await self._news.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.connect):
+                while connection.ended.is_set() and self._connection is connection:
+                    await self._news.wait()
 
     async def _in_time(self, connection: "Connection", tool: str, args: dict[str, JSON]) -> dict[str, JSON]:
         """In a task of its own, so that who gives it up has not to wait until the server was told so."""
@@ -259,7 +261,8 @@ class Supervisor:
 
     def _may_repeat(self, raw: Mapping[str, JSON]) -> bool:
         hints = raw.get("annotations") or {}
-        return self.definition.trusted and True in (hints.get("readOnlyHint"), hints.get("idempotentHint"))
+        safe = hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
+        return self.definition.trusted and safe
 
     def _lost(self, tool: str, lost: Lost) -> ToolResult:
         why = self._shown(str(lost))
@@ -314,8 +317,6 @@ async def _either(*events: asyncio.Event) -> None:
 
 async def _within(seconds: float, event: asyncio.Event) -> None:
     """Waits for it, but no longer."""
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
-    except TimeoutError:
-        return

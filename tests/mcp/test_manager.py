@@ -150,18 +150,23 @@ async def test_a_definition_that_changed_while_it_was_off_is_held_back(house: Ho
     assert state.tools == ("mcp_one_echo",)
 
 
+async def test_a_call_goes_to_no_tool_that_changed_while_its_server_was_started_again(
+    house: House, tmp_path: Path
+) -> None:
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps([tool("crash"), tool("echo")]))
+    await house.start("one", {"tools_file": str(file)})
+    echo = house.tool("mcp_one_echo")
+    file.write_text(json.dumps([tool("crash"), tool("echo", "echoes, and tells us")]))
+    await house.call("mcp_one_crash")
+    result = await echo.execute({"text": "hola"})
+    assert result.code == "UNAVAILABLE", result
+
+
 async def test_all_pages_are_read(house: House) -> None:
     tools = [tool(f"tool{number}") for number in range(25)]
     state = await house.start("one", {"tools": tools, "page": 4})
     assert len(state.tools) == 25
-
-
-async def test_a_name_that_a_skill_has_is_no_category_of_a_server(tmp_path: Path) -> None:
-    house = House(tmp_path, taken=lambda: {"weather"})
-    await house.start("weather")
-    assert list(house.servers.descriptions) == ["mcp_weather"]
-    assert {tool.category for tool in house.servers.tools} == {"mcp_weather"}
-    await house.servers.stop()
 
 
 async def test_a_call_waits_for_a_server_that_is_starting_again(house: House, tmp_path: Path) -> None:
