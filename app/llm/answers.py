@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.language import say
+from app.language import LANGUAGES, say
 from app.llm.slots import Kind, Parameter
 from app.llm.smalltalk import Talk
 from app.messages import JSON
@@ -143,6 +143,26 @@ def _object_line(value: dict[str, JSON], language: str) -> str:
         return ", ".join(rest)
     head = _inline(filled[title], language)
     return f"{head} ({', '.join(rest)})" if rest else head
+
+
+def pick_question(language: str) -> str:
+    """Stands below a numbered list of names of which a tool needs one."""
+    return say(language, "Which one do you mean? Answer with its number.")
+
+
+def undo_text(words: str, language: str) -> str:
+    """What a person may write to undo what was just done, beside its receipt."""
+    return say(language, "Undo: “{words}”", words=words)
+
+
+def undo_words(answer: str) -> str:
+    """The words that a receipt says to undo it by; "" where the answer is none, or names none."""
+    receipt = answer.split("\n")[0]
+    for language in LANGUAGES:
+        before, _, after = undo_text("\0", language).partition("\0")
+        if receipt.startswith("✓") and before in receipt:
+            return receipt.rpartition(before)[2].partition(after)[0]
+    return ""
 
 
 def questions(language: str) -> frozenset[str]:

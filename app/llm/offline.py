@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -13,12 +14,14 @@ from app.llm.answers import (
     about_text,
     lost_text,
     owners_text,
+    pick_question,
     question,
     questions,
     reminder_text,
     results_text,
     sample,
     talk_text,
+    undo_words,
     unknown_text,
     wordless_text,
 )
@@ -100,6 +103,9 @@ class OfflineModel:
         if fragments and request.recent and not aligned and len(words(said)) <= _LONGEST_CHOICE:
             before = _fragments(request.recent[-1])  # it may answer what was asked about that
             aligned, fragments = self._aligned(before), [*fragments, *before]
+        elif _UNDO.fullmatch(fold(said)):
+            done = [fragment for text in reversed(request.recent) for fragment in _fragments(text)]
+            aligned = [*self._aligned(done), *aligned]
         names = dict.fromkeys(
             document.category
             for tool in dict.fromkeys([*aligned, *self._ranked_by(fragments)])
@@ -188,6 +194,9 @@ class OfflineModel:
         if not offers or not said.strip() or small_talk(said) is not None:
             return Plan()
         planner = Planner(offers, self._index(), self._phrases(), Reader(person, self._now))
+        before, answer = _last_exchange(request.messages)
+        if _UNDO.fullmatch(fold(said)) and (undoing := self._undoing(planner, before, answer)).steps:
+            return undoing
         early, late = _parted(said, request.messages)
         plan = planner.plan(early)
         if late:
@@ -195,11 +204,21 @@ class OfflineModel:
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
         if any(step.missing is None and not step.guessed for step in plan.steps):
             return plan
-        before, answer = _last_exchange(request.messages)
-        answered = _answered(planner, before, answer, said, person, plan) or _chosen(
-            planner, before, answer, said
+        answered = (
+            _answered(planner, before, answer, said, person, plan)
+            or _picked(planner, before, answer, said, person)
+            or _chosen(planner, before, answer, said)
         )
         return Plan((answered,)) if answered is not None else plan
+
+    def _undoing(self, planner: Planner, before: str, answer: str) -> Plan:
+        """What our last receipt said to undo it by, in the category of what it was a receipt of: a page that
+        we told of may hold such words too."""
+        undoing = planner.plan(undo_words(answer))
+        done = {self._category(step.tool) for step in planner.plan(before).steps}
+        if done and any(self._category(step.tool) not in done for step in undoing.steps):
+            return Plan()
+        return undoing
 
     def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
         """One tool of each category by an example; without any, a few by their descriptions."""
@@ -328,6 +347,40 @@ def _answered(
     if any(not step.guessed and step.tool != waiting.tool for step in plan.steps):
         return None
     return planner.answered(waiting, said)
+
+
+def _picked(planner: Planner, before: str, answer: str, said: str, person: Person) -> Step | None:
+    """The step whose answer was a numbered list of names, with the one that `said` picks."""
+    if pick_question(person.language) not in answer or len(words(said)) > _LONGEST_CHOICE:
+        return None
+    steps = planner.plan(before).steps
+    if len(steps) != 1 or steps[0].missing is not None:
+        return None
+    listed = dict(re.findall(r"^(\d{1,2})\. (\S+)", answer, re.MULTILINE))
+    numbers = (_ORDINALS.get(word, word) for word in words(said))
+    name = next((listed[number] for number in numbers if number in listed), "")
+    return planner.renamed(steps[0], _named(said, list(listed.values())) or name)
+
+
+def _named(said: str, names: Sequence[str]) -> str:
+    """The name that is spelled out, or has a word of those said that no other of them has; "" for none."""
+    spelled = [name for name in names if fold(name) in fold(said)]
+    known = Counter(word for name in names for word in set(words(name)))
+    told = [name for name in names if any(known[word] == 1 for word in {*words(name)} & {*words(said)})]
+    return next((found[0] for found in (spelled, told) if len(found) == 1), "")
+
+
+_ORDINALS = {
+    **dict.fromkeys(("primero", "primera", "primeiro", "primeira", "first", "uno"), "1"),
+    **dict.fromkeys(("segundo", "segunda", "second", "dos", "dois", "two"), "2"),
+    **dict.fromkeys(("tercero", "tercera", "terceiro", "terceira", "third", "tres", "three"), "3"),
+    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth", "cuatro", "quatro", "four"), "4"),
+}
+_UNDO = re.compile(
+    r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
+    r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
+)
+"""Nothing but that the last thing be undone."""
 
 
 def _chosen(planner: Planner, before: str, answer: str, said: str) -> Step | None:

@@ -146,6 +146,14 @@ class Planner:
         place = convert(f"{step.arguments[given[0].name]}, {trimmed(choice)}", given[0], self._reader)
         return replace(step, arguments={**step.arguments, given[0].name: place})
 
+    def renamed(self, step: Step, name: str) -> Step | None:
+        """The step with its one text replaced by the name that was picked for it; None without a name."""
+        offer = self._offers[step.tool]
+        given = [one for one in offer.parameters if one.kind is Kind.TEXT and one.name in step.arguments]
+        if not name or len(given) != 1:
+            return None
+        return replace(step, arguments={**step.arguments, given[0].name: name}, guessed=False)
+
     def _line(self, line: str, most: int) -> list[_Part]:
         parts = sentences(line)
         if len(parts) == 1:

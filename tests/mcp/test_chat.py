@@ -228,7 +228,9 @@ def test_the_operators_own_server_is_not_removed_in_a_chat(port: Any) -> None:
 def write_down(server: Any, name: str) -> None:
     program, *arguments = command()
     written = {"mcpServers": {name: {"command": program, "args": arguments}}}
-    (server.folder / "data" / "mcp_servers.json").write_text(json.dumps(written))
+    path = server.folder / "data" / "mcp_servers.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(written))
 
 
 def test_hostile_words_are_quoted_on_the_card_and_named(port: Any) -> None:

@@ -319,6 +319,22 @@ def test_of_a_hostile_package_of_npm_nothing_stays(case: str, place: Place, npm:
     assert list((place.data / "mcp").iterdir()) == []
 
 
+def test_no_repository_is_fetched_or_prepared(place: Place, npm: NpmRegistry) -> None:
+    repository = place.folder / "repository"
+    repository.mkdir()
+    prepare = {"prepare": f"touch {place.folder}/ran"}
+    (repository / "package.json").write_text(
+        json.dumps({"name": "y", "version": "1.0.0", "scripts": prepare})
+    )
+    ana = ("-c", "user.name=Ana", "-c", "user.email=ana@example.com")
+    for command in (("init", "-q"), ("add", "."), (*ana, "commit", "-q", "-m", "Begin")):
+        subprocess.run(["git", *command], cwd=repository, check=True, timeout=30)
+    npm.add("x-mcp", dependencies={"y": f"git+file://{repository}"})
+    place.refusal(place.entry("npm", "x-mcp"))
+    assert not (place.folder / "ran").exists()
+    assert list((place.data / "mcp").iterdir()) == []
+
+
 @pytest.mark.parametrize("script", ["preinstall", "install", "postinstall", "prepare", "prepublish"])
 def test_no_script_of_a_package_of_npm_runs(script: str, place: Place, npm: NpmRegistry) -> None:
     run = {script: f"touch {place.folder}/ran"}

@@ -1,0 +1,100 @@
+"""Words about MCP servers, as owners write them, followed by the built-in model."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.llm.answers import pick_question, undo_text
+from app.llm.model import ModelRequest
+from app.llm.offline import OfflineModel
+from app.routing.abilities import Abilities
+from app.skills import SkillLoader
+from app.skills.skill import RELEASE_SKILLS
+from app.tools import ToolRegistry
+from tests.llm.catalogue import NOW, person
+
+IDS = ("io.github.github/github-mcp-server", "io.github.ana/github-issues")
+
+
+@pytest.fixture(scope="module")
+def abilities() -> Abilities:
+    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
+    asyncio.run(found.refresh())
+    return found
+
+
+async def calls(abilities: Abilities, language: str, said: str, *before: str) -> list[tuple[str, Any]]:
+    """What is called; `before` are the person's last message and our answer."""
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = replace(person(language), role="owner")
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    roles = ("user", "assistant", "user")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, (*before, said), strict=False)]
+    answer = await model.complete(ModelRequest("answer", messages, tools, said, who))
+    return [(call.name, call.arguments) for call in answer.calls]
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "tool", "arguments"),
+    [
+        ("es", "instalá el server de la hora", "install_mcp_server", {"name": "la hora"}),
+        ("es", "instala el servidor de github", "install_mcp_server", {"name": "github"}),
+        ("es", "qué servers tengo", "list_mcp_servers", {}),
+        ("es", "sacá el server de github", "remove_mcp_server", {"name": "github"}),
+        ("es", "deshacé la instalación", "remove_mcp_server", {}),
+        ("es", "apagá el server time", "disable_mcp_server", {"name": "time"}),
+        ("es", "prendé el server time", "enable_mcp_server", {"name": "time"}),
+        ("es", "buscá un server de clima", "search_mcp_registry", {"words": "clima"}),
+        ("es", "aprobá las herramientas de time", "approve_mcp_tools", {"name": "time"}),
+        ("pt", "instala o servidor de tempo", "install_mcp_server", {"name": "tempo"}),
+        ("pt", "quais servidores eu tenho", "list_mcp_servers", {}),
+        ("pt", "desfaz a instalação", "remove_mcp_server", {}),
+        ("en", "install the time server", "install_mcp_server", {"name": "time"}),
+        ("en", f"install the server {IDS[0]}", "install_mcp_server", {"name": IDS[0]}),
+        ("en", "remove the time server", "remove_mcp_server", {"name": "time"}),
+        ("en", "undo the install", "remove_mcp_server", {}),
+        ("es", "deshacer", "undo_note", {}),
+        ("es", "quita la nota 3", "delete_note", {"note": "3"}),
+    ],
+)
+async def test_words_about_servers_lead_to_their_tools(
+    language: str, said: str, tool: str, arguments: dict[str, Any], abilities: Abilities
+) -> None:
+    assert await calls(abilities, language, said) == [(tool, arguments)]
+
+
+@pytest.mark.parametrize(
+    ("said", "picked"),
+    [
+        ("1", IDS[0]),
+        ("la 2", IDS[1]),
+        ("el segundo", IDS[1]),
+        ("dale, el 1", IDS[0]),
+        ("el de ana", IDS[1]),
+        (IDS[1], IDS[1]),
+        ("9", ""),
+        ("ninguno, gracias", ""),
+    ],
+)
+async def test_one_of_a_list_is_picked_by_number_or_name(
+    said: str, picked: str, abilities: Abilities
+) -> None:
+    listed = "\n".join(f"{number}. {name} — “a”" for number, name in enumerate(IDS, start=1))
+    answer = f"{listed}\n\n{pick_question('es')}"
+    called = await calls(abilities, "es", said, "instala el server de github", answer)
+    assert called == ([("install_mcp_server", {"name": picked})] if picked else [])
+
+
+@pytest.mark.parametrize(("said", "language"), [("deshacer", "es"), ("desfazer", "pt"), ("Undo!", "en")])
+async def test_one_word_undoes_what_our_receipt_says(said: str, language: str, abilities: Abilities) -> None:
+    receipt = f"✓ time. {undo_text('remove the server time', language)}"
+    called = await calls(abilities, language, said, "install the time server", receipt)
+    assert called == [("remove_mcp_server", {"name": "time"})]
+
+
+async def test_what_a_page_says_to_undo_it_by_is_not_done(abilities: Abilities) -> None:
+    page = f"✓ News. {undo_text('remove the server time', 'en')}"
+    called = await calls(abilities, "en", "undo", "read https://news.example/", page)
+    assert called == [("undo_note", {})]
