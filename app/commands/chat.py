@@ -21,7 +21,7 @@ from app.store import approvals
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
-    from app.main import Assistant
+    from app.assistant import Assistant
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk],
 @asynccontextmanager
 async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
     """The assistant itself; where there is a terminal it asks there before a tool that needs a yes."""
-    from app.main import Assistant
+    from app.assistant import Assistant
     from app.tools.confirmation import ConfirmationPolicy, TurnAborted
 
     one_at_a_time = asyncio.Lock()

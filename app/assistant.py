@@ -1,0 +1,396 @@
+"""The one place where the parts are made and tied together, and the order in which they start and stop."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from app.access import AdminToken
+from app.channels.sender import Sender
+from app.channels.terminal import TerminalChannel
+from app.channels.whatsapp.channel import WhatsAppChannel
+from app.channels.whatsapp.client import GraphClient
+from app.console.inside import Inside
+from app.console.operator import OperatorCalls, nobody_to_ask
+from app.entrances import Entrances
+from app.health import Health
+from app.intake import Intake
+from app.llm.model import Model
+from app.mcp.config import Configuration, of_skills
+from app.mcp.manager import McpServers
+from app.mcp.server import ToolServer
+from app.messages import Channel
+from app.observe.metrics import Metrics
+from app.people import Realm
+from app.routing.abilities import Abilities
+from app.routing.served import ServedAbilities
+from app.routing.tool_search import ToolSearch
+from app.schedule.reminders import Reminders
+from app.schedule.service import ScheduleService
+from app.search.history import History
+from app.settings import Settings, skill_environment
+from app.simulator.credentials import credentials_of
+from app.skills import SkillLoader, Workers
+from app.skills.elsewhere import Elsewhere
+from app.skills.installed import is_from_elsewhere, tidy
+from app.skills.sandbox import Sandbox
+from app.store import alerts, turns
+from app.store.approvals import OpenQuestion
+from app.store.database import Database
+from app.store.media import MediaFolder
+from app.store.space import MEGABYTE, Disk
+from app.sweep import Sweep
+from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
+from app.tools.documents import PROGRAM, Documents
+from app.tools.files import PAGE_IN_A_CHAT, Files
+from app.tools.rates import Rates
+from app.transport.transport import Transport
+from app.troubles import Troubles
+from app.turns import workspace
+from app.turns.calls import ToolCalls
+from app.turns.carrier import LocalCarrier
+from app.turns.consent import Consent, MakesCard
+from app.turns.endings import Endings
+from app.turns.hearing import Hearing
+from app.turns.installing import Installing
+from app.turns.profile import Profiles, local_timezone
+from app.turns.server_installing import ServerInstalling
+from app.turns.turn import Limits, TurnRunner
+
+if TYPE_CHECKING:
+    from app.mcp.directory import Directory
+    from app.mcp.installer import ServerInstaller
+
+log = structlog.get_logger(__name__)
+
+LANES_SECONDS = 4.0
+SENDER_SECONDS = 1.5
+WARM_SECONDS = 10.0
+QUARANTINE_SECONDS = 7 * 24 * 3600.0
+"""How long a skill that was looked at waits for a yes."""
+
+
+class Assistant:
+    """Everything but HTTP: the store, the model, the lanes, the sender.
+
+    `wakes=False` leaves every hint out, so that only the sweep finds work: nothing may depend on a hint.
+    `policy` is who may say yes to a sensitive tool, None for the person in the chat; `transport` is what
+    reaches addresses from outside.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        wakes: bool = True,
+        policy: ConfirmationPolicy | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = Database(settings.database_path)
+        self.troubles = Troubles(self.store, settings.data_dir)
+        self.entrances = Entrances(settings, self.store)
+        self.metrics = Metrics()
+        self.admin_token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
+        self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
+        self.credentials = credentials_of(settings)
+        self.client = GraphClient(
+            settings.whatsapp_api_url, self.credentials.phone_number_id, self.credentials.access_token
+        )
+        self.media = MediaFolder(
+            settings.data_dir / "media",
+            quota=int(settings.files_quota_mb * MEGABYTE),
+            least_free=settings.free_space_mb * MEGABYTE,
+        )
+        self.terminal = TerminalChannel(self.media)
+        self.channels: dict[str, Channel] = {
+            self.realm: WhatsAppChannel(self.client, self.media),
+            "terminal": self.terminal,
+        }
+        registry = ToolRegistry()
+        self.transport = transport or Transport()
+        self.sandbox = Sandbox(settings)
+        self.workers = Workers(
+            launcher=self._launcher, on_aside=self.troubles.of_skill, homes=settings.data_dir / "workers"
+        )
+        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
+        self.installing = Installing(
+            self.transport,
+            settings.data_dir,
+            settings.skills_dir,
+            sandboxed=not self.sandbox.off,
+            mode=settings.confirmation_mode,
+        )
+        environment = skill_environment()
+        self.configuration = Configuration(settings, environment, of_skills(loader))
+        self.servers = McpServers(
+            self.configuration.look,
+            sandbox=self.sandbox,
+            data_dir=settings.data_dir,
+            on_change=self._look,
+            on_trouble=self.troubles.of_server,
+        )
+        served = ServedAbilities(self.servers, settings.data_dir)
+        self.abilities = Abilities(loader, registry, environment, servers=served)
+        self.model: Model = _model(settings, self.abilities)
+        self.files = Files(
+            settings.workspace_dir,
+            settings.allow_delete,
+            quota=int(settings.files_quota_mb * MEGABYTE),
+            least_free=settings.free_space_mb * MEGABYTE,
+            documents=Documents(self._reading),
+            page=PAGE_IN_A_CHAT,
+            lines=True,
+        )
+        self.rates = Rates()
+        self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
+        self.sender = Sender(self.store, self.channels, reconcile_seconds=settings.send_reconcile_seconds)
+        wake_person = self.sender.wake if wakes else _no_hint
+        self.reminders = Reminders(
+            self.store,
+            self.channels.keys(),
+            template=settings.reminder_template,
+            wake_person=wake_person,
+            alarms=wakes,
+        )
+        self.profiles = Profiles(
+            store=self.store,
+            doors=self.entrances.doors,
+            default_timezone=settings.timezone or local_timezone(),
+        )
+        self.server_installing = self._server_installing(wake_person)
+        self.calls = self._calls()
+        self.runner = self._runner(wake_person, asks=policy is None and not settings.dry_run)
+        self.tool_server = self._tool_server()
+        self.carrier = LocalCarrier(
+            self.store,
+            self.runner,
+            quiet=settings.burst_quiet_seconds,
+            longest=settings.burst_max_seconds,
+            at_once=settings.concurrent_turns,
+            ready=self.ready,
+            hearing=Hearing(self.channels),
+            on_notice=wake_person,
+        )
+        self.intake = Intake(
+            self.store,
+            self.entrances,
+            self.metrics,
+            self.carrier,
+            self.sender,
+            self.reminders,
+            wakes=wakes,
+        )
+        self.sweep = Sweep(
+            self.store,
+            settings.sweep_seconds,
+            self.channels.keys(),
+            Disk(settings.data_dir, settings.free_space_mb * MEGABYTE),
+            self.media,
+            wake_conversation=self.carrier.wake,
+            wake_person=self.sender.wake,
+            wake_reminders=self.reminders.look,
+            discard=lambda now, asked: self.installing.discard_old(now - QUARANTINE_SECONDS, asked),
+        )
+        self.health = Health(
+            self.store,
+            self.metrics,
+            missing_credentials=settings.missing_credentials,
+            model_failure=lambda: self.model.failure,
+            running_turns=lambda: self.carrier.running,
+        )
+        self._warming: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
+        return ExecutionEngine(
+            self.abilities.registry,
+            policy,
+            self.settings.dry_run,
+            on_call=self.metrics.tool_called,
+            rates=self.rates,
+        )
+
+    def _calls(self) -> ToolCalls:
+        return ToolCalls(
+            self.store,
+            self.engine,
+            self.abilities,
+            services={
+                "search": ToolSearch(self.abilities),
+                "installer": self.installing,
+                "servers": self.server_installing,
+                "history": History(self.store),
+                "admin": Inside(self.settings, self.abilities, lambda: self.health.state()),
+                "files": self.files,
+                "schedule": ScheduleService(self.store, self.reminders),
+            },
+            data_quota=int(self.settings.data_quota_mb * MEGABYTE),
+            transport=self.transport,
+            media=self.media,
+        )
+
+    def _server_installing(self, wake_person: Callable[[str], None]) -> ServerInstalling:
+        return ServerInstalling(
+            self.settings,
+            self.servers,
+            self._directory,
+            self._server_installer,
+            store=self.store,
+            channels=self.channels,
+            model=self.model,
+            sandbox=self.sandbox,
+            wake_person=wake_person,
+        )
+
+    def _directory(self) -> "Directory":
+        from app.mcp.directory import Directory
+
+        return Directory(self.settings.mcp_registry_url, self.settings.data_dir, self.transport)
+
+    def _server_installer(self) -> "ServerInstaller":
+        from app.mcp.installer import ServerInstaller
+
+        return ServerInstaller(self.settings, self.sandbox, lambda: self.abilities.skill_names)
+
+    @property
+    def _cards(self) -> Mapping[str, MakesCard]:
+        return {**self.installing.cards, **self.server_installing.cards}
+
+    def card(self, question: OpenQuestion) -> str:
+        """The whole card of any question, for the console. Blocks."""
+        if self.server_installing.asks_about(question):
+            return self.server_installing.whole(question)
+        return self.installing.whole(question)
+
+    def _tool_server(self) -> ToolServer:
+        policy = ConfirmationPolicy(self.settings.confirmation_mode, nobody_to_ask)
+        calls = OperatorCalls(
+            self.store,
+            self._engine(policy),
+            self.abilities,
+            self.calls,
+            self.profiles,
+            lambda: self.entrances.doors(self.realm),
+            closed=self._cards,
+        )
+        return ToolServer(self.admin_token, calls)
+
+    def _runner(self, wake_person: Callable[[str], None], *, asks: bool) -> TurnRunner:
+        settings = self.settings
+        return TurnRunner(
+            self.store,
+            self.model,
+            self.abilities,
+            self.calls,
+            Consent(
+                self.store,
+                self.abilities,
+                self.engine,
+                self._cards,
+                wake_person,
+                asks=asks,
+                guards={**self.installing.guards, **workspace.guards(self.files)},
+            ),
+            Endings(self.store, wake_person),
+            self.channels,
+            self.profiles,
+            Limits(
+                settings.max_tools_per_call,
+                settings.max_tool_rounds,
+                settings.daily_token_budget,
+                settings.classifier_timeout,
+            ),
+            offline=not settings.has_model,
+        )
+
+    async def start(self) -> None:
+        """Opens the database and takes up what was left; needs no network."""
+        await self.store.open()
+        await self.entrances.open()
+        await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
+        await self.troubles.forget()
+        await asyncio.to_thread(self._tidy)
+        await self.abilities.refresh()
+        cut_off = await self.store.tx(turns.recover)
+        if cut_off:
+            log.warning("turns were cut off by a crash and go on", turns=cut_off)
+        await self.sender.recover()
+        await self.reminders.start()
+        self.sweep.start()
+        self._warming = asyncio.create_task(self._warm(), name="warm clients")
+
+    async def listening(self) -> None:
+        """The port listens: the time in which statuses of a crashed run can come in begins now."""
+        await self.sender.listening()
+        await self.entrances.offer_ownership()
+
+    async def stop(self) -> None:
+        """Lanes, sender, what serves them (skills' workers, model, clients), then the writer; intake has
+        stopped before."""
+        if self._warming is not None:
+            self._warming.cancel()
+        await self.sweep.stop()
+        await self.reminders.stop()
+        await self.carrier.close(LANES_SECONDS)
+        await self.sender.close(SENDER_SECONDS)
+        await self.abilities.close()
+        await self.server_installing.close()
+        await self.servers.stop()
+        await self.workers.close()
+        await self.model.close()
+        await self.client.close()
+        await self.transport.close()
+        await self.store.close()
+
+    def _look(self) -> None:
+        """What servers offer is taken over at once, so that the next message finds it done."""
+        self._looking = asyncio.create_task(self.abilities.refresh(), name="look at the servers")
+
+    def _tidy(self) -> None:
+        if (self.settings.data_dir / "mcp").is_dir():
+            self._server_installer().tidy()
+        try:
+            tidy(self.settings.data_dir)
+        except OSError as error:
+            log.warning("earlier versions of skills could not be removed", error=str(error))
+
+    def _reading(self) -> Sequence[str]:
+        """What documents of others are read in: the sandbox, where it works."""
+        return () if self.sandbox.refusal() else self.sandbox.command(PROGRAM.parent)
+
+    def _launcher(self, folder: Path) -> Sequence[str]:
+        """Code that came from elsewhere starts in the sandbox."""
+        return self.sandbox.command(folder) if is_from_elsewhere(self.settings.data_dir, folder) else ()
+
+    async def _warm(self) -> None:
+        await self.model.warm()
+        await self.client.warm()
+
+    async def ready(self) -> None:
+        """Returns once the clients are loaded; what went wrong with them shows at the first call."""
+        if self._warming is not None:
+            await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
+
+
+def _model(settings: Settings, abilities: Abilities) -> Model:
+    if settings.has_model:
+        from app.llm.client import ChatModel
+
+        return ChatModel(settings)
+    from app.llm.offline import OfflineModel
+
+    return OfflineModel(lambda: abilities.index, abilities.phrases, for_owners=abilities.for_owners)
+
+
+async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
+    """For a call of which no question could be made when its round was looked at."""
+    raise NoTTYError(f"{name} needs a yes, and what it would do could not be shown to anybody: call it again")
+
+
+def _no_hint(person: str) -> None:
+    """Takes the place of a hint where none may be relied on."""
