@@ -82,7 +82,7 @@ def test_links_out_of_the_project_and_into_peoples_data_lead_nowhere(is_safe_pat
 
 def test_source_is_read_searched_and_outlined(tools):
     part = tools.read_source_file("app/main.py", start=1, lines=1, context=context())
-    assert part["text"].startswith('"""The one place')
+    assert part["text"].startswith('"""The web application')
     hits = tools.search_source("class TurnRunner", "app", context=context())["hits"]
     assert [hit["path"] for hit in hits] == ["app/turns/turn.py"]
     outlined = tools.outline_source_file("app/turns/turn.py", context=context())["outline"]
