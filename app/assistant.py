@@ -19,9 +19,9 @@ from app.entrances import Entrances
 from app.health import Health
 from app.intake import Intake
 from app.llm.model import Model
-from app.mcp.config import Configuration, of_skills
-from app.mcp.manager import McpServers
-from app.mcp.server import ToolServer
+from app.mcp.config.configuration import Configuration, of_skills
+from app.mcp.running.servers import McpServers
+from app.mcp.serving.server import ToolServer
 from app.messages import Channel
 from app.observe.metrics import Metrics
 from app.people import Realm
@@ -61,8 +61,8 @@ from app.turns.server_installing import ServerInstalling
 from app.turns.turn import Limits, TurnRunner
 
 if TYPE_CHECKING:
-    from app.mcp.directory import Directory
-    from app.mcp.installer import ServerInstaller
+    from app.mcp.install.installer import ServerInstaller
+    from app.mcp.registry.directory import Directory
 
 log = structlog.get_logger(__name__)
 
@@ -248,12 +248,12 @@ class Assistant:
         )
 
     def _directory(self) -> "Directory":
-        from app.mcp.directory import Directory
+        from app.mcp.registry.directory import Directory
 
         return Directory(self.settings.mcp_registry_url, self.settings.data_dir, self.transport)
 
     def _server_installer(self) -> "ServerInstaller":
-        from app.mcp.installer import ServerInstaller
+        from app.mcp.install.installer import ServerInstaller
 
         return ServerInstaller(self.settings, self.sandbox, lambda: self.abilities.skill_names)
 

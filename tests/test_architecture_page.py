@@ -21,10 +21,10 @@ def test_every_room_and_every_module_beside_the_rooms_is_in_the_table() -> None:
 @pytest.mark.parametrize(
     "room",
     [
-        *("turns", "routing", "skills", "schedule", "tools", "search", "store"),
+        *("turns", "routing", "mcp", "skills", "schedule", "tools", "search", "store"),
         *("observe", "transport", "calendar", "console"),
     ],
 )
 def test_the_list_of_a_room_names_its_modules_and_no_others(room: str) -> None:
-    there = {path.name for path in (ROOT / "app" / room).glob("*.py")} - {"__init__.py"}
+    there = {path.name for path in (ROOT / "app" / room).rglob("*.py")} - {"__init__.py"}
     assert set(re.findall(r"`(\w+\.py)`", LISTS[room])) == there

@@ -18,11 +18,11 @@ TOOLS = [
 QUERIES = [
     {"query": "rain in the city", "relevant": ["rain"], "lang": "en"},
     {"query": "keep a note about rain", "relevant": ["note", "rain"], "lang": "en"},
-    {"query": "guarda esto en mis apuntes", "relevant": ["note"], "lang": "es"},
+    {"query": "acuñá este chirimbolo", "relevant": ["note"], "lang": "es"},
     {"query": "rainfall", "relevant": ["rain"], "groups": [["rain", "rain2"]], "lang": "es"},
 ]
 EXAMPLES = [
-    {"tool_id": "note", "query": "guarda en mis apuntes", "lang": "es"},
+    {"tool_id": "note", "query": "acuña mi chirimbolo", "lang": "es"},
     {"tool_id": "of another catalogue", "query": "enciende la luz", "lang": "es"},
 ]
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from app.commands.reasons import EXPLAINED, reasons_table
 from app.commands.tables import table
 from app.errors import ConfigurationError
 from app.settings import Settings, skill_environment
@@ -54,28 +55,22 @@ def route_text(settings: Settings, message: str) -> str:
         Intent(), message, owner, always=(SEARCH_TOOLS,), limit=settings.max_tools_per_call
     )
     offered = choice.tools
-    hits = {hit.id: hit for hit in abilities.index.rank(message, among=tools, limit=len(tools))}
-
-    def row(name: str) -> Sequence[str]:
-        hit = hits.get(name)
-        score, covers = (f"{hit.score:.2f}", f"{hit.coverage:.0%}") if hit else ("-", "-")
-        return name, tools.get(name, "-"), score, covers
-
-    head = ("TOOL", "CATEGORY", "SCORE", "COVERS")
     parts = [f"Offered: {len(offered)} of {len(tools)} tools"]
     if set(offered) <= {SEARCH_TOOLS}:
         only = f" ({SEARCH_TOOLS})" if offered else ""
         return f"{parts[0]}{only}: no tool knows the words of this message."
-    parts.append(table(head, [row(name) for name in offered]))
+    parts.append(reasons_table([asdict(one) for one in choice.reasons], tools))
     if len(tools) <= settings.max_tools_per_call:
         parts[0] += f"; all of them, since MAX_TOOLS_PER_CALL is {settings.max_tools_per_call}"
-    others = [name for name in hits if name not in offered][:_MATCHES_SHOWN]
-    if others:
-        parts += ["", "Matched, but not offered:", table(head, [row(name) for name in others])]
+    hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=_MATCHES_SHOWN)
+    if hits:
+        rows = [(hit.id, tools[hit.id], f"{hit.score:.2f}", f"{hit.coverage:.0%}") for hit in hits]
+        parts += ["", "Matched, but not offered:", table(("TOOL", "CATEGORY", "SCORE", "COVERS"), rows)]
     parts += [
         "",
-        "By the words of the message alone: SCORE ranks (0 to 1), COVERS is the share of its telling words",
-        "that a tool knows. In a conversation the model's categories and the tools used before count too.",
+        *EXPLAINED,
+        "All of it by the words of the message alone: in a conversation the model's categories and phrases",
+        "and the tools that it had count too (recado trace TURN).",
     ]
     return "\n".join(parts)
 

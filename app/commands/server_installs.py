@@ -9,20 +9,20 @@ from contextlib import asynccontextmanager, suppress
 
 from app.commands.servers import configuration, definition_of
 from app.commands.shell import agreed, show
+from app.commands.skill_folders import read_skills
 from app.commands.tables import moment
 from app.errors import RecadoError
-from app.mcp import installed
-from app.mcp.card_text import card_question, card_text
-from app.mcp.config import remove_server as remove_entry
+from app.mcp.chat.card_text import card_question, card_text
+from app.mcp.config import installed
+from app.mcp.config.mapping import remove_server as remove_entry
 from app.mcp.definitions import is_server_name
-from app.mcp.directory import FIRST_SECONDS, FRESH_SECONDS, Directory
-from app.mcp.entries import Entry, in_words
-from app.mcp.installer import ServerInstaller, Stage
-from app.mcp.registry import RegistryError
+from app.mcp.install.installer import ServerInstaller, Stage
+from app.mcp.registry.api import RegistryError
+from app.mcp.registry.directory import FIRST_SECONDS, FRESH_SECONDS, Directory
+from app.mcp.registry.entries import Entry
+from app.mcp.registry.reasons import reason_said
 from app.messages import JSON
 from app.settings import Settings
-from app.skills import SkillLoader
-from app.skills.elsewhere import Elsewhere
 from app.skills.sandbox import Sandbox
 from app.skills.trees import remove_tree
 from app.transport.transport import Transport
@@ -99,7 +99,7 @@ async def _install(settings: Settings, name: str, registry_id: str, *, trusted: 
     if entry is None:
         raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
     if entry.reason is not None:
-        raise RecadoError(f"{entry.name} cannot be installed: {in_words(entry.reason)}")
+        raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
     installer = _installer(settings)
     plan = await installer.plan(entry, name)
     if plan.name != name:
@@ -117,12 +117,9 @@ async def _install(settings: Settings, name: str, registry_id: str, *, trusted: 
 
 
 def _installer(settings: Settings) -> ServerInstaller:
-    def taken() -> set[str]:
-        loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
-        loader.refresh()
-        return {skill.name for skill in loader.skills}
-
-    return ServerInstaller(settings, Sandbox(settings), taken)
+    return ServerInstaller(
+        settings, Sandbox(settings), lambda: [skill.name for skill in read_skills(settings).skills]
+    )
 
 
 @asynccontextmanager
@@ -140,7 +137,7 @@ def _listed(entry: Entry) -> Iterator[str]:
     yield f"{entry.name}  {entry.version}"
     yield f"    {entry.description or entry.title}"
     if entry.reason is not None:
-        yield f"    not here: {in_words(entry.reason)}"
+        yield f"    not here: {reason_said('en', entry.reason)}"
 
 
 def _as_json(entry: Entry) -> JSON:
@@ -150,5 +147,5 @@ def _as_json(entry: Entry) -> JSON:
         "title": entry.title,
         "description": entry.description,
         "repository": entry.repository,
-        "reason": in_words(entry.reason) if entry.reason is not None else "",
+        "reason": reason_said("en", entry.reason) if entry.reason is not None else "",
     }

@@ -7,8 +7,9 @@ from app.commands.running import RunningServer, find_server
 from app.commands.servers import configuration, definition_of
 from app.commands.shell import agreed, show
 from app.errors import RecadoError
-from app.mcp.approval_text import approval_question, approval_text, hashes
+from app.mcp.chat.approval_text import approval_question, approval_text
 from app.mcp.definitions import HeldBack, ServerDefinition, ServerState
+from app.mcp.tools.pins import hashes
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
 
@@ -34,9 +35,9 @@ def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
     if server is not None:
         server.ask("servers/approve", {"name": name, "hashes": shown})
     else:
-        from app.mcp.visit import approve
+        from app.mcp.running.visit import approve
 
-        approve(settings.data_dir, state, shown)
+        approve(settings.data_dir, state)
     return f"Approved for {name}: {', '.join(shown)}. They can be used at the next message."
 
 
@@ -51,6 +52,6 @@ def _told(server: RunningServer, name: str) -> ServerState:
 
 def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
     """As it is now, started for this alone."""
-    from app.mcp.visit import visit
+    from app.mcp.running.visit import visit
 
     return asyncio.run(visit(definition, Sandbox(settings), settings.data_dir))

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.commands.running import find_server
+from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError
-from app.mcp.config import Configuration, add_server, of_skills
-from app.mcp.declared import declare
+from app.mcp.config.configuration import Configuration, of_skills
+from app.mcp.config.declared import declare
+from app.mcp.config.mapping import add_server
+from app.mcp.config.report import report
 from app.mcp.definitions import ServerDefinition, ServerState, at_rest
-from app.mcp.report import report
 from app.messages import JSON
 from app.settings import Settings, skill_environment
-from app.skills import SkillLoader
-from app.skills.elsewhere import Elsewhere
 from app.transport.address import Address, is_public
 from app.transport.errors import FetchError
 
@@ -50,9 +50,7 @@ def servers_table(settings: Settings, *, as_json: bool) -> str:
 
 def configuration(settings: Settings) -> Configuration:
     """What is written down, as a server would read it."""
-    loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
-    loader.refresh()
-    return Configuration(settings, skill_environment(), of_skills(loader))
+    return Configuration(settings, skill_environment(), of_skills(read_skills(settings)))
 
 
 def definition_of(written: Configuration, name: str) -> ServerDefinition:
@@ -132,10 +130,12 @@ def keep_secret(settings: Settings, name: str, variable: str) -> str:
 
 
 def exposed_text(definition: ServerDefinition) -> str:
+    """Where its entry holds a secret openly."""
     return f"its entry holds a secret as it is ({', '.join(definition.exposed)})"
 
 
 def exposed_cure(name: str) -> str:
+    """What to do about that."""
     return f"write ${{NAME}} in its place, and give it with: recado mcp secret {name} NAME"
 
 

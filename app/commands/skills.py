@@ -9,12 +9,12 @@ from typing import TypeVar
 from app.characters import visible
 from app.commands.installing import install_skill
 from app.commands.records import read_records
+from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError, StoreError
 from app.settings import Settings
-from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
+from app.skills import RELEASE_SKILLS, Skill, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
-from app.skills.elsewhere import Elsewhere
 from app.skills.folder import is_skill
 from app.skills.installed import remove
 from app.skills.manifest import is_standard_name
@@ -32,8 +32,7 @@ _T = TypeVar("_T")
 
 def skills_table(settings: Settings) -> str:
     """Every skill, where its tools run, and whether it can be used."""
-    loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
-    loader.refresh()
+    loader = read_skills(settings)
     if not loader.skills:
         return f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md."
     aside = _set_aside(settings)
@@ -60,8 +59,7 @@ def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
         skills: Sequence[Skill] = [load_skill(folder, runs_code=False) for folder in folders]
         clashes: Sequence[str] = ()
     else:
-        loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
-        loader.refresh()
+        loader = read_skills(settings)
         skills, clashes = loader.skills, loader.clashes
     faulty = [skill for skill in skills if skill.faults]
     lines = [line for skill in skills for line in _report(skill)]

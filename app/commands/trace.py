@@ -5,6 +5,7 @@ import json
 from dataclasses import asdict
 
 from app.characters import visible
+from app.commands.reasons import reasons_table
 from app.commands.records import Records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
@@ -50,12 +51,22 @@ def turn_text(settings: Settings, turn: str) -> str:
         raise RecadoError(f"there is no turn {turn!r}; recado trace lists the last ones")
     lines = [f"Journal of {turn}"]
     for row in found["journal"]:
-        lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(row['payload'])}")
+        reasons, payload = _reasons(row["payload"])
+        lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(payload)}")
+        lines += [f"    {line}" for line in reasons]
     for call in found["calls"]:
         lines += ["", _cost(call)]
         for part in call["prompt"]:
             lines.append(_part(part))
     return "\n".join(lines)
+
+
+def _reasons(payload: JSON) -> tuple[list[str], JSON]:
+    """Why each tool of a route was chosen, as a table, and the payload without it."""
+    if not isinstance(payload, dict) or not payload.get("reasons"):
+        return [], payload
+    rest = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
+    return reasons_table(payload["reasons"]).splitlines(), rest
 
 
 def _cost(call: JSON) -> str:

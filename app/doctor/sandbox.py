@@ -5,6 +5,7 @@ from pathlib import Path
 
 from app.doctor.finding import OK, WARN, Finding
 from app.settings import Settings
+from app.skills.confine import closes_ports
 from app.skills.sandbox import Sandbox
 
 _MORE = "Code from elsewhere in docs/operating.md"
@@ -31,10 +32,16 @@ def check_sandbox(settings: Settings) -> Iterator[Finding]:
         yield Finding(WARN, "sandbox", fact, "take SANDBOX=off away")
         return
     verdict = sandbox.probe()
-    if verdict.works:
+    if verdict.works and settings.uses_simulator and settings.simulator != "off" and not closes_ports():
+        fact = (
+            "on this kernel a server that may use the network can also write here, as the simulator's people"
+        )
+        yield Finding(WARN, "sandbox", fact, "Linux 6.7 or newer with Landlock, or SIMULATOR=off")
+    elif verdict.works:
         yield Finding(
             OK, "sandbox", "tried: code that came from elsewhere sees its own folder and no network"
         )
+    if verdict.works:
         return
     fact = f"code that came from elsewhere does not run: {verdict.reason}"
     yield Finding(WARN, "sandbox", fact, _cure(verdict.reason))

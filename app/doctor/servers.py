@@ -8,9 +8,9 @@ from app.commands.running import find_server
 from app.commands.servers import configuration, exposed_cure, exposed_text
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import RecadoError
-from app.mcp.config import Configuration
+from app.mcp.config.configuration import Configuration
+from app.mcp.config.report import report
 from app.mcp.definitions import ServerDefinition
-from app.mcp.report import report
 from app.messages import JSON
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
@@ -46,7 +46,7 @@ def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, J
             return list(server.ask("servers")["servers"])
     except RecadoError:  # the line about the server says so
         pass
-    from app.mcp.visit import visit_all
+    from app.mcp.running.visit import visit_all
 
     states = asyncio.run(visit_all(written.look(), Sandbox(settings), settings.data_dir))
     return list(report(written, states)["servers"])
@@ -74,7 +74,8 @@ def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
     if phase == "off":
         return Finding(OK, _PART, f"{name} is turned off")
     if phase == "starting":
-        return Finding(WARN, _PART, f"{name} is starting", "look again in a moment")
+        fact = f"{name} is starting" + (f" again: {reason}" if reason else "")
+        return Finding(WARN, _PART, fact, "look again in a moment")
     if phase == "ready":
         tools = f"{len(row['tools'])} tools" if len(row["tools"]) != 1 else "1 tool"
         fact = (
@@ -89,7 +90,7 @@ def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
         fact = f"{name} needs {', '.join(definition.missing)}"
         return Finding(WARN, _PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
     if phase == "waiting":
-        return Finding(WARN, _PART, f"{name} ended and is started again: {reason}", _cure(definition))
+        return Finding(WARN, _PART, f"{name} ended and is started again: {reason}", _cure(definition, reason))
     level: Level = WARN if definition.url and not definition.fault else FAIL
     return Finding(level, _PART, f"{name} does not work: {reason}", _cure(definition, reason))
 
@@ -112,11 +113,13 @@ def _cure(definition: ServerDefinition, reason: str = "") -> str:
         return "install Node.js 20 or newer, or remove the server"
     if definition.command and shutil.which(definition.command) is None:
         return f"{definition.command} is not found: install it, or write its whole path"
+    if definition.url:
+        return "see that its address and secrets are right and it is reached; then turn it off and on"
+    if definition.downloads and "was not ready" in reason:
+        return "it fetches its program at its first start: run its command once by hand"
     if definition.origin == "installed":
         name = definition.name
         return f"try it once more: recado mcp remove {name}, and recado mcp add {name} --registry ID"
-    if definition.url:
-        return "see that its address is right and reached from here"
     if definition.origin == "skill":
         return "mend the skill's mcp.json, or remove the skill"
     return "mend its entry; it counts at the next message"

@@ -18,6 +18,7 @@ started as it is written, or a secret is missing."""
 
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
+_FETCHING = frozenset({"npx", "uvx", "pipx", "bunx"})
 _SHORTEST_SECRET = 4
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 
@@ -61,6 +62,11 @@ class ServerDefinition:
     exposed: tuple[str, ...] = ()
     """Where its entry holds a secret as it is, such as "env API_KEY": for a warning."""
     fault: str = ""
+
+    @property
+    def downloads(self) -> bool:
+        """Whether its start first fetches what it does not find here, which may take minutes."""
+        return self.command.rpartition("/")[2] in _FETCHING
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import structlog
 from app.messages import JSON
 from app.people import Person
 from app.routing.intent import MOST_CATEGORIES, Intent
-from app.routing.selector import select_tools
+from app.routing.selector import Chosen, select_tools
 from app.routing.view import Catalog, Phrases, ServerAbility, Servers, View, is_for, view_of
 from app.search.index import Document, ToolIndex
 from app.search.words import says_something, without_given
@@ -55,6 +55,8 @@ class Choice:
     tools: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    reasons: tuple[Chosen, ...] = field(default=(), compare=False)
+    """Why each of the tools, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,8 @@ class Abilities:
             beside=[name for skill in about for name in usable[skill].include_tools],
             limit=limit - len(reading),
         )
-        return Choice((*selected, *reading), about, shown)
+        reasons = (*selected, *(Chosen(name, "reading", kept=name in sticky) for name in reading))
+        return Choice(tuple(one.name for one in reasons), about, shown, reasons)
 
     def offer(
         self, names: Sequence[str], person: Person, about: Sequence[str] = (), shown: Sequence[str] = ()
@@ -316,9 +319,9 @@ class Abilities:
         return frozenset(name for name, tool in self._view.tools.items() if tool.audience == "owners")
 
     def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
-        """The skills among the chosen categories; where no model chose them, also those whose words fit."""
+        """The skills among the chosen categories; where these are not clear, also those whose words fit."""
         names = dict.fromkeys(intent.categories)
-        for text in dict.fromkeys((*intent.phrases, said)) if intent.source != "model" else ():
+        for text in dict.fromkeys((*intent.phrases, said)) if not intent.is_clear else ():
             hits = self.skill_index.rank(text, among=usable, limit=_FITTING) if says_something(text) else []
             names |= {
                 hit.id: None

@@ -33,14 +33,20 @@ class Intent:
     """What a message is about.
 
     `categories`: names of skills and servers that exist; `phrases`: one search phrase per sub-task;
-    `language`: two letters where the model told. `source` says who decided: the model; the conversation's
-    "sticky" categories; "index": nobody, since the model failed; "none": the model, that nothing fits.
+    `language`: two letters where the model told. `source` says who decided: the model; "continued": the
+    conversation, since the message clearly goes on with it; the conversation's "sticky" categories, where
+    the model named none; "index": nobody, since the model failed; "none": the model, that nothing fits.
     """
 
     categories: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     language: str | None = None
-    source: Literal["model", "index", "sticky", "none"] = "none"
+    source: Literal["model", "continued", "sticky", "index", "none"] = "none"
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is known what the message is about, and its words decide little more."""
+        return self.source in ("model", "continued")
 
 
 @dataclass(frozen=True, slots=True)

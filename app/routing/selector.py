@@ -1,6 +1,8 @@
 """Which tools a model call offers: found by words and categories, kept steady through a conversation."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from app.routing.intent import Intent
 from app.search.index import ToolIndex
@@ -17,6 +19,31 @@ _NEEDED_DEPTH = 3
 _NEEDED_SHARE = 0.6
 _NEEDED_COVERAGE = 0.2
 
+_FITTING_SHARE = 0.2
+"""How good beside the first of a ranking what comes with a change is: it costs no more than a smaller one."""
+
+Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "filling", "reading"]
+"""All are offered · the best of a chosen category · in every call · a chosen skill asks for it · its words
+fit · another of a chosen category · the conversation has it · there was room · reads the chosen skills."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A tool that is offered, and why.
+
+    `phrase`: which it fits best, "" for the message itself; `score` is the index's for that, `boost` what
+    its chosen category makes of it, `coverage` the share of the words that it knows; all 0 where it fits
+    none. `kept`: the conversation had it before.
+    """
+
+    name: str
+    why: Why
+    phrase: str = ""
+    score: float = 0.0
+    boost: float = 0.0
+    coverage: float = 0.0
+    kept: bool = False
+
 
 def select_tools(
     intent: Intent,
@@ -28,87 +55,173 @@ def select_tools(
     always: Sequence[str] = (),
     beside: Sequence[str] = (),
     limit: int = 8,
-) -> tuple[str, ...]:
-    """Names of at most `limit` tools of `tools` (name → category), in an order that changes little.
+) -> tuple[Chosen, ...]:
+    """At most `limit` tools of `tools` (name → category), in an order that changes little.
 
-    `sticky`: what the conversation was offered last; it keeps its places, and gives way only where this
-    message needs other tools. `always`: offered with every call, but where that leaves no room for what the
-    message is about. `beside`: what the chosen skills want beside their own. Few tools are all offered.
+    `sticky`: what the conversation was offered last; it stays as it is while it holds what this message
+    cannot do without. Else all that fit the message come, at the end; what leaves for them is the oldest
+    that is of no use now, of other categories first. `always`: offered with every call, but where that
+    leaves no room for what the message is about. `beside`: what the chosen skills want beside their own. Few
+    tools are all offered.
     """
     if len(tools) <= limit:
-        return tuple(sorted(tools))
+        return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
     rankings = _rankings(intent, said, index, tools, _RANKED * limit)
+    categories = intent.categories if intent.is_clear else ()
+    asked_for = intent.categories if intent.source == "model" else ()
+    best = [name for category in asked_for if (name := _best_of(category, rankings, tools)) is not None]
+    heads = list(_interleaved([_heads(ranking) for ranking in rankings]))
     fixed = [name for name in always if name in tools] if limit > 1 else []
-    found = [_best_of(category, rankings, tools) for category in intent.categories]
-    chosen = [name for name in found if name is not None]
-    heads = list(_interleaved([_needed(ranking) for ranking in rankings]))
-    best = chosen or heads[:1]
     wanted = [name for name in beside if name in tools]
-    needed = _first([*best, *fixed, *wanted, *heads, *_siblings(intent, rankings, tools)], limit)
-    kept = _kept([name for name in sticky if name in tools], needed, limit)
-    added = [name for name in needed if name not in kept]
-    if kept and not added:
-        return tuple(kept)
-    filling = _interleaved([[name for name, _, _ in ranking] for ranking in rankings])
-    return tuple(_first([*kept, *added, *filling], limit))
+    margin = _NEEDED_COVERAGE if intent.source == "continued" else 0.0
+    vital = list(_vital(rankings, categories, tools, margin)) if categories else heads
+    first = best if categories else heads[:1]
+    needed = _first([*first, *fixed, *wanted, *vital], limit)
+    fitting = list(_interleaved([_fitting(ranking) for ranking in rankings]))
+    siblings = list(_siblings(categories, rankings, tools))
+    had = [name for name in sticky if name in tools]
+    if had and len(had) <= limit and set(needed) <= set(had):
+        names = had
+    else:
+        whole = siblings if len({*needed, *siblings}) <= limit else []
+        own = frozenset(name for name in tools if tools[name] in categories)
+        staying = [name for name in fitting if name in had and name in own]
+        coming = _first([*needed, *whole, *staying, *fitting], limit)
+        guests = [name for name in coming if own and name not in own and name not in needed]
+        wants = [name for name in coming if name not in guests]
+        steady = changed(had, wants, limit, first={*had} - own, welcome=guests)
+        rest = _interleaved([[one.name for one in ranking] for ranking in rankings])
+        names = _first([*steady, *siblings, *rest], limit)
+    reasons: dict[Why, Collection[str]] = {
+        "category": best,
+        "always": fixed,
+        "include": wanted,
+        "words": [*vital, *fitting],
+        "sibling": siblings,
+        "kept": had,
+    }
+    return tuple(_chosen(name, reasons, rankings, kept=name in had) for name in names)
 
 
-_Ranking = list[tuple[str, float, float]]
-"""(name, boosted score, coverage), best first."""
+def changed(
+    had: Sequence[str],
+    wanted: Sequence[str],
+    limit: int,
+    *,
+    first: Collection[str],
+    welcome: Sequence[str] = (),
+) -> list[str]:
+    """At most `limit` names: `had` with what is wanted at its end. For that leave the oldest that are not
+    wanted, those of `first` before others; these alone leave for what is only `welcome`."""
+    needed = _first(wanted, limit)
+    room = limit - sum(name not in first for name in had if name not in needed)
+    needed = _first([*needed, *welcome], max(room, len(needed)))
+    coming = [name for name in needed if name not in had]
+    idle = [name for name in had if name not in needed]
+    leaving = dict.fromkeys([*(name for name in idle if name in first), *idle])
+    gone = list(leaving)[: max(len(had) + len(coming) - limit, 0)]
+    return [*(name for name in had if name not in gone), *coming]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A tool in the ranking for one text."""
+
+    name: str
+    phrase: str
+    score: float
+    boost: float
+    coverage: float
+
+    @property
+    def worth(self) -> float:
+        return self.score * self.boost
+
+
+_Ranking = list[_Ranked]
+"""Best first."""
 
 
 def _rankings(
     intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int
 ) -> list[_Ranking]:
     texts = dict.fromkeys(text for text in (*intent.phrases, said) if says_something(text))
-    chosen = frozenset(name for name, category in tools.items() if category in intent.categories)
-    return [_boosted(index, text, frozenset(tools), chosen, depth) for text in texts]
+    own = frozenset(name for name, category in tools.items() if category in intent.categories)
+    rankings = (_ranking(index, text, text != said, frozenset(tools), own, depth) for text in texts)
+    return [ranking for ranking in rankings if ranking]
 
 
-def _boosted(
-    index: ToolIndex, text: str, among: frozenset[str], chosen: frozenset[str], depth: int
+def _ranking(
+    index: ToolIndex, text: str, is_phrase: bool, among: frozenset[str], own: frozenset[str], depth: int
 ) -> _Ranking:
-    own = {hit.id: hit for hit in index.rank(text, among=chosen, limit=len(chosen))} if chosen else {}
-    hits = own | {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
-    found = [
-        (hit.id, hit.score * (_BOOST if hit.id in chosen else 1.0), hit.coverage) for hit in hits.values()
-    ]
-    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+    """The tools for a text; those of the chosen categories lose nothing to others that answer the same."""
+    hits = {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
+    if own:
+        hits |= {hit.id: hit for hit in index.rank(text, among=own, limit=len(own), spread=True)}
+    found = (
+        _Ranked(hit.id, text if is_phrase else "", hit.score, _BOOST if hit.id in own else 1.0, hit.coverage)
+        for hit in hits.values()
+    )
+    return sorted(found, key=lambda one: (-one.worth, one.name))
 
 
 def _best_of(category: str, rankings: Iterable[_Ranking], tools: Mapping[str, str]) -> str | None:
-    found = [(-score, name) for ranking in rankings for name, score, _ in ranking if tools[name] == category]
+    found = [(-one.worth, one.name) for ranking in rankings for one in ranking if tools[one.name] == category]
     return (
         min(found)[1] if found else min((name for name, of in tools.items() if of == category), default=None)
     )
 
 
-def _siblings(intent: Intent, rankings: Sequence[_Ranking], tools: Mapping[str, str]) -> Iterator[str]:
-    """The other tools of the chosen categories, the best first: they come before what is merely sticky."""
-    categories = frozenset(intent.categories) if intent.source == "model" else frozenset[str]()
+def _siblings(
+    categories: Collection[str], rankings: Sequence[_Ranking], tools: Mapping[str, str]
+) -> Iterator[str]:
+    """The tools of the chosen categories, the best first. They come whole where they fit: then no later
+    message about them changes the set."""
     yield from _interleaved(
-        [[name for name, _, _ in ranking if tools[name] in categories] for ranking in rankings]
+        [[one.name for one in ranking if tools[one.name] in categories] for ranking in rankings]
     )
     yield from sorted(name for name, category in tools.items() if category in categories)
 
 
-def _needed(ranking: _Ranking) -> list[str]:
-    """The few at the head that are nearly as good as the first: what this message cannot do without."""
-    top = ranking[0][1] if ranking else 0.0
-    head = ranking[:_NEEDED_DEPTH]
-    return [name for name, score, cover in head if score >= _NEEDED_SHARE * top and cover >= _NEEDED_COVERAGE]
+def _heads(ranking: _Ranking) -> list[str]:
+    """The first, if it knows a word, and the few that are nearly as good."""
+    least = _NEEDED_SHARE * ranking[0].worth
+    nearly = [one for one in ranking[1:_NEEDED_DEPTH] if one.worth >= least]
+    head = [one for one in nearly if one.coverage >= _NEEDED_COVERAGE]
+    return [one.name for one in (ranking[0], *head) if one.coverage > 0]
 
 
-def _kept(sticky: Sequence[str], needed: Sequence[str], limit: int) -> list[str]:
-    """The sticky tools that stay, in their order; the oldest that are not needed leave for those that are."""
-    surplus = len(sticky) + sum(name not in sticky for name in needed) - limit
-    kept = []
-    for name in sticky:
-        if surplus > 0 and name not in needed:
-            surplus -= 1
-        else:
-            kept.append(name)
-    return kept
+def _fitting(ranking: _Ranking) -> list[str]:
+    """All that are of some use."""
+    least = _FITTING_SHARE * ranking[0].worth
+    return [one.name for one in ranking if one.worth >= least]
+
+
+def _vital(
+    rankings: Iterable[_Ranking], categories: Collection[str], tools: Mapping[str, str], margin: float
+) -> Iterator[str]:
+    """The best for each text: of the chosen categories, unless the first is another that knows more of its
+    words than any of them, by more than `margin`."""
+    for ranking in rankings:
+        own = [one for one in ranking if tools[one.name] in categories]
+        known = max((one.coverage for one in own), default=0.0)
+        first = ranking[0]
+        if first.coverage > known + margin:
+            yield first.name
+        elif own and known >= _NEEDED_COVERAGE:
+            yield own[0].name
+
+
+def _chosen(
+    name: str, reasons: Mapping[Why, Collection[str]], rankings: Iterable[_Ranking], *, kept: bool
+) -> Chosen:
+    why: Why = next((why for why, names in reasons.items() if name in names), "filling")
+    found = [one for ranking in rankings for one in ranking if one.name == name]
+    if not found:
+        return Chosen(name, why, kept=kept)
+    best = max(found, key=lambda one: one.worth)
+    score, coverage = round(best.score, 3), round(best.coverage, 3)
+    return Chosen(name, why, best.phrase, score, best.boost, coverage, kept)
 
 
 def _interleaved(lists: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.mcp.manager import McpServers
-from app.mcp.phrases import phrases, phrases_stamp
+from app.mcp.chat.phrases import phrases, phrases_stamp
+from app.mcp.running.servers import McpServers
 from app.routing.view import Phrases, ServerAbility
 from app.tools import Tool
 

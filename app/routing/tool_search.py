@@ -18,9 +18,10 @@ class ToolSearch:
         self._abilities = abilities
 
     def search(self, words: str, person: Person, limit: int = 5) -> list[dict[str, str]]:
-        """Name, description and category of the tools that fit the words best, the best first."""
+        """Name, description and category of the tools that fit the words best, chosen as those of a turn:
+        of words about several tasks each is found."""
         among = self._categories_of_tools(person)
-        hits = self._abilities.index.rank(words, among=among, limit=limit)
+        hits = self._abilities.index.rank(words, among=among, limit=limit, spread=True)
         tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
         return [
             {

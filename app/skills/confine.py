@@ -1,12 +1,15 @@
 """The last step into the sandbox, run inside it: limits, a filter of system calls, then the program itself.
 
-    python -I -S confine.py [network] [programs] [server] -- program argument…
+    python -I -S confine.py [network] [programs] [closed=PORT] [folder=DEVICE:INODE:PATH] [server] -- program…
 
 bubblewrap decides what can be seen; this decides how much can be used. It needs nothing but the standard
 library and is never imported by the server.
 
 A `server` is given the environment that came here with PASSED before each name, and no more: so a variable
 such as LD_PRELOAD has no effect on bubblewrap or on this.
+
+`closed` is the port of our own server, where whoever comes from this machine may pass for a person. `folder`
+is one that was granted: another program may have put a link in its place before it was mounted.
 """
 
 import ctypes
@@ -38,6 +41,7 @@ SERVER_LIMITS = {
     resource.RLIMIT_CPU: 24 * 3600,
 }
 PASSED = "PASSED:"
+CLOSED, FOLDER = "closed=", "folder="
 
 
 class _Machine(NamedTuple):
@@ -47,6 +51,10 @@ class _Machine(NamedTuple):
     clone: int
     mmap: int
     socket: int
+    socketpair: int
+    sendto: int
+    sendmsg: int
+    sendmmsg: int
     refused: tuple[int, ...]
     new_processes: tuple[int, ...]
 
@@ -61,6 +69,10 @@ MACHINES = {
         clone=56,
         mmap=9,
         socket=41,
+        socketpair=53,
+        sendto=44,
+        sendmsg=46,
+        sendmmsg=307,
         refused=(101, 310, 311, 438, 272, 308, 248, 249, 250, 321, 298, 323, 425, 29, 68, 64, 319, 447),
         new_processes=(57, 58),  # fork, vfork: others have only clone
     ),
@@ -69,6 +81,10 @@ MACHINES = {
         clone=220,
         mmap=222,
         socket=198,
+        socketpair=199,
+        sendto=206,
+        sendmsg=211,
+        sendmmsg=269,
         refused=(117, 270, 271, 438, 97, 268, 217, 218, 219, 280, 241, 282, 425, 194, 186, 190, 279, 447),
         new_processes=(),
     ),
@@ -81,11 +97,16 @@ _CLONE_NEW = 0x7E020080
 # MAP_SHARED and MAP_ANONYMOUS: memory that RLIMIT_DATA does not count.
 _SHARED, _ANONYMOUS = 0x01, 0x20
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+# Sockets that need no connection have this bit in their kind; and two ways past what `_close` closes.
+_LOOSE, _MPTCP, _MSG_FASTOPEN = 0x2, 262, 0x20000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 24, 32, 40
 _ALLOW, _KILL, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
+# linux/landlock.h; the numbers are those of every machine.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _VERSION = 444, 445, 446, 1
+_NET_PORT, _CONNECT_TCP, _KNOWS_PORTS = 2, 2, 4
 
 _Instruction = tuple[int, int, int, int]
 
@@ -95,6 +116,11 @@ def main(arguments: list[str]) -> None:
     end = arguments.index("--")
     granted, program = arguments[:end], arguments[end + 1 :]
     _load(list(filter_of(MACHINES[platform.machine()], granted)))
+    for word in granted:
+        if word.startswith(CLOSED) and closes_ports():
+            _close(int(word.removeprefix(CLOSED)))
+        if word.startswith(FOLDER):
+            _check_folder(*word.removeprefix(FOLDER).split(":", 2))
     is_server = "server" in granted
     for limit, most in (SERVER_LIMITS if is_server else LIMITS).items():
         resource.setrlimit(limit, (most, most))
@@ -113,7 +139,14 @@ def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruct
     programs = "programs" in granted
     for number in (*machine.refused, *(() if programs else machine.new_processes)):
         yield from _when(_EQUAL, number, then=_EPERM)
-    families = (_UNIX, _INET, _INET6, _NETLINK) if "network" in granted else (_UNIX,)
+    if "network" in granted:
+        yield from _refused(machine.socket, _THIRD_ARGUMENT, _EQUAL, _MPTCP)
+        yield from _refused(machine.socketpair, _SECOND_ARGUMENT, _ANY_BIT, _LOOSE)
+        yield from _refused(machine.sendto, _FOURTH_ARGUMENT, _ANY_BIT, _MSG_FASTOPEN)
+        yield from _refused(machine.sendmsg, _THIRD_ARGUMENT, _ANY_BIT, _MSG_FASTOPEN)
+        yield from _refused(machine.sendmmsg, _FOURTH_ARGUMENT, _ANY_BIT, _MSG_FASTOPEN)
+    # With the network come the abstract sockets of the machine: its screen, its message bus.
+    families = (_INET, _INET6, _NETLINK) if "network" in granted else (_UNIX,)
     yield from _only(machine.socket, [(_EQUAL, family) for family in families])
     if programs:
         yield from _only(machine.clone, [(_ANY_BIT, _CLONE_NEW)], matching=_EPERM, otherwise=_ALLOW)
@@ -135,6 +168,15 @@ def _no_shared_memory(mmap: int) -> Iterator[_Instruction]:
     yield _ANY_BIT, 0, 2, _SHARED
     yield _ANY_BIT, 0, 1, _ANONYMOUS
     yield _RETURN, 0, 0, _EPERM
+
+
+def _refused(number: int, argument: int, test: int, value: int) -> Iterator[_Instruction]:
+    """One system call with such an argument."""
+    yield _EQUAL, 0, 4, number
+    yield _LOAD, 0, 0, argument
+    yield test, 0, 1, value
+    yield _RETURN, 0, 0, _EPERM
+    yield _LOAD, 0, 0, _NUMBER
 
 
 def _when(test: int, value: int, *, then: int = 0, otherwise: int = 0) -> list[_Instruction]:
@@ -163,6 +205,31 @@ def _load(instructions: list[_Instruction]) -> None:
     for option, mode, pointer in ((_PR_SET_NO_NEW_PRIVS, 1, None), (_PR_SET_SECCOMP, _FILTER, header)):
         if prctl(option, ctypes.c_ulong(mode), pointer, ctypes.c_ulong(0), ctypes.c_ulong(0)):
             raise OSError(ctypes.get_errno(), "the filter of system calls was not taken")
+
+
+def _check_folder(device: str, inode: str, path: str) -> None:
+    found = os.stat(path)
+    if (found.st_dev, found.st_ino) != (int(device), int(inode)):
+        raise SystemExit(f"{path} is not the folder that was granted")
+
+
+def closes_ports() -> bool:
+    """Whether this kernel can keep a program from one port: 6.7 and newer, where Landlock is on."""
+    return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) >= _KNOWS_PORTS
+
+
+def _close(port: int) -> None:
+    """No connection by TCP to this port, wherever: Landlock knows only what is allowed, so all others are."""
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    handled, rule = (ctypes.c_uint64 * 2)(0, _CONNECT_TCP), (ctypes.c_uint64 * 2)(_CONNECT_TCP, 0)
+    rules = syscall(_CREATE_RULESET, handled, ctypes.c_size_t(ctypes.sizeof(handled)), 0)
+    for other in range(1 << 16):
+        if other != port:
+            rule[1] = other
+            syscall(_ADD_RULE, rules, _NET_PORT, rule, 0)
+    if syscall(_RESTRICT_SELF, rules, 0):
+        raise OSError(ctypes.get_errno(), "our own port could not be closed")
+    os.close(rules)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from app.language import say
 from app.people import Person
 from app.skills.card_text import card_text
 from app.skills.installer import Installer
-from app.skills.refusals import refusal
+from app.skills.refusals import not_asked, refusal
 from app.tools import ToolContext, ToolResult
 
 SHOWN_BYTES = 12 * 1024
@@ -47,7 +47,7 @@ class InstallService:
         assert context.person is not None
         language = context.person.language
         if not context.subject:
-            return _not_asked(language, "recado skills add ADDRESS")
+            return not_asked(language, "recado skills add ADDRESS")
         try:
             installed = await self._installer.install(
                 context.subject, url, approved_by=context.person.id, trusted=context.choice == "trust"
@@ -62,15 +62,9 @@ class InstallService:
         assert context.person is not None
         language = context.person.language
         if not context.subject:
-            return _not_asked(language, "recado skills remove NAME")
+            return not_asked(language, "recado skills remove NAME")
         try:
             await self._installer.remove(name, context.subject)
         except RecadoError as error:
             return refusal(language, error)
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
-
-
-def _not_asked(language: str, command: str) -> ToolResult:
-    """Where there are no cards: at the terminal without a server."""
-    said = say(language, "I cannot ask you about it here. In a shell: {command}", command=command)
-    return ToolResult.failure("DENIED", said)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.access import write_private
 from app.errors import RecadoError
 from app.messages import JSON
 from app.skills.manifest import is_standard_name
-from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_record, write_tree
+from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_tree
 from app.tools.tool import Audience
 
 if TYPE_CHECKING:  # each start reads what is installed, few look at what could be
@@ -99,7 +100,7 @@ def install(
     try:
         write_tree(tree.files, installed.folder)
         record = {**dataclasses.asdict(installed), "folder": installed.folder.name}
-        write_record(installed.folder.parent / _RECORD, record)
+        write_private(installed.folder.parent / _RECORD, json.dumps(record))
     except (OSError, TreeError) as error:
         raise InstallError(f"{tree.name} could not be written: {error}") from error
     return installed

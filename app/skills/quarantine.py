@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from app.access import write_private
 from app.characters import visible
 from app.errors import RecadoError
 from app.skills.archives import ArchiveError, Entry, is_archive, read_archive
@@ -21,7 +22,6 @@ from app.skills.trees import (
     digest,
     read_tree,
     remove_tree,
-    write_record,
     write_tree,
 )
 
@@ -106,7 +106,7 @@ def keep(data_dir: Path, tree: Quarantined) -> None:
     place = _place(data_dir, tree.sha256)
     write_tree(tree.files, place / "files")
     origin = {"source": tree.source, "folder": tree.folder, "sent_on": tree.sent_on}
-    write_record(place / _ORIGIN, origin)
+    write_private(place / _ORIGIN, json.dumps(origin))
     os.utime(place)  # what is looked at once more waits once more
 
 

@@ -21,6 +21,12 @@ def refusal(language: str, error: RecadoError) -> ToolResult:
     return ToolResult.failure(_code(error), _sentence(language, error), hint)
 
 
+def not_asked(language: str, command: str) -> ToolResult:
+    """Where there are no cards: at the terminal without a server."""
+    said = say(language, "I cannot ask you about it here. In a shell: {command}", command=command)
+    return ToolResult.failure("DENIED", said)
+
+
 def not_written_by_them(language: str, address: str) -> ToolResult:
     """For an address that somebody else, or the model, brought into the conversation."""
     said = say(

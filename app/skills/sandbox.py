@@ -16,8 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+from app.messages import JSON
 from app.settings import Settings
-from app.skills.confine import MACHINES, MEGABYTE, PASSED
+from app.skills.confine import CLOSED, FOLDER, MACHINES, MEGABYTE, PASSED
 
 _APP = Path(__file__).absolute().parents[1]
 _CONFINE = Path(__file__).absolute().with_name("confine.py")
@@ -34,7 +35,8 @@ _SYSTEM = (
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"),
 )
 _LINKED = ("/bin", "/lib", "/lib32", "/lib64")
-_FOR_THE_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl/certs", "/etc/pki")
+_RED_HATS = ("/etc/pki/ca-trust", "/etc/pki/tls/cert.pem", "/etc/pki/tls/certs")  # keys lie beside them
+_FOR_THE_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl/certs", *_RED_HATS)
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": _TMP,
@@ -49,7 +51,8 @@ _ENVIRONMENT = {
 class Grants:
     """What an owner allowed beyond the code's own folder; nothing by default.
 
-    `network` is the whole network of the machine, its own services included: no name of a host is checked.
+    `network` is the whole network of the machine, its services included but our own port, where the kernel
+    can close it (`confine.closes_ports`): no name of a host is checked.
     `programs`: to start other programs. The folders are there under their own paths.
     """
 
@@ -57,6 +60,12 @@ class Grants:
     programs: bool = False
     folders_read: tuple[Path, ...] = ()
     folders_write: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, kept: Mapping[str, JSON]) -> "Grants":
+        """Those that were kept as JSON. Raises KeyError or TypeError for what are none."""
+        folders = {key: tuple(map(Path, kept[key])) for key in ("folders_read", "folders_write")}
+        return cls(**{**kept, **folders})
 
 
 class Program(Protocol):
@@ -93,6 +102,7 @@ class Sandbox:
     def __init__(self, settings: Settings) -> None:
         self.off = settings.sandbox == "off"
         self._workspace = settings.workspace_dir.resolve()
+        self._port = settings.port
         places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
         self._private = tuple(place.resolve() for place in places)
         self._verdict: Verdict | None = None
@@ -124,9 +134,10 @@ class Sandbox:
             return []
         own = folder.absolute()
         self._check_own(own)
-        self._check_grants(grants)
-        options = [*_only(_environment()), *_mounts(grants), *_shown(_APP, own), "--chdir", str(own)]
-        return _prefix(grants, options, _rights(grants))
+        rights = self._rights(grants)
+        mounts = [*_mounts(grants), *self._hidden(grants)]
+        options = [*_only(_environment()), *mounts, *_shown(_APP, own), "--chdir", str(own)]
+        return _prefix(grants, options, rights)
 
     def server_command(self, program: Program) -> tuple[list[str], dict[str, str]]:
         """The command line that runs a server in the sandbox, and the whole environment to start it with.
@@ -139,7 +150,7 @@ class Sandbox:
         if refusal := self.refusal():
             raise ValueError(f"a server from elsewhere runs in the sandbox alone, and {refusal}")
         folder, home = (Path(place).absolute() if place else None for place in (program.folder, program.home))
-        self._check_grants(program.grants)
+        rights = self._rights(program.grants)
         for place in (folder, home):
             if place:
                 self._check_own(place)
@@ -154,25 +165,39 @@ class Sandbox:
         shown = [*places, *_unseen(command, places)]
         written = ["--bind", str(home), str(home)] if home else []
         start = ["--chdir", str(home or folder or _TMP)]
-        options = [*_mounts(program.grants), *_shown(*shown), *written, *start]
-        prefix = _prefix(program.grants, options, [*_rights(program.grants), "server"])
+        mounts = [*_mounts(program.grants), *self._hidden(program.grants)]
+        options = [*mounts, *_shown(*shown), *written, *start]
+        prefix = _prefix(program.grants, options, [*rights, "server"])
         passed = {f"{PASSED}{name}": text for name, text in environment.items()}
         return [*prefix, command, *program.args], passed
+
+    def _rights(self, grants: Grants) -> list[str]:
+        """The words of `confine` for them."""
+        rights = [name for name in ("network", "programs") if getattr(grants, name)]
+        if grants.network and self._port:
+            rights.append(f"{CLOSED}{self._port}")
+        return [*rights, *(self._checked(one) for one in (*grants.folders_read, *grants.folders_write))]
 
     def _check_own(self, folder: Path) -> None:
         if opened := [str(place) for place in self._private if place.is_relative_to(folder.resolve())]:
             raise ValueError(f"{folder} holds {opened[0]}, which is not for code from elsewhere")
 
-    def _check_grants(self, grants: Grants) -> None:
+    def _hidden(self, grants: Grants) -> Iterator[str]:
+        """What members keep in the workspace: it is no owner's to give."""
         for granted in (*grants.folders_read, *grants.folders_write):
-            real = granted.resolve()
-            if granted.absolute().is_relative_to(self._workspace) and not real.is_relative_to(
-                self._workspace
-            ):
-                raise ValueError(
-                    f"{granted} is a link out of the workspace"
-                )  # another server may have made it
-            self._check_grant(real)
+            people = self._workspace / "people"
+            if self._workspace.is_relative_to(real := granted.resolve()) and self._workspace.is_dir():
+                people.mkdir(exist_ok=True)
+                place = str(granted.absolute() / people.relative_to(real))
+                yield from ("--tmpfs", place, "--remount-ro", place)
+
+    def _checked(self, granted: Path) -> str:
+        """The folder as `confine` looks for it once it is mounted: by then another may be at its path."""
+        real, identity = _opened(granted)
+        if granted.absolute().is_relative_to(self._workspace) and not real.is_relative_to(self._workspace):
+            raise ValueError(f"{granted} is a link out of the workspace")  # another server may have made it
+        self._check_grant(real)
+        return f"{FOLDER}{identity}:{granted.absolute()}"
 
     def _check_grant(self, folder: Path) -> None:
         for place in (*self._private, _APP, Path(sys.prefix)):
@@ -244,12 +269,23 @@ def _prefix(grants: Grants, options: Iterable[str], rights: Iterable[str]) -> li
     return [bubblewrap, *_namespaces(grants), *options, "--remount-ro", "/", "--", *own]
 
 
-def _rights(grants: Grants) -> list[str]:
-    return [name for name in ("network", "programs") if getattr(grants, name)]
-
-
 def _environment() -> dict[str, str]:
     return _ENVIRONMENT | ({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})
+
+
+def _opened(folder: Path) -> tuple[Path, str]:
+    """Where it really lies, and which one that is: both of the same folder, whatever becomes of its path."""
+    try:
+        handle = os.open(folder, getattr(os, "O_PATH", os.O_RDONLY))
+    except OSError:  # bubblewrap says so
+        return folder.resolve(), "0:0"
+    try:
+        found = os.fstat(handle)
+        place = Path(f"/proc/self/fd/{handle}")
+        real = place.readlink() if place.is_symlink() else folder.resolve()  # there is no sandbox without it
+        return real, f"{found.st_dev}:{found.st_ino}"
+    finally:
+        os.close(handle)
 
 
 def _only(environment: Mapping[str, str]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """The files of a skill that came from elsewhere: their hash, and the folder that holds just them."""
 
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -10,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.messages import JSON
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
@@ -52,16 +50,6 @@ def write_tree(files: Files, folder: Path) -> None:
         if not folder.exists():
             raise
         check_tree(folder, digest(files))  # somebody else was first
-
-
-def write_record(path: Path, record: JSON) -> None:
-    """Makes a file of JSON whole and lasting in one step: until then the one before is there."""
-    arriving = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with arriving.open("x", encoding="utf-8") as file:
-        json.dump(record, file)
-        file.flush()
-        os.fsync(file.fileno())
-    arriving.replace(path)
 
 
 def read_tree(folder: Path) -> dict[str, bytes]:

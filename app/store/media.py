@@ -117,6 +117,7 @@ class MediaFolder:
         return self.path(file).read_bytes()
 
     def is_empty(self) -> bool:
+        """Whether nobody has files here."""
         return next(self._folders(), None) is None
 
     def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:

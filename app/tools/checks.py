@@ -93,7 +93,7 @@ class Compiler:
     def _steps(self, schema: Mapping[str, JSON], lenient: bool, depth: int) -> Iterable[Check | None]:
         kinds = schema.get("type")
         names = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
-        if names and all(name in KINDS for name in names):
+        if names and all(isinstance(name, str) and name in KINDS for name in names):
             yield _typed(tuple(names), schema, lenient)
         yield _listed(schema)
         yield _bounded(schema)

@@ -8,6 +8,7 @@ cache keeps hitting.
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import ceil
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -55,16 +56,22 @@ def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, 
 
 
 def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS) -> list[dict[str, JSON]]:
-    """Earlier turns as messages, the newest that fit into `budget` tokens."""
-    kept: list[Exchange] = []
-    left = budget * CHARACTERS_PER_TOKEN
-    for exchange in reversed(exchanges):
-        left -= len(exchange.said) + len(exchange.reply)
-        if left < 0 and kept:
+    """Earlier turns as messages, the newest that fit into `budget` tokens.
+
+    What is too much leaves in steps of half the budget: so the beginning stays the same for many turns.
+    """
+    sizes = [len(exchange.said) + len(exchange.reply) for exchange in exchanges]
+    room = budget * CHARACTERS_PER_TOKEN
+    steps = ceil(max(sum(sizes) - room, 0) / (room / 2))
+    left = steps * room / 2
+    kept = list(exchanges)
+    for size in sizes[:-1]:
+        if left <= 0:
             break
-        kept.append(exchange)
+        left -= size
+        del kept[0]
     messages: list[dict[str, JSON]] = []
-    for exchange in reversed(kept):
+    for exchange in kept:
         messages.append({"role": "user", "content": clip(exchange.said, MESSAGE_CHARACTERS // 4)})
         messages.append({"role": "assistant", "content": clip(exchange.reply, MESSAGE_CHARACTERS // 4)})
     return messages

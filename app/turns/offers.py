@@ -8,18 +8,25 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from app.messages import JSON
+from app.routing.selector import changed
 from app.routing.tool_search import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
 from app.turns.actions import Round
 
 
 def offers(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) -> list[tuple[str, ...]]:
-    """Names of the at most `limit` tools of each model call so far, and last those of the next one."""
+    """Names of the at most `limit` tools of each model call so far, and last those of the next one.
+
+    What was found comes at the end; the oldest leave for it, those first that the turn did not call.
+    """
     offered = [chosen]
+    called: set[str] = set()
     for one in rounds:
-        found = list(_found(one))
-        names = (SEARCH_TOOLS, *_reading(offered[-1]), *found, *offered[-1]) if found else offered[-1]
-        offered.append(tuple(dict.fromkeys(names))[:limit])
+        called |= {call.name for call in one.calls}
+        last, found = offered[-1], list(_found(one))
+        wanted = [SEARCH_TOOLS, *_reading(last), *found]
+        idle = [name for name in last if name not in called]
+        offered.append(tuple(changed(last, wanted, limit, first=idle)) if found else last)
     return offered
 
 

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from app.characters import visible
 from app.errors import RecadoError
 from app.language import say
-from app.mcp.approval_text import approval_question, approval_text, subject_of
-from app.mcp.card_text import card_question, card_text, kinds_of_yes
-from app.mcp.installer import ServerInstaller
-from app.mcp.refusals import nothing_held_back
-from app.mcp.service import ServerService, removal_subject
+from app.mcp.chat.approval_text import approval_question, approval_text
+from app.mcp.chat.card_text import card_question, kinds_of_yes
+from app.mcp.chat.refusals import nothing_held_back
+from app.mcp.chat.service import ServerService, removal_subject
+from app.mcp.install.installer import ServerInstaller
+from app.mcp.tools.pins import subject_of
 from app.messages import JSON
 from app.store.approvals import OpenQuestion
 from app.tools import ToolResult
@@ -26,27 +28,24 @@ T = TypeVar("T")
 class ServerCards:
     """Makes the cards of the tools of `expand` that change which servers there are, or what they may do."""
 
-    def __init__(
-        self, service: ServerService, installer: ServerInstaller, *, sandboxed: bool, mode: str
-    ) -> None:
+    def __init__(self, service: ServerService, installer: ServerInstaller, *, mode: str) -> None:
         self._service = service
         self._installer = installer
-        self._sandboxed = sandboxed
         self._mode = mode
 
     async def install(self, arguments: Mapping[str, JSON], run: Run) -> Card:
         """Raises Refused with a list where several could be meant, or with why none can be installed."""
         language = run.person.language
-        plan = _or_refused(
-            await self._service.plan(
-                str(arguments["name"]),
-                language,
-                values=arguments.get("values"),
-                network=arguments.get("network"),
-            )
+        pasted = holds_secret(run.said)
+        found = await self._service.plan(
+            _without_secrets(str(arguments["name"])),
+            language,
+            values=arguments.get("values"),
+            network=arguments.get("network"),
         )
-        lines = [card_text(language, plan, sandboxed=self._sandboxed), kinds_of_yes(language, self._mode)]
-        if holds_secret(run.said):
+        plan = _or_refused(_warned(language, found) if pasted and isinstance(found, ToolResult) else found)
+        lines = [self._service.card(language, plan), kinds_of_yes(language, self._mode)]
+        if pasted:
             lines.append(_secret_said(language))
         return Card(
             with_sources(language, "\n".join(lines), run.sources),
@@ -62,7 +61,7 @@ class ServerCards:
             plan = self._installer.look(question.subject)
         except RecadoError as error:
             return visible(str(error))
-        return "\n".join([card_text("en", plan, sandboxed=self._sandboxed), kinds_of_yes("en", self._mode)])
+        return "\n".join([self._service.card("en", plan), kinds_of_yes("en", self._mode)])
 
     async def remove(self, arguments: Mapping[str, JSON], run: Run) -> Card:
         """Raises Refused where no server of that name was installed."""
@@ -87,14 +86,14 @@ class ServerCards:
             with_sources(language, text, run.sources),
             state.name,
             ONCE,
-            subject_of(state.held_back),
+            subject_of(state),
             approval_question(language, state.name),
         )
 
     def whole_approval(self, question: OpenQuestion, name: str) -> str:
         """The card of a question about held-back tools, for the console."""
         state = self._service.here(name)
-        if state is None or subject_of(state.held_back) != question.subject:
+        if state is None or subject_of(state) != question.subject:
             return "what was asked about is not there any more"
         return approval_text("en", state)
 
@@ -104,6 +103,19 @@ def _or_refused(found: T | ToolResult) -> T:
     if isinstance(found, ToolResult):
         raise Refused(found)
     return found
+
+
+def _without_secrets(name: str) -> str:
+    """What is searched with; exact names of the registry, which have a slash, may be as long as a key."""
+    return " ".join(word for word in name.split() if "/" in word or not holds_secret(word))
+
+
+def _warned(language: str, result: ToolResult) -> ToolResult:
+    """A list to choose from, below the word about the secret."""
+    if not result.ok:
+        return result
+    summary = f"{_secret_said(language)}\n\n{result.data['summary']}"
+    return replace(result, data={**result.data, "summary": summary})
 
 
 def _secret_said(language: str) -> str:

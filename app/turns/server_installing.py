@@ -24,10 +24,10 @@ from app.turns.questions import Card, with_sources
 from app.turns.run import Run
 
 if TYPE_CHECKING:
-    from app.mcp.directory import Directory
-    from app.mcp.installer import ServerInstaller
-    from app.mcp.manager import McpServers
-    from app.mcp.service import ServerService
+    from app.mcp.chat.service import ServerService
+    from app.mcp.install.installer import ServerInstaller
+    from app.mcp.registry.directory import Directory
+    from app.mcp.running.servers import McpServers
     from app.turns.server_cards import ServerCards
 
 INSTALL_TOOL = "install_mcp_server"
@@ -112,7 +112,7 @@ class ServerInstalling:
 
     @cached_property
     def _loaded(self) -> _Loaded:
-        from app.mcp.service import ServerService
+        from app.mcp.chat.service import ServerService
         from app.turns.server_cards import ServerCards
 
         settings, directory, installer = self._settings, self._directory(), self._installer()
@@ -122,12 +122,11 @@ class ServerInstalling:
             self._servers,
             data_dir=settings.data_dir,
             config_path=settings.mcp_config_path,
+            sandboxed=not self._sandbox.off,
             tell=self._tell,
             ask=self._ask if settings.has_model else None,
         )
-        cards = ServerCards(
-            service, installer, sandboxed=not self._sandbox.off, mode=settings.confirmation_mode
-        )
+        cards = ServerCards(service, installer, mode=settings.confirmation_mode)
         return _Loaded(directory, cards, service)
 
     async def _tell(self, context: ToolContext, number: int, text: str) -> None:

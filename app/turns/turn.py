@@ -152,6 +152,7 @@ class TurnRunner:
             "shown": choice.shown,
             "phrases": intent.phrases,
             "source": intent.source,
+            "reasons": choice.reasons,
             "catalog": abilities.catalog.version,
         }
         self._record(run, "route", "route", payload, _classifier_cost(classified, started, catalog))
@@ -266,6 +267,7 @@ class TurnRunner:
             person=run.person,
             categories=() if run.in_group else self._abilities.categories(run.person),
             recent=tuple(exchange.said for exchange in run.opened.exchanges[-2:]),
+            asked=any(exchange.reply.rstrip().endswith("?") for exchange in run.opened.exchanges[-1:]),
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,
             catalog=self._abilities.catalog.hash,

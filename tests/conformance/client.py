@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.manager import McpServers
+from app.mcp.running.servers import McpServers
 from app.messages import JSON
 from app.settings import Settings
 from app.skills.sandbox import Sandbox

@@ -1,12 +1,13 @@
 """Words about MCP servers, as owners write them, followed by the built-in model."""
 
 import asyncio
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.llm.answers import pick_question, undo_text
+from app.llm.answers import pick_question, results_text, undo_text
 from app.llm.model import ModelRequest
 from app.llm.offline import OfflineModel
 from app.routing.abilities import Abilities
@@ -55,6 +56,15 @@ async def calls(abilities: Abilities, language: str, said: str, *before: str) ->
         ("en", f"install the server {IDS[0]}", "install_mcp_server", {"name": IDS[0]}),
         ("en", "remove the time server", "remove_mcp_server", {"name": "time"}),
         ("en", "undo the install", "remove_mcp_server", {}),
+        ("es", "quiero el server postcode-lookup", "install_mcp_server", {"name": "postcode-lookup"}),
+        ("es", "ya no quiero el server time", "remove_mcp_server", {"name": "time"}),
+        ("es", "poné el mcp de la hora", "install_mcp_server", {"name": "la hora"}),
+        ("es", "hay algun server para el clima?", "search_mcp_registry", {"words": "el clima"}),
+        ("es", "que server hay de sqlite", "search_mcp_registry", {"words": "sqlite"}),
+        ("pt", "bota o servidor mcp do tempo pra mim", "install_mcp_server", {"name": "tempo pra mim"}),
+        ("pt", "tem algum servidor pra github?", "search_mcp_registry", {"words": "github"}),
+        ("en", "set up the github mcp", "install_mcp_server", {"name": "github"}),
+        ("en", "is there a server for weather?", "search_mcp_registry", {"words": "weather"}),
         ("es", "deshacer", "undo_note", {}),
         ("es", "quita la nota 3", "delete_note", {"note": "3"}),
     ],
@@ -98,3 +108,15 @@ async def test_what_a_page_says_to_undo_it_by_is_not_done(abilities: Abilities) 
     page = f"✓ News. {undo_text('remove the server time', 'en')}"
     called = await calls(abilities, "en", "undo", "read https://news.example/", page)
     assert called == [("undo_note", {})]
+
+
+async def test_of_a_picture_a_person_reads_only_what_was_said_with_it() -> None:
+    one = {"type": "image", "mime": "image/png", "bytes": 4033, "attachment": 0}
+    lost = {"type": "image", "problem": "it is no base64"}
+    for data, told in (
+        ({"text": "The logo.", "content": [one]}, "The logo."),
+        ({"content": [one]}, "Done."),
+    ):
+        assert results_text([json.dumps({"ok": True, "data": data})], "en") == told
+    result = {"ok": True, "data": {"text": "The logo.", "content": [one, lost]}}
+    assert "it is no base64" in results_text([json.dumps(result)], "en")

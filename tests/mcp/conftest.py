@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp.house import House
+from tests.mcp.written import Written
 
 
 @pytest.fixture
@@ -14,3 +15,9 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     made = House(tmp_path)
     yield made
     await made.servers.stop()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """A folder without any server."""
+    return Written(tmp_path)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from app.mcp.definitions import ServerDefinition, ServerState
-from app.mcp.manager import McpServers
-from app.mcp.supervisor import Limits
+from app.mcp.running.servers import McpServers
+from app.mcp.running.supervisor import Limits
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
 from app.tools.result import ToolResult

@@ -1,9 +1,11 @@
 """Servers from a chat: found by words, shown whole, installed after a yes, used at once, removed again."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -182,17 +184,30 @@ def test_a_secret_is_given_outside_the_chat_and_the_tools_are_there_then(port: A
     wait_for(lambda: "1 tool" in (_again(graph, "which servers do I have")), "its start")
 
 
+def test_a_secret_written_beside_words_is_not_searched_with_and_the_list_warns_of_it(port: Any) -> None:
+    _, graph = port()
+    graph.say("p0", "install the github server")
+    plain = told(graph, "p0", "Which one do you mean?")
+    graph.say("p0", "install the server github ghp_abcdefghijklmnop0123456789")
+    warned = told(graph, "p0", "looks like a secret. I do not use it")
+    assert warned.endswith(plain)
+
+
 def _again(graph: Any, words: str) -> str:
     before = len(graph.texts("p0"))
     graph.say("p0", words)
     return str(graph.reply("p0", before + 1))
 
 
-def test_a_server_that_does_not_start_says_why(port: Any) -> None:
-    _, graph = port()
+def test_a_server_that_does_not_start_says_why_in_words_of_its_own(port: Any) -> None:
+    server, graph = port()
     graph.say("p0", f"install the server {DEAD}")
     press(graph, "p0", asked(graph, "p0"), "Install")
     assert "DREDGER_HOME is not set" in told(graph, "p0", "✓ Installed: dredger")
+    with closing(sqlite3.connect(server.folder / "recado.db")) as database:
+        found = "SELECT payload FROM journal WHERE key LIKE 'tool:%' AND payload LIKE '%DREDGER_HOME%'"
+        [(row,)] = database.execute(found)
+    assert '"outside":true' in json.loads(row)["result"]
 
 
 @pytest.mark.parametrize(
@@ -243,6 +258,12 @@ def test_hostile_words_are_quoted_on_the_card_and_named(port: Any) -> None:
     assert "Published by: io.github.mallory" in shown
     listed = recado(server, "approvals", "list").stdout
     assert "What is started, whole: “python tide-oracle==1.0.0”" in listed
+
+
+def test_a_look_at_a_server_says_where_there_is_no_sandbox(port: Any) -> None:
+    _, graph = port(SANDBOX="off")
+    graph.say("p0", f"show me the server {TIDES}")
+    assert "The sandbox is turned off" in told(graph, "p0", "Nothing is installed yet")
 
 
 def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model: Any) -> None:

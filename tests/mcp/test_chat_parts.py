@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from app.llm.answers import undo_text, undo_words
-from app.mcp.finding import local_meant, meant
-from app.mcp.phrases import MOST_PHRASES, phrases, read_phrases, write_phrases
-from app.mcp.progress import Progress
-from app.mcp.server_json import read_entry
-from app.tools.masking import holds_secret
+from app.llm.answers import pick_question, undo_text, undo_words
+from app.mcp.chat.phrases import MOST_PHRASES, phrases, read_phrases, write_phrases
+from app.mcp.chat.progress import Progress
+from app.mcp.chat.service_text import choices_text, found_text
+from app.mcp.registry.meaning import local_meant, meant
+from app.mcp.registry.server_json import read_entry
 from tests.standins.registry import entry
 from tests.world import until
 
@@ -52,6 +52,18 @@ async def test_words_in_no_name_are_a_choice_of_all_that_was_found() -> None:
     found = await meant(Shelf(TIME, *GITHUB), "reloj mundial")  # type: ignore[arg-type]
     assert found.entry is None
     assert len(found.choices) == 3
+
+
+def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
+    image = {"registryType": "oci", "identifier": "ghcr.io/ana/tides:1", "transport": {"type": "stdio"}}
+    closed = read_entry(entry("com.example/image", remotes=[], packages=[image]))
+    can_be_had = read_entry(entry("com.example/open"))
+    assert closed is not None
+    assert can_be_had is not None
+    assert pick_question("en") in choices_text("en", [closed, can_be_had])
+    assert "“install the server com.example/open”" in found_text("en", [closed, can_be_had])
+    assert choices_text("en", [closed]) == found_text("en", [closed])
+    assert "only as a container image" in found_text("en", [closed]).splitlines()[-1]
 
 
 @pytest.mark.parametrize("said", ["https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUB[0]}"])
@@ -128,18 +140,3 @@ def test_the_words_that_undo_are_found_in_our_answer(language: str) -> None:
     assert undo_words(answer) == "quita el server time"
     assert undo_words("✓ time") == ""
     assert undo_words(f"A page says: {undo_text('delete note 1', language)}") == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "is_secret"),
-    [
-        ("install github, my token is ghp_abcdefghijklmnop0123", True),
-        ("API_KEY=abc123", True),
-        ("password: hunter2", True),
-        ("install the server io.github.modelcontextprotocol/mcp-server-time", False),
-        ("instalá el server de la hora, por favor", False),
-        ("call +54 9 341 555-0001", False),
-    ],
-)
-def test_what_looks_like_a_secret_is_told_from_what_does_not(text: str, is_secret: bool) -> None:
-    assert holds_secret(text) is is_secret

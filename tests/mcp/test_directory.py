@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from app.mcp.directory import AGAIN_SECONDS, FRESH_SECONDS, WHOLE_SECONDS, Directory
-from app.mcp.registry import MOST_PAGES, RegistryError
+from app.mcp.registry.api import MOST_PAGES, RegistryError
+from app.mcp.registry.directory import AGAIN_SECONDS, FRESH_SECONDS, WHOLE_SECONDS, Directory
 from app.transport.transport import Transport
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
 from tests.world import ROOT, until, wait_for
@@ -107,6 +107,15 @@ async def test_all_servers_of_a_name_are_listed_with_those_that_can_be_installed
     found = await names(directory, "github")
     assert found[:3] == [GITHUB, f"{PROJECT}/server-github", "com.docker.registry/github-official"]
     assert found == await names(directory, "github")
+
+
+async def test_who_bears_the_projects_name_elsewhere_does_not_come_before_it(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    posing = "dev.modelcontextprotocol/time"
+    registry.entries.append(entry(posing, "time time clock timezone"))
+    found = await names(directory, "time")
+    assert found.index(TIME) < found.index(posing)
 
 
 async def test_deleted_server_is_found_by_its_very_name_only(directory: Directory) -> None:
@@ -297,6 +306,14 @@ async def test_another_server_than_the_one_asked_for_is_no_answer(
     assert await directory.get("com.example/asked") is None
 
 
+async def test_of_a_server_that_nobody_could_be_asked_about_it_is_not_said_that_there_is_none(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    registry.failing = JSONResponse({"status": 503}, 503)
+    with pytest.raises(RegistryError, match="status 503"):
+        await directory.get(TIME)
+
+
 @pytest.mark.slow
 async def test_registry_that_says_nothing_is_waited_for_shortly(
     registry: RegistryServer, directory: Directory
@@ -350,7 +367,7 @@ async def test_kill_in_the_middle_of_the_first_fetching_harms_nothing(
     registry.answers_left = 2
     code = (
         "import asyncio, pathlib, sys\n"
-        "from app.mcp.directory import Directory\n"
+        "from app.mcp.registry.directory import Directory\n"
         "from app.transport.transport import Transport\n"
         "asyncio.run(Directory(sys.argv[1], pathlib.Path(sys.argv[2]), Transport()).refresh())\n"
     )

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.characters import visible
-from app.mcp.entries import Entry, Package, Reason, Remote, in_words
-from app.mcp.server_json import MOST_INPUTS, VALUE_CHARACTERS, read_entry, trimmed
+from app.mcp.registry.entries import Entry, Package, Reason, Remote
+from app.mcp.registry.reasons import reason_said
+from app.mcp.registry.server_json import MOST_INPUTS, VALUE_CHARACTERS, read_entry, trimmed
 from tests.standins.registry import EVERYTHING, GITHUB, entry, own_entries, sample_entries
 
 PROJECT = "io.github.modelcontextprotocol"
@@ -66,7 +67,7 @@ def test_npm_package_with_a_folder_as_its_argument() -> None:
     assert isinstance(choice, Package)
     assert (choice.kind, choice.identifier) == ("npm", "@modelcontextprotocol/server-filesystem")
     (argument,) = choice.arguments
-    assert (argument.flag, argument.repeated, argument.input.format) == ("", True, "filepath")
+    assert (argument.flag, argument.input.format) == ("", "filepath")
     assert [one.key for one in found.needed] == ["allowed_directory"]
 
 
@@ -130,7 +131,7 @@ def test_what_is_not_installed_says_why(name: str, reason: Reason) -> None:
     found = own(name)
     assert found.reason == reason
     assert found.choice is None
-    assert reason.detail in in_words(reason)
+    assert reason.detail in reason_said("en", reason)
 
 
 @pytest.mark.parametrize(

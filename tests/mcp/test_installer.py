@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from app.mcp import installed
-from app.mcp.config import Configuration
-from app.mcp.installer import InstallError, ServerInstaller
-from app.mcp.package_tree import Integrity
-from app.mcp.secrets import Secrets
-from app.mcp.server_json import read_entry
+from app.mcp.config import installed
+from app.mcp.config.configuration import Configuration
+from app.mcp.config.package_tree import Integrity
+from app.mcp.config.secrets import Secrets
+from app.mcp.install.errors import InstallError
+from app.mcp.install.installer import ServerInstaller
+from app.mcp.registry.server_json import read_entry
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
 from tests.mcp.made_packages import NpmRegistry, make_sdist, make_wheel
@@ -266,6 +267,13 @@ def test_a_name_that_is_taken_is_refused(place: Place) -> None:
     assert asyncio.run(place.installer.plan(place.entry("npm", "x-mcp"))).name == "x-2"
     with pytest.raises(InstallError, match="already"):
         asyncio.run(place.installer.plan(place.entry("npm", "x-mcp"), "x"))
+
+
+def test_nobody_gets_the_secrets_that_another_left_behind(place: Place) -> None:
+    """Such as one that its operator took out of the file by hand."""
+    Secrets(place.settings.data_dir).put("x", "TOKEN", "of another")
+    assert asyncio.run(place.installer.plan(place.entry("npm", "x-mcp"))).name == "x-2"
+    assert asyncio.run(place.installer.plan(place.entry("npm", "x-mcp"), "x")).name == "x"
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", ".x", "x" * 60])

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.mcp.names import offered_name, unique_names
+from app.mcp.tools.names import offered_name, unique_names
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)
@@ -42,11 +42,6 @@ def test_names_that_come_to_the_same_are_told_apart_whatever_else_there_is() -> 
     assert "mcp_a_b_c" not in crossed.values()
 
 
-def test_a_name_of_ours_is_left_to_us() -> None:
-    names = unique_names([("git", "log")], taken={"mcp_git_log"})
-    assert re.fullmatch(r"mcp_git_[0-9a-f]{8}_log", names["git", "log"])
-
-
 def test_real_tools_of_real_servers_get_plain_names(samples: Path) -> None:
     servers = json.loads((samples / "mcp_registry" / "real_server_tools.json").read_text())
     pairs = [(server, tool["name"]) for server, tools in servers.items() for tool in tools]
@@ -55,12 +50,10 @@ def test_real_tools_of_real_servers_get_plain_names(samples: Path) -> None:
     assert all(FIT.fullmatch(name) and name.endswith(tool[-40:]) for (_, tool), name in names.items())
 
 
-@given(PAIRS, st.booleans())
-def test_every_pair_gets_a_fit_name_of_its_own(pairs: list[tuple[str, str]], are_taken: bool) -> None:
-    taken = {offered_name(*pair) for pair in pairs} if are_taken else set()
-    names = unique_names(pairs, taken)
+@given(PAIRS)
+def test_every_pair_gets_a_fit_name_of_its_own(pairs: list[tuple[str, str]]) -> None:
+    names = unique_names(pairs)
     assert names.keys() == set(pairs)
     assert len(set(names.values())) == len(names)
-    assert not taken & set(names.values())
     assert all(FIT.fullmatch(name) for name in names.values())
-    assert unique_names(reversed(pairs), taken) == names
+    assert unique_names(reversed(pairs)) == names

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.pins import Difference, Pins, definition_hash, differences
+from app.mcp.tools.pins import Difference, Pins, definition_hash, differences
 
 READ = {
     "name": "read",
@@ -88,7 +88,7 @@ def test_only_what_was_shown_is_approved(pins: Pins) -> None:
     assert pins.compare([swapped]).approved == ()
     assert pins.approve([shown, WRITE], {"read": definition_hash(shown)}) == {"read"}
     assert names(pins.compare([shown, WRITE]).approved) == ["read"]
-    assert pins.approve([WRITE]) == {"write"}
+    assert pins.approve([WRITE], {"write": definition_hash(WRITE)}) == {"write"}
     assert names(pins.compare([shown, WRITE]).approved) == ["read", "write"]
 
 
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_trusted_approves_nothing_and_says_so(
     assert [one.tool for one in pins.compare([READ]).held_back] == ["read"]
     assert str(path) in pins.fault
     assert not pins.first([READ])
-    pins.approve([READ])
+    pins.approve([READ], {"read": definition_hash(READ)})
     assert pins.compare([READ]).approved == (READ,)
     assert pins.fault == ""
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.mcp.downloading import InstallError
-from app.mcp.entries import Entry
-from app.mcp.plan import Plan, make_plan, read_plan, short_name
-from app.mcp.server_json import read_entry
+from app.mcp.install.errors import InstallError
+from app.mcp.install.plan import Plan, make_plan, read_plan, short_name
+from app.mcp.registry.entries import Entry
+from app.mcp.registry.server_json import read_entry
 from app.skills.sandbox import Grants
 
 HOME = Path("/data/mcp/x/data")

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from app.mcp.config import Configuration
-from app.mcp.installer import ServerInstaller
-from app.mcp.manager import McpServers
-from app.mcp.server_json import read_entry
+from app.mcp.config.configuration import Configuration
+from app.mcp.install.installer import ServerInstaller
+from app.mcp.registry.server_json import read_entry
+from app.mcp.running.servers import McpServers
+from app.mcp.running.supervisor import Limits
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
 from app.tools import ToolContext, ToolResult
@@ -77,7 +78,7 @@ class Place:
         self.workspace = self.settings.workspace_dir
         self.troubles: list[tuple[str, str]] = []
 
-    def servers(self) -> McpServers:
+    def servers(self, limits: Limits = Limits()) -> McpServers:  # noqa: B008 (frozen)
         """Those that are installed, not started yet."""
         return McpServers(
             Configuration(self.settings, {}).look,
@@ -85,6 +86,7 @@ class Place:
             data_dir=self.data,
             on_change=lambda: None,
             on_trouble=self._told,
+            limits=limits,
         )
 
     async def install(self) -> None:
@@ -121,7 +123,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         pytest.skip(verdict.reason)
     repository = made.workspace / "repository"
     repository.mkdir(parents=True)
-    commit = (
+    commit = [
         "-c",
         "user.name=Ana",
         "-c",
@@ -131,8 +133,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         "--allow-empty",
         "-m",
         "Begin",
-    )
-    for command in (("init", "-q"), commit):
+    ]
+    for command in (["init", "-q"], commit):
         subprocess.run(["git", *command], cwd=repository, check=True, timeout=30)
     asyncio.run(made.install())
     return made
@@ -176,6 +178,26 @@ async def test_seven_public_servers_are_run_together_called_and_stopped(place: P
     finally:
         await servers.stop()
     wait_for(lambda: not any(map(lives, running)), "a server outlived its stop")
+
+
+async def test_pictures_objects_and_slow_work_of_a_server_come_through(place: Place) -> None:
+    servers = place.servers(Limits(call=3.0))
+    try:
+        await servers.refresh()
+        state = await servers.settled("everything", 60)
+        assert (state.phase, state.revision, state.dropped) == ("ready", "2025-11-25", ())
+
+        async def call(name: str, **arguments: Any) -> ToolResult:
+            tool = next(one for one in servers.tools if one.name == f"mcp_everything_{name}")
+            return await tool.execute(arguments, ToolContext())
+
+        picture = await call("get-tiny-image")
+        assert [file.mime_type for file in picture.attachments] == ["image/png"]
+        weather = await call("get-structured-content", location="New York")
+        assert set(weather.data) == {"temperature", "conditions", "humidity"}
+        assert (await call("trigger-long-running-operation", duration=5, steps=5)).ok
+    finally:
+        await servers.stop()
 
 
 async def test_a_server_made_for_the_first_sdk_got_it(place: Place) -> None:

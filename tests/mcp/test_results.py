@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.mcp.results import LARGEST_FILE, MOST_FILES, MOST_TEXT, error_result, to_result
+from app.mcp.tools.results import LARGEST_FILE, MOST_FILES, MOST_TEXT, error_result, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -206,6 +206,7 @@ BLOCKS = st.dictionaries(
     ),
     ANY,
 )
+@example({"structuredContent": []}, {"type": [[]]})
 def test_whatever_a_server_answers_is_a_result(raw: Any, schema: Any) -> None:
     result = to_result(raw, schema)
     json.loads(result.to_json())

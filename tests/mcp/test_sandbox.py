@@ -15,6 +15,7 @@ import pytest
 
 from app.mcp.definitions import ServerDefinition
 from app.settings import Settings
+from app.skills.confine import closes_ports
 from app.skills.sandbox import Grants, Sandbox
 from tests.world import ROOT, wait_for
 
@@ -23,6 +24,7 @@ NONE = Grants()
 FORBIDDEN = "PermissionError Operation not permitted"
 NOT_THERE = "FileNotFoundError No such file or directory"
 READ_ONLY = "OSError Read-only file system"
+CLOSED = "PermissionError Permission denied"
 SERVER = """
 import ctypes, mmap, os, socket, subprocess, sys
 try:
@@ -135,6 +137,60 @@ def test_what_was_granted_works_and_no_more(place: Place) -> None:
         }
         assert {code: place.attempt(code, grants) for code in expected} == expected
     assert (place.granted / "f").read_text() == "x"
+
+
+CONNECT = "socket.socket({}).connect(({!r}, {}))"
+WAYS_IN = {
+    "v4": (CONNECT.format("", "127.0.0.1", "{port}"), CLOSED),
+    "mapped": (CONNECT.format("socket.AF_INET6", "::ffff:127.0.0.1", "{port}"), CLOSED),
+    "multipath": (
+        CONNECT.format("socket.AF_INET, 1, 262", "127.0.0.1", "{port}"),
+        FORBIDDEN,
+    ),
+    "fast": ("socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', {port}))", FORBIDDEN),
+    "fast, by message": ("socket.socket().sendmsg([b'x'], [], 0x20000000, ('127.0.0.1', {port}))", FORBIDDEN),
+    "elsewhere": (CONNECT.format("", "127.0.0.1", "{other}"), "done"),
+}
+
+
+@pytest.mark.skipif(not closes_ports(), reason="the kernel is older than 6.7")
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_with_the_network_it_reaches_all_but_our_own_port(way: str, place: Place) -> None:
+    """Who comes to it from this machine may be taken for a person: the simulator is open to them."""
+    code, verdict = WAYS_IN[way]
+    with socket.create_server(("127.0.0.1", 0)) as ours, socket.create_server(("127.0.0.1", 0)) as another:
+        port, other = ours.getsockname()[1], another.getsockname()[1]
+        place.sandbox = Sandbox(place.settings.model_copy(update={"port": port}))
+        assert place.attempt(code.format(port=port, other=other), Grants(network=True)) == verdict
+
+
+def test_a_folder_that_became_another_before_it_was_mounted_is_not_shown(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server that may write beside it can do that at any moment."""
+    granted = place.settings.workspace_dir / "shared/notes"
+    granted.mkdir(parents=True)
+    bubblewrap = shutil.which("bwrap")
+    swap = tmp_path / "bin/bwrap"
+    swap.parent.mkdir()
+    swap.write_text(f'#!/bin/sh\nrmdir {granted} && ln -s {place.data} {granted}\nexec {bubblewrap} "$@"\n')
+    swap.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{swap.parent}:{os.environ['PATH']}")
+    said = place.attempt(f"open('{granted}/recado.db', 'w')", Grants(folders_write=(granted,)))
+    assert "is not the folder that was granted" in said
+    assert (place.data / "recado.db").read_bytes() == b"messages"
+
+
+def test_the_workspace_is_granted_without_what_members_keep_in_it(place: Place) -> None:
+    workspace = place.settings.workspace_dir
+    workspace.mkdir()
+    grants = Grants(folders_write=(workspace,))
+    assert place.attempt(f"assert os.listdir('{workspace}') == ['people']", grants) == "done"
+    (workspace / "people/p1").mkdir()
+    (workspace / "people/p1/letter").write_text("of a member")
+    assert place.attempt(f"open('{workspace}/people/p1/letter')", grants) == NOT_THERE
+    assert place.attempt(f"open('{workspace}/people/new', 'w')", grants) == READ_ONLY
+    assert place.attempt(f"open('{workspace}/new', 'w')", grants) == "done"
 
 
 def test_what_is_no_ones_to_grant_is_refused(place: Place) -> None:

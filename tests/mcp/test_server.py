@@ -130,7 +130,7 @@ from pathlib import Path
 import httpx
 from app import main
 from app.access import AdminToken
-from app.mcp.server import ToolServer
+from app.mcp.serving.server import ToolServer
 
 class House:
     tools = ()

@@ -1,10 +1,11 @@
 """Lines with limits, and what a server's last words tell."""
 
+import asyncio
 import json
 
 import pytest
 
-from app.mcp.wire import Lines, TooLong, cause, messages
+from app.mcp.running.wire import MESSAGE_BYTES, MESSAGES_A_SECOND, Lines, Pace, TooLong, cause, messages
 
 
 def fed(lines: Lines, *pieces: bytes) -> list[bytes | TooLong]:
@@ -46,10 +47,39 @@ def test_messages_are_read(line: bytes, found: list[object]) -> None:
     assert messages(line) == found
 
 
-@pytest.mark.parametrize("line", [b"Listening on stdio", b"42", b"[1]", b'"text"', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Listening on stdio",
+        b"42",
+        b"[1]",
+        b'"text"',
+        b"\xff",
+        b"[" * 100_000,
+        b"[]",
+        b"[" + b"{}," * 100 + b"{}]",
+    ],
+)
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"no message|nested|Expecting|decode|expected"):
         messages(line)
+
+
+@pytest.mark.parametrize(("sizes", "waits"), [
+    ([], False),
+    ([100] * (MESSAGES_A_SECOND // 2), False),
+    ([100] * MESSAGES_A_SECOND * 2, True),
+    ([MESSAGE_BYTES] * 2, True),
+])  # fmt: skip
+async def test_who_sends_too_much_is_read_more_slowly(sizes: list[int], waits: bool) -> None:
+    pace = Pace()
+    for size in sizes:
+        pace.count(size)
+    resting = asyncio.create_task(pace.rest())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert resting.done() is not waits
+    resting.cancel()
 
 
 PYTHON = """\

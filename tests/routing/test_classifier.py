@@ -107,7 +107,70 @@ async def test_many_categories_are_shortlisted_by_the_index() -> None:
     assert len(shown) == 40
     assert {"c499", "c400"} <= set(shown)
     assert shown == sorted(shown)
-    assert len(model.requests[0].messages[0]["content"]) < 3_000
+    await classify_intent(model, replace(request, said="something else altogether"), index)
+    first, second = (request.messages for request in model.requests)
+    assert first[0] == second[0]
+    assert "c499" in first[1]["content"]
+
+
+async def test_the_prompt_is_small_however_many_categories_and_however_long() -> None:
+    categories = tuple(
+        (f"category-{n:03}", "Sehr ausführlich beschrieben, größer als nötig. " * 40) for n in range(500)
+    )
+    model = Scripted("none")
+    for count in (1, 10, 20, 40, 500):
+        await classify_intent(model, replace(REQUEST, categories=categories[:count]))
+    sizes = [sum(len(one["content"].encode()) for one in request.messages) for request in model.requests]
+    assert max(sizes) < 4_000
+    assert [len(request.categories) for request in model.requests[:3]] == [1, 10, 20]
+
+
+DAYS = ToolIndex(
+    [
+        Document("forecast", "forecast", "Weather of a day: rain, wind", "weather"),
+        Document("save_note", "save_note", "Saves a note", "notes"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("gracias!", False),
+        ("ok", False),
+        ("👍", False),
+        ("y en Cusco?", False),
+        ("and the wind?", False),
+        ("e amanhã", False),
+        ("Lima", True),
+        ("Buenos Aires", True),
+    ],
+)
+async def test_no_call_where_the_conversation_clearly_goes_on(said: str, asked: bool) -> None:
+    model = Scripted('{"categories": ["notes"]}')
+    request = replace(REQUEST, said=said, asked=asked, sticky=("weather", "gone"))
+    classified = await classify_intent(model, request, DAYS)
+    assert classified.intent == Intent(("weather",), source="continued")
+    assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "sticky"),
+    [
+        ("Lima", False, ("weather",)),
+        ("gracias!", False, ()),
+        ("gracias!", False, ("gone",)),
+        ("y guarda una nota", False, ("weather",)),
+        ("save note", True, ("weather",)),
+        ("and then there are many more words to be read", False, ("weather",)),
+    ],
+)
+async def test_what_may_be_something_new_is_asked_about(
+    said: str, asked: bool, sticky: tuple[str, ...]
+) -> None:
+    model = Scripted('{"categories": ["notes"]}')
+    classified = await classify_intent(model, replace(REQUEST, said=said, asked=asked, sticky=sticky), DAYS)
+    assert classified.intent == Intent(("notes",), source="model")
 
 
 async def test_many_categories_are_shortlisted_by_their_own_words_too() -> None:

@@ -18,12 +18,13 @@ NOTHING = Intent()
 
 
 def chosen(intent: Intent, said: str, **more: object) -> tuple[str, ...]:
-    return select_tools(intent, said, INDEX, TOOLS, always=("search_tools",), **more)  # type: ignore[arg-type]
+    found = select_tools(intent, said, INDEX, TOOLS, always=("search_tools",), **more)  # type: ignore[arg-type]
+    return tuple(one.name for one in found)
 
 
 def test_few_tools_are_all_offered_in_a_stable_order() -> None:
     few = {"b": "x", "a": "y"}
-    assert select_tools(NOTHING, "anything", INDEX, few) == ("a", "b")
+    assert [one.name for one in select_tools(NOTHING, "anything", INDEX, few)] == ["a", "b"]
 
 
 def test_at_most_eight_and_always_the_search() -> None:
@@ -64,6 +65,54 @@ def test_sticky_tools_give_way_to_what_is_needed() -> None:
     assert len(names) == 8
     assert {"convert_currency", "search_tools"} <= set(names)
     assert [name for name in names if name in full] == [name for name in full if name in names]
+
+
+def test_a_category_that_fits_comes_whole_and_stays_through_its_messages() -> None:
+    money = Intent(("money",), source="model")
+    first = chosen(money, "convert currency", sticky=("search_tools", "play_song", "rain"))
+    assert set(THINGS["money"]) <= set(first)
+    for said in ("pay the bill", "and the stock price", "send it an invoice", "play money"):
+        assert chosen(money, said, sticky=first) == first
+
+
+def test_of_a_full_set_the_oldest_idle_ones_of_other_categories_leave_first() -> None:
+    full = ("rain", "pay_bill", "wind", "sunrise", "forecast", "play_song", "pause_song", "search_tools")
+    names = chosen(Intent(("money",), source="model"), "pay bill", sticky=full)
+    assert names == full  # what is needed is there
+    names = chosen(Intent(("money", "music"), source="model"), "convert currency, next song", sticky=full)
+    assert {"rain", "wind"}.isdisjoint(names)
+    assert names[:6] == ("pay_bill", "sunrise", "forecast", "play_song", "pause_song", "search_tools")
+
+
+def test_what_goes_on_changes_the_set_only_for_a_tool_that_clearly_knows_more() -> None:
+    weather = Intent(("weather",), source="continued")
+    had = chosen(Intent(("weather",), source="model"), "forecast")
+    assert chosen(weather, "and on the invoice day of rain", sticky=had) == had
+    assert "convert_currency" in chosen(weather, "and convert currency", sticky=had)
+
+
+def test_without_a_model_a_changed_set_is_as_good_as_a_new_one() -> None:
+    had = chosen(NOTHING, "play song, pause song, next song, song lyrics")
+    assert set(chosen(NOTHING, "convert currency, pay bill, stock price", sticky=had)) >= {
+        "convert_currency",
+        "pay_bill",
+        "stock_price",
+    }
+
+
+def test_each_tool_says_why_it_was_chosen() -> None:
+    intent = Intent(("money",), ("convert currency",), source="model")
+    found = select_tools(
+        intent, "euros?", INDEX, TOOLS, sticky=("rain",), always=("search_tools",), beside=("xyzzy",)
+    )
+    why = {one.name: one.why for one in found}
+    assert why["convert_currency"] == "category"
+    assert (why["search_tools"], why["xyzzy"], why["rain"]) == ("always", "include", "kept")
+    assert {why[name] for name in THINGS["money"]} <= {"category", "words", "sibling"}
+    best = next(one for one in found if one.why == "category")
+    assert (best.phrase, best.boost, best.coverage, best.kept) == ("convert currency", 1.25, 1.0, False)
+    assert 0 < best.score <= 1
+    assert [one.name for one in found if one.kept] == ["rain"]
 
 
 def test_where_one_tool_fits_it_is_the_best_and_not_the_search() -> None:

@@ -69,6 +69,43 @@ def test_a_word_that_most_tools_hold_still_finds_them_where_it_is_all_there_is()
     assert ids(ToolIndex(same), "bread", limit=2) == ["t0", "t1"]
 
 
+LIGHT = Document("on", "turn_on", "Turns on a light or another device", "home")
+INVOICE = Document("i", "create_invoice", "Creates an invoice for a customer", "billing")
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("encendé la luz del living", "on"),
+        ("prendela", "on"),
+        ("liga a lâmpada", "on"),
+        ("haceme la factura de Pérez", "i"),
+        ("emite a fatura do cliente", "i"),
+        ("va a llover?", "w"),
+        ("previsao do tempo", "w"),
+        ("apuntalo", "n"),
+    ],
+)
+def test_a_message_finds_tools_that_are_described_in_english(said: str, found: str) -> None:
+    index = ToolIndex([WEATHER, NOTES, CLOCK, LIGHT, INVOICE])
+    assert ids(index, said)[0] == found
+    assert index.rank(said)[0].coverage > 0
+
+
+def test_a_word_of_the_message_counts_more_than_what_another_means() -> None:
+    spanish = Document("es", "factura", "Emite la factura")
+    assert ids(ToolIndex([INVOICE, spanish]), "factura") == ["es", "i"]
+    assert "i" not in ids(ToolIndex([INVOICE, spanish]), "emití la boleta", bridge=False)
+
+
+def test_several_meanings_of_a_word_count_as_one() -> None:
+    both = Document("both", "invoices", "Finds an invoice")
+    index = ToolIndex([both, Document("verbs", "lookup", "Search, find, look up and locate a thing")])
+    covered = {hit.id: hit.coverage for hit in index.rank("busca la factura")}
+    assert covered["both"] == pytest.approx(1)
+    assert covered["verbs"] < 0.6
+
+
 def test_a_message_that_needs_several_tools_finds_each_of_them() -> None:
     rains = [Document(f"rain{n}", f"rain_forecast_{n}", "Forecast of rain") for n in range(9)]
     shelf = Document("shelf", "shelf", "Holds boxes, jars, tins, books, maps, shoes and tools of every kind")
@@ -77,7 +114,7 @@ def test_a_message_that_needs_several_tools_finds_each_of_them() -> None:
     query = "the rain forecast, and then where my shoes are"
     assert "shelf" not in ids(index, query, limit=8)
     assert "shelf" in ids(index, query, limit=8, spread=True)
-    scores = [hit.score for hit in index.rank(query, limit=20, spread=True)]
+    scores = [hit.score for hit in index.rank(query, limit=20, spread=True, bridge=False)]
     assert len(scores) == 10
     assert scores == sorted(scores, reverse=True)
     assert index.rank("zzz", spread=True) == []

@@ -238,6 +238,8 @@ def test_what_was_granted_works_and_no_more(
         f"open('{tmp_path}/write/file', 'w').write('y')": "done",
         f"socket.create_connection(('127.0.0.1', {house['port']}))": "done",
         "socket.socket(40, socket.SOCK_STREAM)": FORBIDDEN,
+        f"socket.socket(socket.AF_UNIX).connect('\\0{house['abstract']}')": FORBIDDEN,
+        "socket.socketpair()": "done",
         "assert subprocess.run(['/bin/true']).returncode == 0": "done",
         "call('unshare', 0x10000000)": FORBIDDEN,
         "call('syscall', 56 if os.uname().machine == 'x86_64' else 220, 0x10000011, 0, 0, 0, 0)": FORBIDDEN,
@@ -356,10 +358,13 @@ def test_the_operators_word_turns_it_off(settings: Settings) -> None:
     assert "SANDBOX=off" in fact
 
 
-def judged(machine: str, granted: tuple[str, ...], number: int, argument: int = 0, arch: int = 0) -> str:
+def judged(
+    machine: str, granted: tuple[str, ...], number: int, arguments: tuple[int, ...] = (), arch: int = 0
+) -> str:
     """What the kernel's packet filter makes of a system call."""
     program = list(confine.filter_of(confine.MACHINES[machine], granted))
-    data = struct.pack("=IIQQ", number, arch or confine.MACHINES[machine].arch, 0, argument)
+    given = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
+    data = struct.pack("=IIQ6Q", number, arch or confine.MACHINES[machine].arch, 0, *given)
     at = loaded = 0
     while True:
         code, yes, no, value = program[at]
@@ -372,7 +377,7 @@ def judged(machine: str, granted: tuple[str, ...], number: int, argument: int = 
 
 
 FORK, THREAD, NEW_USER = 17, 0x3D0F00, 0x10000011
-JUDGED: list[tuple[tuple[str, ...], tuple[int, int], int, str]] = [
+JUDGED: list[tuple[tuple[str, ...], tuple[int, int], int | tuple[int, ...], str]] = [
     ((), (56, 220), FORK, "Operation not permitted"),
     ((), (56, 220), THREAD, "allowed"),
     (("programs",), (56, 220), FORK, "allowed"),
@@ -384,6 +389,15 @@ JUDGED: list[tuple[tuple[str, ...], tuple[int, int], int, str]] = [
     ((), (41, 198), socket.AF_INET, "Operation not permitted"),
     (("network",), (41, 198), socket.AF_INET6, "allowed"),
     (("network",), (41, 198), 40, "Operation not permitted"),
+    (("network",), (41, 198), socket.AF_UNIX, "Operation not permitted"),
+    (("network",), (41, 198), (socket.AF_INET, 1, 6), "allowed"),
+    (("network",), (41, 198), (socket.AF_INET, 1, 262), "Operation not permitted"),
+    (("network",), (53, 199), (socket.AF_UNIX, 0o2000001), "allowed"),
+    (("network",), (53, 199), (socket.AF_UNIX, 2), "Operation not permitted"),
+    (("network",), (44, 206), (3, 0, 0, 0x4000), "allowed"),
+    (("network",), (44, 206), (3, 0, 0, 0x20004000), "Operation not permitted"),
+    (("network",), (46, 211), (3, 0, 0x20000000), "Operation not permitted"),
+    (("network",), (307, 269), (3, 0, 0, 0x20000000), "Operation not permitted"),
     ((), (0, 63), 0, "allowed"),
     ((), (0x40000038, 0x40000038), 0, "Operation not permitted"),
 ]
@@ -391,10 +405,11 @@ JUDGED: list[tuple[tuple[str, ...], tuple[int, int], int, str]] = [
 
 @pytest.mark.parametrize(("granted", "numbers", "argument", "verdict"), JUDGED)
 def test_the_filter_is_the_same_on_both_machines(
-    granted: tuple[str, ...], numbers: tuple[int, int], argument: int, verdict: str
+    granted: tuple[str, ...], numbers: tuple[int, int], argument: int | tuple[int, ...], verdict: str
 ) -> None:
     for machine, number in zip(("x86_64", "aarch64"), numbers, strict=True):
-        assert judged(machine, granted, number, argument) == verdict
+        arguments = argument if isinstance(argument, tuple) else (argument,)
+        assert judged(machine, granted, number, arguments) == verdict
 
 
 def test_a_call_of_another_machine_kills() -> None:

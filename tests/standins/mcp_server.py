@@ -62,6 +62,8 @@ KNOWN = {
     "cancelled": "the requests that were cancelled",
     "grandchild": "starts a process in a session of its own that sleeps, says its id",
     "mutter": "says `text` on stderr",
+    "pester": "asks `count` times whether the client is there, and reads nothing any more",
+    "chatter": "`count` messages that say nothing, then its answer",
     "broken": "a result that is none",
     "require": "a result that asks for input (2026-07-28)",
 }
@@ -89,7 +91,7 @@ class Server:
         self.cancelled = []
         self.listening = []
         self.pages = itertools.count(1)
-        self.frozen = False
+        self.frozen = self.deaf = False
 
     def run(self):
         time.sleep(self.scenario.get("seconds", 0))
@@ -105,6 +107,8 @@ class Server:
         for line in sys.stdin.buffer:
             if line.strip():
                 self.take(json.loads(line))
+            while self.deaf:
+                time.sleep(1)
         time.sleep(self.scenario.get("lingers", 0))
 
     def starts(self):
@@ -242,6 +246,13 @@ class Server:
                 return _text(str(subprocess.Popen(asleep, start_new_session=True).pid))
             case "mutter":
                 self.mutter(given["text"])
+            case "pester":
+                self.deaf = True
+                for number in range(given["count"]):
+                    self.send({"id": f"{number}" * 1000, "method": "ping"})
+            case "chatter":
+                for _ in range(given["count"]):
+                    self.notify("notifications/message", level="info", data="x")
             case "broken":
                 return {"content": "this is no list", "isError": "neither"}
             case "require":

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from app.tools.masking import mask_text
+from app.tools.masking import holds_secret, mask_text
 from tests.world import ROOT
 
 
@@ -50,3 +50,18 @@ def test_no_text_keeps_the_server_busy(unit: str) -> None:
         "text = sys.argv[1] * 200_000; mask_text(text); without_paths(text)"
     )
     subprocess.run([sys.executable, "-c", code, unit], cwd=ROOT, check=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_secret"),
+    [
+        ("install github, my token is ghp_abcdefghijklmnop0123", True),
+        ("API_KEY=abc123", True),
+        ("password: hunter2", True),
+        ("install the server io.github.modelcontextprotocol/mcp-server-time", False),
+        ("instalá el server de la hora, por favor", False),
+        ("call +54 9 341 555-0001", False),
+    ],
+)
+def test_what_looks_like_a_secret_is_told_from_what_does_not(text: str, is_secret: bool) -> None:
+    assert holds_secret(text) is is_secret

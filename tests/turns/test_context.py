@@ -1,5 +1,6 @@
 """The prompt: what belongs in it, whose words are whose, and how much of them fits."""
 
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -161,9 +162,19 @@ EXCHANGES = [Exchange(f"question {n}", f"answer {n}", NOW) for n in range(5)]
 
 
 def test_history_is_the_newest_that_fits_in_order() -> None:
-    fits = len("question 0answer 0") * 2 // 4 + 1
-    contents = [message["content"] for message in history_messages(EXCHANGES, fits)]
+    all_but_one = len("question 0answer 0") * 4 // 4 + 1
+    contents = [message["content"] for message in history_messages(EXCHANGES, all_but_one)]
     assert contents == ["question 3", "answer 3", "question 4", "answer 4"]
+
+
+def test_the_beginning_of_a_long_history_stays_for_many_turns() -> None:
+    budget = 10 * len("question 00answer 00") // 4
+    talk = [Exchange(f"question {n}", f"answer {n}", NOW) for n in range(10, 90)]
+    histories = [history_messages(talk[:length], budget) for length in range(1, 81)]
+    beginnings = [messages[0]["content"] for messages in histories]
+    changes = sum(one != other for one, other in pairwise(beginnings))
+    assert changes == 14
+    assert {len(messages) // 2 for messages in histories[10:]} == {6, 7, 8, 9, 10}
 
 
 def test_the_newest_exchange_is_kept_though_it_is_too_long() -> None:

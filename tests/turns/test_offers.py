@@ -25,14 +25,16 @@ def test_without_a_search_every_call_is_offered_what_was_chosen() -> None:
     assert offers(CHOSEN, rounds, 8) == [CHOSEN, CHOSEN]
 
 
-def test_what_was_found_is_offered_from_the_next_call_on_the_search_and_the_found_first() -> None:
+def test_what_was_found_is_offered_from_the_next_call_on_at_the_end() -> None:
     rounds = [found("x", "b"), Round("", (OTHER,), {"o": "{}"})]
-    later = ("search_tools", "x", "b", "a")
+    later = ("a", "b", "search_tools", "x")
     assert offers(CHOSEN, rounds, 8) == [CHOSEN, later, later]
 
 
-def test_a_later_search_comes_before_an_earlier_one() -> None:
-    assert offers(CHOSEN, [found("x"), found("y")], 8)[-1] == ("search_tools", "y", "x", "a", "b")
+def test_the_oldest_leave_for_what_was_found_and_what_was_called_last() -> None:
+    called = Round("", (OTHER,), {"o": "{}"})
+    assert offers(CHOSEN, [found("x"), found("y")], 4)[-1] == ("b", "search_tools", "x", "y")
+    assert offers(CHOSEN, [called, found("x", "y")], 4)[-1] == ("a", "search_tools", "x", "y")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 8])

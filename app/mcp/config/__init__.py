@@ -1,0 +1,1 @@
+"""Servers as they are written down: the file, what was installed and approved, secrets."""

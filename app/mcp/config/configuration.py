@@ -1,0 +1,207 @@
+"""Which servers there are: the operator's file, what was installed, and what skills bring."""
+
+import hashlib
+import logging
+import os
+import re
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.mcp.config import installed
+from app.mcp.config.declared import declare
+from app.mcp.config.installed import InstalledServer
+from app.mcp.config.mapping import MappingError, Servers, read_file
+from app.mcp.config.secrets import Secrets
+from app.mcp.definitions import LONGEST_NAME, ServerDefinition, is_server_name
+from app.messages import JSON
+from app.settings import Settings
+from app.skills import SkillLoader
+from app.skills.folder import Stamp, read_regular, stamp
+from app.skills.sandbox import Grants
+from app.skills.servers import read_servers
+
+log = logging.getLogger(__name__)
+
+SkillServers = Callable[[], Iterable[tuple[str, Path, bool]]]
+"""The name of each skill, where its mcp.json would be, and whether it came from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A server of the registry that a skill names and that is not installed; `version` "" is the newest."""
+
+    skill: str
+    registry_id: str
+    version: str = ""
+
+
+class Configuration:
+    """The servers as they are written down, read again when a file of theirs has changed.
+
+    `environment` fills in `${VARIABLE}` of what the operator wrote, after the server's own secrets.
+    """
+
+    def __init__(
+        self, settings: Settings, environment: Mapping[str, str], skill_servers: SkillServers = lambda: ()
+    ) -> None:
+        self.path = settings.mcp_config_path
+        self.secrets = Secrets(settings.data_dir)
+        self._data_dir = settings.data_dir
+        self._environment = dict(environment)
+        self._skill_servers = skill_servers
+        self._seen: object = None
+        self._servers = Servers({})
+        self._definitions: tuple[ServerDefinition, ...] = ()
+        self._faults: tuple[str, ...] = ()
+        self._wanted: tuple[Wanted, ...] = ()
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """What is wrong with whole files, a line each, with the cure."""
+        return self._faults
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        """What skills would like to have installed."""
+        return self._wanted
+
+    def look(self) -> Sequence[ServerDefinition]:
+        """Every server under a name of its own; the same object while nothing has changed. Blocks briefly.
+
+        Where the file is broken the servers that it named before stay. Never raises.
+        """
+        skills = tuple(self._skill_servers())
+        seen = (
+            stamp(str(self.path)),
+            [(skill, is_foreign, stamp(str(path))) for skill, path, is_foreign in skills],
+            _below(self._data_dir / "mcp", f"/{installed.RECORD}"),
+            _below(self.secrets.folder, ""),
+        )
+        if seen != self._seen:  # of before the reading: what changes meanwhile is read the next time
+            self._read(skills)
+            self._seen = seen
+        return self._definitions
+
+    def _read(self, skills: Iterable[tuple[str, Path, bool]]) -> None:
+        faults: list[str] = []
+        try:
+            self._servers = read_file(self.path)
+            faults += self._servers.notes
+        except MappingError as error:
+            kept = "; the servers that it named before stay" if self._servers.entries else ""
+            faults.append(f"{error}{kept}")
+        records = {record.name: record for record in installed.records(self._data_dir)}
+        found = {name: self._written(name, entry, records) for name, entry in self._servers.entries.items()}
+        wanted = self._add_of_skills(skills, found, faults)
+        for fault in set(faults) - set(self._faults):
+            log.warning("%s", fault)
+        there = {record.registry_id for record in records.values()}
+        self._definitions = tuple(found.values())
+        self._faults = tuple(faults)
+        self._wanted = tuple(one for one in wanted if one.registry_id not in there)
+
+    def _written(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
+        """What stands in the file; while it agrees with the record of an install, what was approved."""
+        own = self._own(name)
+        record = records.get(name)
+        if record is None and _has_record(self._data_dir, name):
+            fault = "the record of what was approved cannot be read; remove it and install it again"
+            return ServerDefinition(name, "installed", audience="owners", fault=fault)
+        if record is None:
+            return declare(name, entry, ChainMap(own, self._environment))
+        if installed.agrees(record, entry):
+            enabled = entry.get("enabled", True) is not False
+            return replace(installed.definition(record, own), enabled=enabled)
+        # The operator's by now; still it is given no more than what its yes was for.
+        edited = declare(name, entry, own)
+        if not edited.sandboxed or edited.grants != Grants():
+            return edited
+        approved = installed.definition(record, own)
+        return replace(edited, grants=approved.grants, home=approved.home)
+
+    def _add_of_skills(
+        self,
+        skills: Iterable[tuple[str, Path, bool]],
+        found: dict[str, ServerDefinition],
+        faults: list[str],
+    ) -> list[Wanted]:
+        """Adds what skills bring to what was found; gives what they would like to have."""
+        wanted: list[Wanted] = []
+        for skill, path, is_foreign in skills:
+            try:
+                entries = _entries(path, is_foreign)
+            except MappingError as error:
+                faults.append(f"skill {skill}: {error}")
+                continue
+            for name, entry in entries:
+                called = _name(skill, name, is_foreign, found)
+                if isinstance(entry, dict) and "registry" in entry:
+                    wanted.append(Wanted(skill, str(entry["registry"]), str(entry.get("version", ""))))
+                elif called in found:
+                    faults.append(f"skill {skill}: its server {name} is left out: there is another {called}")
+                else:
+                    found[called] = self._of_skill(called, entry, path, is_foreign)
+        return wanted
+
+    def _of_skill(self, name: str, entry: JSON, path: Path, is_foreign: bool) -> ServerDefinition:
+        own = self._own(name)
+        values = own if is_foreign else ChainMap(own, self._environment)
+        return declare(name, entry, values, origin="skill", folder=os.path.abspath(path.parent))
+
+    def _own(self, name: str) -> dict[str, str]:
+        return self.secrets.get(name) if is_server_name(name) else {}
+
+
+def of_skills(loader: SkillLoader) -> SkillServers:
+    """Where those skills may name servers that can be used."""
+    return lambda: [
+        (skill.name, skill.folder / "mcp.json", skill.installed is not None)
+        for skill in loader.skills
+        if skill.available
+    ]
+
+
+def _entries(path: Path, is_foreign: bool) -> Iterable[tuple[str, JSON]]:
+    """Those of a skill's mcp.json. Raises MappingError."""
+    if not is_foreign:
+        return read_file(path).entries.items()
+    try:
+        servers, _ = read_servers(read_regular(path))  # what is refused in it stood on its card
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
+    return [
+        (one.name, {"url": one.url, "headers": dict(one.headers)})
+        if one.url
+        else (one.name, {"registry": one.registry, "version": one.version})
+        for one in servers
+    ]
+
+
+def _name(skill: str, name: str, is_foreign: bool, taken: Collection[str]) -> str:
+    """Its own where that is free; one from elsewhere never gets a name, and with it secrets, of another's."""
+    if not is_foreign and name not in taken:
+        return name
+    joined = f"{skill}_{name}"  # no standard name has a _, so that no two of them are joined to the same
+    if is_server_name(joined):
+        return joined
+    mark = hashlib.sha256(f"{skill}/{name}".encode()).hexdigest()[:10]
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", joined).lstrip("_-")
+    return f"{plain[: LONGEST_NAME - 11]}-{mark}"
+
+
+def _has_record(data_dir: Path, name: str) -> bool:
+    return is_server_name(name) and (data_dir / "mcp" / name / installed.RECORD).exists()
+
+
+def _below(folder: Path, file: str) -> dict[str, Stamp]:
+    """The stamps of a file in each folder, or of each file, there."""
+    try:
+        with os.scandir(folder) as entries:
+            found = {one.name: stamp(f"{one.path}{file}") for one in entries if one.name[0] != "."}
+    except OSError:
+        return {}
+    return {name: at for name, at in found.items() if at is not None}

@@ -1,0 +1,1 @@
+"""Installing what the registry lists: planned, downloaded, kept, removed."""

@@ -1,0 +1,1 @@
+"""The registry of servers: asked, mirrored, searched, its entries read."""

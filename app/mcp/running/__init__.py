@@ -1,0 +1,1 @@
+"""Servers that run: started, kept running, talked to, ended."""

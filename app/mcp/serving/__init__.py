@@ -1,0 +1,1 @@
+"""Our own tools at /mcp, for other hosts."""

@@ -1,0 +1,231 @@
+"""Servers behind an address: reached over HTTP, never further than they may be."""
+
+import asyncio
+import gzip
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from app.mcp.definitions import Origin
+from app.mcp.running.remote import MOST_REQUESTS, Guard
+from app.mcp.running.supervisor import Limits
+from tests.mcp.house import QUICK, House
+from tests.standins.mcp_site import McpSite
+from tests.world import until
+
+MakeSite = Callable[..., McpSite]
+
+
+@pytest.fixture
+def make_site() -> Iterator[MakeSite]:
+    made: list[McpSite] = []
+
+    def make(**options: object) -> McpSite:
+        made.append(McpSite(**options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for site in made:
+        site.stop()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("legacy", [False, True])
+async def test_a_server_behind_an_address_is_used(
+    house: House, make_site: MakeSite, legacy: bool, as_json: bool
+) -> None:
+    site = make_site(legacy=legacy, as_json=as_json)
+    headers = (("Authorization", "Bearer s3cret-0f-its-own"),)
+    state = await house.start("one", command="", args=(), url=site.url, headers=headers)
+    assert (state.phase, state.reason) == ("ready", "")
+    assert state.revision == ("2025-11-25" if legacy else "2026-07-28")
+    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert all(sent["authorization"] == "Bearer s3cret-0f-its-own" for sent in site.headers)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+async def test_news_of_its_tools_come_over_http_too(house: House, make_site: MakeSite, legacy: bool) -> None:
+    site = make_site(legacy=legacy)
+    await house.start("one", command="", args=(), url=site.url)
+    await house.call("mcp_one_grow", name="late")
+    held = await until(lambda: house.state("one").held_back, "the new tool")
+    assert held[0].tool == "late"
+
+
+async def test_progress_over_http_extends_a_call(tmp_path: Path, make_site: MakeSite) -> None:
+    house = House(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
+    await house.start("one", command="", args=(), url=make_site().url)
+    assert (await house.call("mcp_one_steps", count=6, seconds=0.4)).ok
+    await house.servers.stop()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_an_answer_over_http_that_is_too_long_fails_alone(
+    house: House, make_site: MakeSite, as_json: bool
+) -> None:
+    await house.start("one", command="", args=(), url=make_site(as_json=as_json).url)
+    assert not (await house.call("mcp_one_big", megabytes=9)).ok
+    assert (await house.call("mcp_one_add", a=2, b=3)).ok
+
+
+@pytest.mark.parametrize("origin", ["installed", "skill"])
+async def test_only_the_operator_names_addresses_that_are_not_public(
+    house: House, make_site: MakeSite, origin: Origin
+) -> None:
+    site = make_site()
+    state = await house.start("one", command="", args=(), url=site.url, origin=origin)
+    assert state.phase == "broken"
+    assert "not on the public internet" in state.reason
+    assert site.asked == []
+
+
+async def test_a_host_that_was_allowed_by_name_is_reached(tmp_path: Path, make_site: MakeSite) -> None:
+    site = make_site()
+    house = House(tmp_path, allowed={("127.0.0.1", site.port)})
+    state = await house.start("one", command="", args=(), url=site.url, origin="installed")
+    assert state.phase == "ready"
+    await house.servers.stop()
+
+
+async def test_a_redirect_to_another_place_is_not_followed(house: House, make_site: MakeSite) -> None:
+    site, other = make_site(), make_site()
+    site.spoil = lambda *_: (307, {"location": other.url}, b"")
+    state = await house.start("one", command="", args=(), url=site.url)
+    assert state.phase == "broken"
+    assert other.asked == []
+
+
+async def test_a_refusal_names_its_status(house: House, make_site: MakeSite) -> None:
+    site = make_site()
+    site.spoil = lambda *_: (401, {"content-type": "text/plain"}, b"who are you?")
+    state = await house.start("one", command="", args=(), url=site.url)
+    assert "it answers with status 401" in state.reason
+
+
+async def test_a_packed_answer_is_not_unpacked(house: House, make_site: MakeSite) -> None:
+    site = make_site()
+    packed = {"content-type": "application/json", "content-encoding": "gzip"}
+    site.spoil = lambda *_: (200, packed, gzip.compress(bytes(2**20)))
+    state = await house.start("one", command="", args=(), url=site.url)
+    assert "it compresses its answers" in state.reason
+
+
+async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
+    house: House, make_site: MakeSite
+) -> None:
+    site = make_site(legacy=True)
+    await house.start("one", command="", args=(), url=site.url)
+    spoiled: list[object] = []
+
+    def forget(
+        method: str, message: dict[str, object], scope: object
+    ) -> tuple[int, dict[str, str], bytes] | None:
+        if message.get("method") != "tools/call" or spoiled:
+            return None
+        spoiled.append(message)
+        return 404, {"content-type": "application/json"}, json.dumps({"error": "no such session"}).encode()
+
+    site.spoil = forget
+    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert spoiled
+
+
+async def test_a_server_that_is_away_is_tried_again(house: House, make_site: MakeSite) -> None:
+    site = make_site()
+    await house.start("one", command="", args=(), url=site.url)
+    site.stop()
+    result = await house.call("mcp_one_add", a=2, b=3)
+    assert result.code == "UNAVAILABLE", result
+    await until(lambda: house.state("one").phase == "broken", "its being set aside")
+    assert "nobody takes a connection" in house.state("one").reason
+
+
+async def test_a_server_that_does_not_hear_our_farewell_is_left(house: House, make_site: MakeSite) -> None:
+    site, left = make_site(legacy=True), threading.Event()
+    await house.start("one", command="", args=(), url=site.url)
+    site.spoil = lambda method, *_: (200, {}, b"") if method == "DELETE" and left.wait(10) else None
+    await house.servers.stop()
+    left.set()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_what_is_no_address_is_said_so(house: House) -> None:
+    state = await house.start("one", command="", args=(), url="ftp://example.org")
+    assert state.phase == "faulty"
+    assert "no http or https address" in state.reason
+
+
+class Wire(httpx2.AsyncBaseTransport):
+    """Takes the requests that would be sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[httpx2.Request] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append(request)
+        return httpx2.Response(202)
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    if host == "nobody.test":
+        raise OSError("no such name")
+    return {"public.test": ["93.184.215.14"], "both.test": ["93.184.215.14", "10.0.0.1"]}.get(
+        host, ["127.0.0.1"]
+    )
+
+
+class Endless(Wire):
+    """Leads on within the same place, with a body that has no end; `/` is never answered."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/":
+            await asyncio.Event().wait()
+        return httpx2.Response(307, headers={"location": "/on"}, content=self._body())
+
+    async def _body(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"x"
+            await asyncio.sleep(0)
+
+
+async def test_the_body_of_a_redirect_is_not_read() -> None:
+    async with httpx2.AsyncClient(transport=Guard(Endless(), None, resolve), trust_env=False) as client:
+        async with asyncio.timeout(5):
+            answer = await client.post("https://public.test/mcp", json={})
+    assert (answer.status_code, answer.headers["location"], answer.content) == (307, "/on", b"")
+
+
+async def test_no_more_requests_wait_than_one_server_is_worth() -> None:
+    async with httpx2.AsyncClient(transport=Guard(Endless(), None, resolve), trust_env=False) as client:
+        asked = [asyncio.create_task(client.post("https://public.test/", json={})) for _ in range(100)]
+        done, waiting = await asyncio.wait(asked, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        while len(done) < len(asked) - MOST_REQUESTS:
+            more, waiting = await asyncio.wait(waiting, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            assert more
+            done |= more
+        assert {one.result().status_code for one in done} == {502}
+        assert len(waiting) == MOST_REQUESTS
+        for one in waiting:
+            one.cancel()
+        await asyncio.wait(waiting)
+
+
+@pytest.mark.parametrize(("host", "said"), [
+    ("inside.test", "its address is not on the public internet"),
+    ("both.test", "its address is not on the public internet"),
+    ("nobody.test", "no machine of that name was found"),
+    ("public.test", ""),
+])  # fmt: skip
+async def test_a_name_is_resolved_and_its_address_kept(host: str, said: str) -> None:
+    wire = Wire()
+    guard = Guard(wire, frozenset(), resolve)
+    async with httpx2.AsyncClient(transport=guard, trust_env=False) as client:
+        await client.post(f"https://{host}/mcp", json={})
+    assert guard.said == said
+    assert guard.expired.is_set() == bool(said)
+    pinned = [(str(r.url), r.headers["Host"], r.extensions["sni_hostname"]) for r in wire.sent]
+    assert pinned == ([] if said else [("https://93.184.215.14/mcp", host, host)])

@@ -1,0 +1,94 @@
+"""The lexicon: which words of a message it knows, in which forms, and what it says they mean."""
+
+import pytest
+
+from app.search.lexicon import Lexicon, lexicon
+from app.search.words import words
+
+ROWS = [
+    "# a comment, and an empty line",
+    "",
+    "encender, prender | ligar, acender | turn on",
+    "mes | mês | month",
+    "mesa | mesa | table",
+    "base de datos | banco de dados | database",
+    "banco | banco | bank",
+    "enviar, manda | enviar | send",
+    "mostrar | mostrar | show",
+    "aplicación | aplicação | app",
+    "proveedor | fornecedor | supplier",
+    "buscar | buscar | search, find",
+    "pronóstico | previsão | forecast",
+    "red | rede | network",
+    "luz | luz | light",
+    "| | picture, photo, image",
+]
+
+
+def meant(message: str, rows: list[str] = ROWS) -> list[str]:
+    """What the words of a message mean, in their order, several meanings with a stroke between them."""
+    found = Lexicon(rows).meanings(words(message))
+    return ["/".join(" ".join(one) for one in found[place]) for place in sorted(found)]
+
+
+@pytest.mark.parametrize(
+    ("message", "english"),
+    [
+        ("encender", ["turn on"]),
+        ("encendé", ["turn on"]),
+        ("enciende", ["turn on"]),
+        ("encendela", ["turn on"]),
+        ("préndemelo", ["turn on"]),
+        ("acenda", ["turn on"]),
+        ("apaga-la e liga-a", ["turn on"]),
+        ("mandámelo", ["send"]),
+        ("enviáselo", ["send"]),
+        ("muéstrame", ["show"]),
+        ("busque", ["search/find"]),
+        ("aplicações e aplicaciones", ["app", "app"]),
+        ("proveedores", ["supplier"]),
+        ("fornecedores", ["supplier"]),
+    ],
+)
+def test_knows_a_word_in_its_forms(message: str, english: list[str]) -> None:
+    assert meant(message) == english
+
+
+def test_a_word_as_it_is_written_wins_over_a_relative() -> None:
+    assert meant("mesa") == ["table"]
+    assert meant("mes") == ["month"]
+
+
+def test_a_phrase_wins_over_its_words() -> None:
+    assert meant("la base de datos del banco") == ["database", "bank"]
+    assert meant("no banco de dados") == ["database"]
+
+
+@pytest.mark.parametrize("slip", ["pronostioc", "pronotico", "pronosticco", "pronoztico"])
+def test_one_slip_in_a_long_word_is_forgiven(slip: str) -> None:
+    assert meant(slip) == ["forecast"]
+
+
+def test_a_short_word_is_taken_as_it_is() -> None:
+    assert meant("lus") == []
+
+
+def test_an_english_message_is_read_in_english() -> None:
+    assert meant("please show me the red one") == []
+    assert meant("please show me the picture") == ["picture/photo/image"]
+    assert meant("la red") == ["network"]
+
+
+def test_several_rows_with_a_word_are_all_meant() -> None:
+    assert meant("tiempo", ["tiempo | tempo | weather", "tiempo | tempo | time"]) == ["weather/time"]
+
+
+def test_a_row_with_other_columns_is_refused_by_its_line() -> None:
+    with pytest.raises(ValueError, match="line 2"):
+        Lexicon(["luz | luz | light", "luz, light"])
+
+
+def test_the_one_that_is_shipped_can_be_read_and_says_everything_in_english() -> None:
+    found = lexicon().meanings(words("recuérdame pagar la factura"))
+    assert all(meaning for meanings in found.values() for meaning in meanings)
+    assert ("invoice",) in found[3]
