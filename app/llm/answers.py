@@ -90,7 +90,15 @@ def _data_text(data: JSON, language: str) -> str:
         return str(data)
     if isinstance(data, dict) and isinstance(data.get("summary"), str) and data["summary"].strip():
         return str(data["summary"]).strip()
+    if isinstance(data, dict) and _is_only_files(data.get("content")):  # they follow by themselves
+        return _data_text(data.get("text") or data.get("data"), language)
     return "\n".join(_lines(data, language, 0)) or say(language, "There is nothing there.")
+
+
+def _is_only_files(content: JSON) -> bool:
+    """Whether all that a tool of a server said beside its text are files that the person is sent."""
+    listed = content if isinstance(content, list) else []
+    return bool(listed) and all(isinstance(one, dict) and "attachment" in one for one in listed)
 
 
 def _lines(data: JSON, language: str, depth: int) -> Iterable[str]:

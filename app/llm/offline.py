@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from app.language import detect_language
@@ -28,6 +29,7 @@ from app.llm.answers import (
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, sentences, splits
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.named_server import NamedServer, named_server
 from app.llm.plan import LONGEST_PLANNED, Plan, Planner, Step
 from app.llm.slots import Kind, Offer, Parameter, Reader, read_offer
 from app.llm.smalltalk import Talk, small_talk
@@ -40,6 +42,7 @@ from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, withou
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
 _MOST_CATEGORIES = 6
+_MOST_OF_SERVERS = 40
 _MOST_FRAGMENTS = 12
 _MOST_FRAGMENT_WORDS = 16
 _MOST_SAID = LONGEST_PLANNED
@@ -100,7 +103,10 @@ class OfflineModel:
         known = dict(request.categories)
         fragments = _fragments(said) if small_talk(said) is None else []
         aligned = self._aligned(fragments)
-        if fragments and request.recent and not aligned and len(words(said)) <= _LONGEST_CHOICE:
+        named = named_server(said)
+        if named is not None and (tools := self._of_server(named)):
+            aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
+        elif fragments and request.recent and not aligned and len(words(said)) <= _LONGEST_CHOICE:
             before = _fragments(request.recent[-1])  # it may answer what was asked about that
             aligned, fragments = self._aligned(before), [*fragments, *before]
         elif _UNDO.fullmatch(fold(said)):
@@ -131,6 +137,17 @@ class OfflineModel:
             if is_calculation(asked_calculation(fragment)):
                 found |= dict.fromkeys(self._calculating())
         return list(found)
+
+    def _of_server(self, named: NamedServer) -> list[str]:
+        """The server's tools that fit best; any of them where none does."""
+        wanted = f"{self._described(named.wanted)} mcp {named.name}"
+        hits = self._index().rank(wanted, limit=_MOST_OF_SERVERS)
+        named = named if any(named.has(hit.id) for hit in hits) else replace(named, name="")
+        return [hit.id for hit in hits if named.has(hit.id)]
+
+    def _described(self, wanted: str) -> str:
+        """With the name of a tool that the words lead to: a server's for the same is described alike."""
+        return " ".join([wanted, *self._aligned([wanted])[:1]])
 
     def _calculating(self) -> list[str]:
         documents = (self._index().document(tool) for tool in self._phrases())
@@ -193,7 +210,14 @@ class OfflineModel:
     def _plan(self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person) -> Plan:
         if not offers or not said.strip() or small_talk(said) is not None:
             return Plan()
-        planner = Planner(offers, self._index(), self._phrases(), Reader(person, self._now))
+        reader = Reader(person, self._now)
+        planner = Planner(offers, self._index(), self._phrases(), reader)
+        named = named_server(said)
+        if named is not None and (own := _of_named(named, offers)):
+            theirs = Planner(own, self._index(), self._phrases(), reader)
+            commanded = theirs.commanded(named.wanted, self._described(named.wanted))
+            if commanded.steps and not any(step.open for step in planner.plan(said).steps):
+                return commanded
         before, answer = _last_exchange(request.messages)
         if _UNDO.fullmatch(fold(said)) and (undoing := self._undoing(planner, before, answer)).steps:
             return undoing
@@ -247,6 +271,12 @@ class OfflineModel:
         if not person.is_owner and set(self._aligned(_fragments(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
+
+
+def _of_named(named: NamedServer, offers: Sequence[Offer]) -> Sequence[Offer]:
+    """The server's among these; any server's where its name is no server's."""
+    own = [offer for offer in offers if named.has(offer.name)]
+    return own or [offer for offer in offers if replace(named, name="").has(offer.name)]
 
 
 def _fragments(said: str) -> list[str]:

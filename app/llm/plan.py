@@ -127,6 +127,19 @@ class Planner:
         text = f"{step.arguments[step.open]}{part.gap}{part.text}"
         return [replace(step, arguments={**step.arguments, step.open: text})]
 
+    def commanded(self, said: str, described: str) -> Plan:
+        """What fits best where the person said whose tools are to be used, however little it is like them.
+
+        `described`: the same, with other words for it.
+        """
+        steps = self._by_phrase(said)
+        hits = self._index.rank(described, among=self._offers.keys(), limit=1) if not steps else []
+        chosen = [hit.id for hit in hits] or list(self._offers)[: len(self._offers) == 1]
+        if not steps and chosen:
+            offer = self._offers[chosen[0]]
+            steps = [self._completed(offer, self._found(offer, said)[0], said)]
+        return Plan(tuple(steps))
+
     def answered(self, step: Step, said: str) -> Step | None:
         """The step with what the person said for its missing parameter; None where it does not fit."""
         if step.missing is None:

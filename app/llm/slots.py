@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from app.llm.arithmetic import asked_calculation, is_arithmetic, is_calculation, with_signs
 from app.llm.moments import find_moment, read_moment
+from app.llm.zones import zone_of
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words
@@ -269,8 +270,14 @@ _TIME_AFTER_PLACE = re.compile(
 )
 
 
+_ZONE = spaced("timezone zone")
+
+
 def _as_place(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    return _as_bare(_TIME_AFTER_PLACE.sub("", text), parameter, reader)
+    place = _as_bare(_TIME_AFTER_PLACE.sub("", text), parameter, reader)
+    if place and not _ZONE.isdisjoint(words(parameter.name)):
+        return zone_of(place) or place
+    return place
 
 
 def _as_text(text: str, parameter: Parameter, reader: Reader) -> JSON:

@@ -11,9 +11,10 @@ from app.llm.answers import pick_question, results_text, undo_text
 from app.llm.model import ModelRequest
 from app.llm.offline import OfflineModel
 from app.routing.abilities import Abilities
+from app.routing.view import ServerAbility
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
+from app.tools import Tool, ToolRegistry
 from tests.llm.catalogue import NOW, person
 
 IDS = ("io.github.github/github-mcp-server", "io.github.ana/github-issues")
@@ -120,3 +121,72 @@ async def test_of_a_picture_a_person_reads_only_what_was_said_with_it() -> None:
         assert results_text([json.dumps({"ok": True, "data": data})], "en") == told
     result = {"ok": True, "data": {"text": "The logo.", "content": [one, lost]}}
     assert "it is no base64" in results_text([json.dumps(result)], "en")
+
+
+CLOCK = Tool(
+    "mcp_time_get_current_time",
+    "Get current time in a specific timezone",
+    {
+        "type": "object",
+        "properties": {"timezone": {"type": "string", "description": "IANA timezone name"}},
+        "required": ["timezone"],
+    },
+    print,
+    category="time",
+)
+SEA = Tool("mcp_sea_tides", "Tides of a port", {"type": "object", "properties": {}}, print, category="sea")
+
+
+class Running:
+    """Fulfils `Servers` with two that run."""
+
+    async def refresh(self) -> None:
+        """Nothing is read here."""
+
+    def abilities(self) -> list[ServerAbility]:
+        return SERVED
+
+
+SERVED = [
+    ServerAbility("time", "clocks", tools=(CLOCK,)),
+    ServerAbility("sea", "tides", tools=(SEA,)),
+]
+
+
+@pytest.fixture(scope="module")
+def served() -> Abilities:
+    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {}, servers=Running())
+    asyncio.run(found.refresh())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "tool", "arguments"),
+    [
+        ("es", "¿qué hora es en Tokio según el server?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
+        (
+            "es",
+            "que hora es en Nueva York segun el servidor de time",
+            CLOCK.name,
+            {"timezone": "America/New_York"},
+        ),
+        ("es", "usando el server time decime la hora en Madrid", CLOCK.name, {"timezone": "Europe/Madrid"}),
+        ("pt", "que horas são em Tóquio segundo o servidor?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
+        ("pt", "com o servidor sea, como estão as marés?", SEA.name, {}),
+        ("en", "what time is it in London with the time server", CLOCK.name, {"timezone": "Europe/London"}),
+        ("en", "using the sea server, what are the tides", SEA.name, {}),
+    ],
+)
+async def test_a_server_that_is_named_is_the_one_that_is_asked(
+    served: Abilities, language: str, said: str, tool: str, arguments: Any
+) -> None:
+    assert (tool, arguments) in await calls(served, language, said)
+    model = OfflineModel(lambda: served.index, served.phrases, now=lambda: NOW)
+    who = replace(person(language), role="owner")
+    request = ModelRequest("classify", [], [], said, who, categories=served.categories(who))
+    assert json.loads((await model.complete(request)).text)["categories"][0] == tool.split("_")[1]
+
+
+async def test_a_note_about_a_server_is_a_note(served: Abilities) -> None:
+    found = await calls(served, "es", "anota: hablar con el server de la oficina")
+    assert found == [("save_note", {"text": "hablar con el server de la oficina"})]
