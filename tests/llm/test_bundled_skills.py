@@ -226,7 +226,7 @@ async def test_a_hostile_message_takes_little_time(abilities: Abilities, said: s
     await _calls(abilities, "es", "hola")
     began = time.process_time()
     await _calls(abilities, "es", (said * 8_000)[:8_000])
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 3  # what grew with the square of its length would take minutes
 
 
 async def test_a_long_note_is_saved_whole(abilities: Abilities) -> None:
