@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXTRACT := --keywords say:2 --keywords say_plural:2,3 --no-default-keywords
 LOCALES := app/locale
 
-.PHONY: run test test-all conformance check bench format translations clean
+.PHONY: run test test-all conformance check bench bench-routing format translations clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed
@@ -34,6 +34,10 @@ format: $(VENV)/installed-check
 # Figures beside their baselines, all in one run: see docs/performance.md.
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m bench $(BENCH)
+
+# How well tools are found, on the messages in bench/routing and public sets: see docs/routing.md.
+bench-routing: $(VENV)/installed
+	$(BIN)/python -m bench.routing
 
 # Collects our sentences into the catalogues, then compiles them: see docs/translating.md.
 translations: $(VENV)/installed

@@ -7,7 +7,7 @@ from itertools import count, repeat
 from pathlib import Path
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.manager import McpServers
+from app.mcp.running.servers import McpServers
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
 from bench.measure import Plan, Row, interleaved, ratio

@@ -4,8 +4,9 @@ import math
 import threading
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from app.search.query import Query, Worth, read_query
 from app.search.words import content, grams, stem, without_slots, words
 
 
@@ -52,8 +53,8 @@ _CATEGORY = _Field(1.0, 2, 0.75)
 _EXAMPLES = _Field(0.75, 25, 0.25)
 _SATURATION = 2.0
 _GRAM_SHARE = 0.3
-_SMALL_WORD = 0.2
-"""What a small word counts beside words that carry meaning: little, but "turn on" is not "turn off"."""
+_WELL_KNOWN = 25
+"""Where more tools hold a word they are told apart by it as it is, not by what else it may mean."""
 _COMMON_WORD = 1 / 2
 _COMMON_GRAM = 1 / 40
 """Terms in a larger share of the tools tell next to nothing, and are most of the work."""
@@ -73,6 +74,11 @@ class _Asked:
     share: float
     slots: "array[int]"
     weights: "array[float]"
+
+
+_NO_SLOTS = array("I")
+_NO_WEIGHTS = array("f")
+_NO_MEANINGS: Mapping[str, Sequence[Worth]] = {}
 
 
 class _Postings:
@@ -96,18 +102,59 @@ class _Postings:
         for term in found:
             self._removed[term] = self._removed.get(term, 0) + 1
 
-    def asked(self, worth: Mapping[str, float], documents: int) -> list[_Asked]:
-        """The terms of a query that tell some of so many documents from others, or all where none does;
-        rare ones are most of it. With those of terms that nobody holds the shares make 1."""
-        rarity = {term: value * self._rarity(term, documents) for term, value in worth.items()}
-        mass = sum(rarity.values()) or 1.0
-        known = [
-            _Asked(term, weight / mass, self._slots[term], self._weights[term])
-            for term, weight in rarity.items()
-            if self._holders(term) > 0
-        ]
+    def weighed(
+        self, worth: Worth, documents: int, meanings: Mapping[str, Sequence[Worth]] = _NO_MEANINGS
+    ) -> list[_Asked]:
+        """The terms of a query, by how well they tell some of so many documents from others.
+
+        A term and its `meanings` are one thing asked: a tool answers it by the best of them. Terms that too
+        many hold have no slots, but where none has any then.
+        """
         most = max(_NEVER_COMMON, documents * self._common)
-        return [one for one in known if self._holders(one.term) <= most] or known
+        telling = self._all_weighed(worth, documents, meanings, most)
+        if any(one.slots for one in telling):
+            return telling
+        return self._all_weighed(worth, documents, meanings, documents)
+
+    def _all_weighed(
+        self, worth: Worth, documents: int, meanings: Mapping[str, Sequence[Worth]], most: float
+    ) -> list[_Asked]:
+        weighed = []
+        for term, value in worth.items():
+            one = self._said(term, value, documents, most)
+            if term in meanings and not self.is_well_known(term):
+                one = self._meant(one, meanings[term], documents, most)
+            weighed.append(one)
+        return weighed
+
+    def _said(self, term: str, worth: float, documents: int, most: float) -> _Asked:
+        """One term, not yet weighed against the others of its query; without slots where too many hold it."""
+        share = worth * self._rarity(term, documents)
+        if 0 < self._holders(term) <= most:
+            return _Asked(term, share, self._slots[term], self._weights[term])
+        return _Asked(term, share, _NO_SLOTS, _NO_WEIGHTS)
+
+    def _meant(self, said: _Asked, meanings: Iterable[Worth], documents: int, most: float) -> _Asked:
+        """A term with its meanings. Beside one that tools hold no meaning is more telling than itself."""
+        held = self._holders(said.term) > 0
+        share = said.share if held else 0.0
+        best = _answers([said])
+        for meaning in meanings:
+            terms = [self._said(term, worth, documents, most) for term, worth in meaning.items()]
+            if not any(one.slots for one in terms):
+                continue
+            whole = sum(one.share for one in terms)
+            least = min(1.0, said.share * sum(meaning.values()) / whole) if held else 1.0
+            share = max(share, least * whole)
+            for slot, answer in _answers(terms, least).items():
+                if answer > best.get(slot, 0.0):
+                    best[slot] = answer
+        share = share or said.share
+        weights = array("f", [answer / share for answer in best.values()])
+        return _Asked(said.term, share, array("I", best), weights)
+
+    def is_well_known(self, term: str) -> bool:
+        return self._holders(term) > _WELL_KNOWN
 
     def _rarity(self, term: str, documents: int) -> float:
         holders = self._holders(term)
@@ -152,24 +199,27 @@ class ToolIndex:
             self._compact()
 
     def rank(
-        self, query: str, *, among: Collection[str] | None = None, limit: int = 20, spread: bool = False
+        self,
+        query: str,
+        *,
+        among: Collection[str] | None = None,
+        limit: int = 20,
+        spread: bool = False,
+        bridge: bool = True,
     ) -> list[Hit]:
         """The best tools for `query`, best first; ties in the order of their ids.
 
-        `spread`: for messages that need several tools. What better ones answer of the query counts less
-        for those that follow, and their scores are lower by it.
+        `bridge`: what words mean by the lexicon counts too. `spread`: for messages that need several tools.
+        What better ones answer of the query counts less for those that follow, and their scores are lower
+        by it.
         """
-        found = words(query)
-        telling = content(found)
-        stems = dict.fromkeys(map(stem, telling), 1.0)
-        worth = dict.fromkeys(map(stem, found), _SMALL_WORD) | stems
+        said = read_query(query, bridge=bridge)
         with self._lock:
-            asked = [
-                *_weighed(self._words.asked(worth, len(self)), 1 - _GRAM_SHARE),
-                *_weighed(self._grams.asked(dict.fromkeys(grams(telling), 1.0), len(self)), _GRAM_SHARE),
-            ]
+            by_word = self._words.weighed(said.words, len(self), said.meanings)
+            by_gram = self._grams.weighed(self._grams_of(said), len(self))
+            asked = [*_shared(by_word, 1 - _GRAM_SHARE), *_shared(by_gram, _GRAM_SHARE)]
             scores = self._scores(asked)
-            covered = self._coverages(self._words.asked(stems, len(self)))
+            covered = self._coverages(_shared([one for one in by_word if one.term in said.telling]))
             best = self._best(scores, among, max(limit, _SPREAD_AMONG) if spread else limit)
             if spread:
                 best = _spread(best, asked, scores)
@@ -178,6 +228,14 @@ class ToolIndex:
     def coverage(self, id: str, query: str) -> float:
         """The share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
         return next((hit.coverage for hit in self.rank(query, among=(id,))), 0.0)
+
+    def _grams_of(self, query: Query) -> Worth:
+        """Its 4-grams, and those of what its words mean where that counts."""
+        found: dict[str, float] = {}
+        for term, meant in query.meant_grams.items():
+            if not self._words.is_well_known(term):
+                found.update(meant)
+        return {**found, **query.grams}
 
     def _scores(self, asked: Iterable[_Asked]) -> list[float]:
         scores = [0.0] * len(self._ids)
@@ -237,8 +295,22 @@ class ToolIndex:
         self._grams = _Postings(_COMMON_GRAM)
 
 
-def _weighed(asked: Iterable[_Asked], share: float) -> list[_Asked]:
-    return [replace(one, share=share * one.share) for one in asked]
+def _answers(asked: Sequence[_Asked], part: float = 1.0) -> dict[int, float]:
+    """How much of what was asked each slot answers."""
+    first, *others = asked
+    share = part * first.share
+    answers = {slot: share * weight for slot, weight in zip(first.slots, first.weights, strict=True)}
+    for one in others:
+        share = part * one.share
+        for slot, weight in zip(one.slots, one.weights, strict=True):
+            answers[slot] = answers.get(slot, 0.0) + share * weight
+    return answers
+
+
+def _shared(weighed: Sequence[_Asked], whole: float = 1.0) -> list[_Asked]:
+    """Those that any tool answers; with those of the others their shares make `whole`."""
+    part = whole / (sum(one.share for one in weighed) or 1.0)
+    return [_Asked(one.term, part * one.share, one.slots, one.weights) for one in weighed if one.slots]
 
 
 def _spread(slots: Sequence[int], asked: Iterable[_Asked], scores: list[float]) -> list[int]:

@@ -186,7 +186,11 @@ def grams(found: Iterable[str]) -> Iterator[str]:
 
 def guess_language(text: str) -> str | None:
     """ "es", "pt" or "en" by the small words of `text`; None where they do not tell."""
-    found = words(text)
+    return language_of(words(text))
+
+
+def language_of(found: Collection[str]) -> str | None:
+    """The same for folded words."""
     counts = {language: sum(word in stop for word in found) for language, stop in STOP_WORDS.items()}
     best = max(counts, key=lambda language: counts[language])
     others = max(count for language, count in counts.items() if language != best)

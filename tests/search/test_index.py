@@ -103,7 +103,7 @@ def test_several_meanings_of_a_word_count_as_one() -> None:
     index = ToolIndex([both, Document("verbs", "lookup", "Search, find, look up and locate a thing")])
     covered = {hit.id: hit.coverage for hit in index.rank("busca la factura")}
     assert covered["both"] == pytest.approx(1)
-    assert covered["verbs"] < 0.6
+    assert covered["verbs"] < 0.7
 
 
 def test_a_message_that_needs_several_tools_finds_each_of_them() -> None:

@@ -1,0 +1,169 @@
+"""Everyday Spanish, Portuguese and English as descriptions of tools say it in English: lexicon.txt."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from app.search.words import ALL_STOP_WORDS, language_of, spaced, stem, words
+
+Meaning = tuple[str, ...]
+"""One way to say it in English, word by word."""
+
+FILE = Path(__file__).with_name("lexicon.txt")
+_COLUMNS = 3
+_LONGEST_PHRASE = 4
+_SHORTEST_MISSPELT = 6
+_CLITICS = re.compile(r"(?:me|te|se|nos|les?|l[oa]s?|lhes?){1,2}$")
+_BROKEN_VOWEL = re.compile("ie|ue")
+_WHOLE_VOWEL = {"ie": "e", "ue": "o"}
+_ONE_SOUND = {"q": "c", "z": "c", "j": "g"}
+_SINGULAR = {"oes": "ao", "ais": "al", "eis": "el", "ns": "m", "es": "", "s": ""}
+_PASSED_OVER = spaced(
+    """
+    the a an my your our some it this that me them el la los las lo un una unos unas de del mi mis tu tus
+    su sus se te al o os as um uma do da dos das meu minha meus minhas seu sua
+    """
+)
+
+
+@cache
+def lexicon() -> "Lexicon":
+    """The one that comes with the release, read when it is first asked for."""
+    return Lexicon(FILE.read_text("utf-8").splitlines())
+
+
+class Lexicon:
+    """What words mean, from rows `Spanish | Portuguese | English`: lists with commas, one meaning a row.
+
+    Raises ValueError, with the number of the line, for a row of other columns.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._foreign = _Vocabulary()
+        self._english = _Vocabulary()
+        for number, line in enumerate(lines, start=1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            columns = line.split("|")
+            if len(columns) != _COLUMNS:
+                raise ValueError(
+                    f"line {number}: a row is Spanish | Portuguese | English, not {line.strip()!r}"
+                )
+            english = ", ".join(filter(None, map(str.strip, columns[2].split(","))))
+            foreign = [text for text in ",".join(columns[:2]).split(",") if text.strip()]
+            side = self._foreign if foreign else self._english
+            for text in foreign or english.split(","):
+                side.add(text, english)
+
+    def meanings(self, said: Sequence[str]) -> dict[int, tuple[Meaning, ...]]:
+        """What folded words of a message may mean, by the place of the word; for several words that mean
+        something together by the place of the first."""
+        sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
+        places = [place for place, word in enumerate(said) if word not in _PASSED_OVER]
+        sounds = [_sound(said[place]) for place in places]
+        found: dict[int, tuple[Meaning, ...]] = {}
+        at = 0
+        while at < len(places):
+            length, english = _meaning(sides, said[places[at]], sounds[at : at + _LONGEST_PHRASE])
+            if english:
+                found[places[at]] = _spelt_out(english)
+            at += length
+        return found
+
+
+class _Vocabulary:
+    """Words and phrases of one side with their English; a word as it is written wins over its relatives."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, str] = {}
+        self._sounds: dict[str, str] = {}
+        self._heads: set[str] = set()
+        self._alike: dict[tuple[str, int], list[str]] = {}
+
+    def add(self, text: str, english: str) -> None:
+        listed = [word for word in words(text) if word not in _PASSED_OVER] or words(text)
+        if not listed:
+            return
+        sounds = [_sound(word) for word in listed]
+        if len(listed) > 1:
+            self._heads.add(sounds[0])
+        else:
+            _put(self._forms, listed[0], english)
+            self._alike.setdefault((listed[0][0], len(listed[0])), []).append(listed[0])
+        _put(self._sounds, " ".join(sounds), english)
+
+    def phrase(self, sounds: Sequence[str]) -> tuple[int, str]:
+        """The longest phrase that begins with these words, its number of words and its English."""
+        if sounds[0] in self._heads:
+            for length in range(len(sounds), 1, -1):
+                if english := self._sounds.get(" ".join(sounds[:length])):
+                    return length, english
+        return 1, ""
+
+    def word(self, word: str) -> str:
+        """The English of a word, of its other forms, or of the one it was meant to be; "" for none."""
+        if word in self._forms or word in ALL_STOP_WORDS:
+            return self._forms.get(word, "")
+        for form in _forms(word):
+            if english := self._forms.get(form) or self._sounds.get(_sound(form)):
+                return english
+        return ""
+
+    def misspelt(self, word: str) -> str:
+        if len(word) < _SHORTEST_MISSPELT:
+            return ""
+        near = (form for size in (-1, 0, 1) for form in self._alike.get((word[0], len(word) + size), ()))
+        return next((self._forms[form] for form in near if _one_slip(word, form)), "")
+
+
+def _put(table: dict[str, str], key: str, english: str) -> None:
+    known = table.get(key)
+    table[key] = english if known is None or known == english else f"{known}, {english}"
+
+
+def _meaning(sides: Sequence[_Vocabulary], word: str, sounds: Sequence[str]) -> tuple[int, str]:
+    """How many words the best entry takes, and its English."""
+    length, english = max((side.phrase(sounds) for side in sides), key=lambda found: found[0])
+    if english:
+        return length, english
+    for side in sides:
+        if english := side.word(word):
+            return 1, english
+    return 1, sides[0].misspelt(word)
+
+
+def _forms(word: str) -> Iterator[str]:
+    """A word, and what it may be without what Spanish and Portuguese add to it or change in it."""
+    whole = _BROKEN_VOWEL.sub(lambda found: _WHOLE_VOWEL[found[0]], word)
+    yield word
+    if whole != word:
+        yield whole
+    yield from (word[: -len(end)] + one for end, one in _SINGULAR.items() if word[2:].endswith(end))
+    for form in dict.fromkeys((word, whole)):
+        bare = _CLITICS.sub("", form)
+        if len(bare) > 2 and bare != form:
+            yield bare
+
+
+@lru_cache(maxsize=8192)
+def _sound(word: str) -> str:
+    """The stem, with one letter for what spelling writes as c or qu, g or gu."""
+    root = stem(word)
+    if root.endswith(("qu", "gu")):
+        root = root[:-1]
+    return root[:-1] + _ONE_SOUND.get(root[-1], root[-1])
+
+
+def _one_slip(one: str, other: str) -> bool:
+    """Whether a letter was changed, added, left out, or two were swapped."""
+    shorter = min(len(one), len(other))
+    start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
+    left, right = one[start:], other[start:]
+    swapped = len(left) == len(right) > 1 and left[:2] == right[1::-1] and left[2:] == right[2:]
+    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
+
+
+@lru_cache(maxsize=1024)
+def _spelt_out(english: str) -> tuple[Meaning, ...]:
+    return tuple(dict.fromkeys(tuple(words(text)) for text in english.split(",")))
