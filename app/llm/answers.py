@@ -158,6 +158,11 @@ def pick_question(language: str) -> str:
     return say(language, "Which one do you mean? Answer with its number.")
 
 
+def none_picked_text(language: str) -> str:
+    """The answer to a no to such a list."""
+    return say(language, "All right, none of them.")
+
+
 def undo_text(words: str, language: str) -> str:
     """What a person may write to undo what was just done, beside its receipt."""
     return say(language, "Undo: “{words}”", words=words)

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 _SAID = re.compile(
-    r"[\s,]*\b(?:según|segun|con|usando|use|using|with|according to|via|por medio del?|pelo|com|segundo"
-    r"|de acuerdo (?:con|com))"
+    r"[\s,]*\b(?:según|segun|con|us[aá]r?|usando|use|using|with|according to|via|por medio del?|pelo|com"
+    r"|segundo|de acuerdo (?:con|com))"
     r"\s+(?:(?:el|o|a|the|your|mi|my|tu|seu) )?(?:mcp )?(?:(?P<before>[\w-]+) )?(?:server|servidor|mcp)\b"
     r"(?:\s+(?:mcp|de|del|da|do|of|la|el|the|llamado|chamado|called)\b)*(?:\s+(?P<after>[\w-]+))?",
     re.IGNORECASE,

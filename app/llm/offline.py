@@ -14,6 +14,7 @@ from app.llm.answers import (
     Ability,
     about_text,
     lost_text,
+    none_picked_text,
     owners_text,
     pick_question,
     question,
@@ -50,6 +51,11 @@ _MOST_ROUNDS = 5
 _LONGEST_CHOICE = 8
 """Words of an answer that picks one of several."""
 _THREADS = 2
+_NONE = re.compile(
+    r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
+    r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
+    r"|gracias|obrigad[oa]|isso))*\W*"
+)
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _MOST_EXAMPLES = 3
@@ -174,6 +180,9 @@ class OfflineModel:
         # What only leads to texts for a model that reads them is not in the index, and nothing to be called.
         offers = [offer for offer in found if offer is not None and offer.name in self._index()]
         results = _results(request.messages)
+        _, answer = _last_exchange(request.messages)
+        if pick_question(person.language) in answer and _NONE.fullmatch(fold(said)):
+            return _written(request, none_picked_text(person.language))
         plan = self._plan(request, said, offers, person)
         calls = [step for step in plan.steps if step.missing is None]
         pending = self._next_round(calls[len(results) :], _rounds(request.messages))

@@ -9,9 +9,11 @@ from app.search.words import fold
 
 
 def zone_of(place: str) -> str | None:
-    """The IANA name of a zone, as "Asia/Tokyo", for such a name in any case or one of its cities."""
-    wanted = fold(place).replace("_", " ").strip()
-    return _zones().get(wanted) or _zones().get(wanted.partition(",")[0].strip())
+    """The IANA name of a zone, as "Asia/Tokyo", for such a name in any case or one of its cities, whatever
+    stands before it."""
+    wanted = fold(place).replace("_", " ").partition(",")[0].split()
+    ends = (" ".join(wanted[start:]) for start in range(len(wanted)))
+    return next((zone for end in ends if (zone := _zones().get(end))), None)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.llm.answers import pick_question, results_text, undo_text
+from app.llm.answers import none_picked_text, pick_question, results_text, undo_text
 from app.llm.model import ModelRequest
 from app.llm.offline import OfflineModel
 from app.routing.abilities import Abilities
@@ -171,6 +171,13 @@ def served() -> Abilities:
             {"timezone": "America/New_York"},
         ),
         ("es", "usando el server time decime la hora en Madrid", CLOCK.name, {"timezone": "Europe/Madrid"}),
+        (
+            "es",
+            "usá el server de la hora para decirme la hora de Tokio",
+            CLOCK.name,
+            {"timezone": "Asia/Tokyo"},
+        ),
+        ("es", "y según el server time qué hora es en Asia/Tokyo?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
         ("pt", "que horas são em Tóquio segundo o servidor?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
         ("pt", "com o servidor sea, como estão as marés?", SEA.name, {}),
         ("en", "what time is it in London with the time server", CLOCK.name, {"timezone": "Europe/London"}),
@@ -190,3 +197,24 @@ async def test_a_server_that_is_named_is_the_one_that_is_asked(
 async def test_a_note_about_a_server_is_a_note(served: Abilities) -> None:
     found = await calls(served, "es", "anota: hablar con el server de la oficina")
     assert found == [("save_note", {"text": "hablar con el server de la oficina"})]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("es", "ninguno"),
+        ("es", "cancelá"),
+        ("es", "no gracias"),
+        ("pt", "nenhum deles"),
+        ("en", "none of them"),
+    ],
+)
+async def test_a_no_to_a_list_ends_it(abilities: Abilities, language: str, said: str) -> None:
+    listed = f"1. {IDS[0]}\n2. {IDS[1]}\n\n{pick_question(language)}"
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = replace(person(language), role="owner")
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    said_before = (("user", "instala github"), ("assistant", listed), ("user", said))
+    messages = [{"role": role, "content": text} for role, text in said_before]
+    answer = await model.complete(ModelRequest("answer", messages, tools, said, who))
+    assert (answer.calls, answer.text) == ((), none_picked_text(language))
