@@ -31,6 +31,8 @@ from tests.standins.mcp_server import command, tool
 from tests.standins.registry import RegistryServer, entry
 from tests.test_cli import SECONDS, House
 
+pytestmark = pytest.mark.slow
+
 SECRET = "hunter2-is-not-to-be-seen"
 TOKEN = "the-token-of-the-server"
 

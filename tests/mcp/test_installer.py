@@ -25,6 +25,8 @@ from app.skills.sandbox import Sandbox
 from tests.mcp.made_packages import NpmRegistry, make_sdist, make_wheel
 from tests.world import ROOT
 
+pytestmark = pytest.mark.slow
+
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,

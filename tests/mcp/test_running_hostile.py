@@ -15,6 +15,8 @@ from tests.mcp.house import QUICK, SECONDS, House, descendants
 from tests.standins.mcp_server import command, tool
 from tests.world import until
 
+pytestmark = pytest.mark.slow
+
 MEGABYTES = {"megabytes": {"type": "integer"}}
 
 

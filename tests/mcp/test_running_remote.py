@@ -17,6 +17,8 @@ from tests.mcp.house import QUICK, House
 from tests.standins.mcp_site import McpSite
 from tests.world import until
 
+pytestmark = pytest.mark.slow
+
 MakeSite = Callable[..., McpSite]
 
 

@@ -22,6 +22,8 @@ from app.tools import Tool
 from tests.test_dropped_skills import drop
 from tests.world import ROOT, Graph, Server, text_body, until, wait_for
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "the-token-of-the-test"
 LOCAL = {"Authorization": f"Bearer {TOKEN}"}
 ERAS = ("legacy", "auto")
