@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,9 +15,7 @@ from app.llm.answers import (
     lost_text,
     none_picked_text,
     owners_text,
-    pick_question,
     question,
-    questions,
     reminder_text,
     results_text,
     sample,
@@ -29,6 +26,7 @@ from app.llm.answers import (
 )
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, sentences, splits
+from app.llm.followups import LONGEST_CHOICE, content_of, follow_up, last_exchange, picks_none
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.named_server import NamedServer, named_server
 from app.llm.plan import LONGEST_PLANNED, Plan, Planner, Step
@@ -38,7 +36,7 @@ from app.llm.templates import align, read_template
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, without_given, words
+from app.search.words import fold, says_something, without_given, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
@@ -48,14 +46,7 @@ _MOST_FRAGMENTS = 12
 _MOST_FRAGMENT_WORDS = 16
 _MOST_SAID = LONGEST_PLANNED
 _MOST_ROUNDS = 5
-_LONGEST_CHOICE = 8
-"""Words of an answer that picks one of several."""
 _THREADS = 2
-_NONE = re.compile(
-    r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
-    r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
-    r"|gracias|obrigad[oa]|isso))*\W*"
-)
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _MOST_EXAMPLES = 3
@@ -112,7 +103,7 @@ class OfflineModel:
         named = named_server(said)
         if named is not None and (tools := self._of_server(named)):
             aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
-        elif fragments and request.recent and not aligned and len(words(said)) <= _LONGEST_CHOICE:
+        elif fragments and request.recent and not aligned and len(words(said)) <= LONGEST_CHOICE:
             before = _fragments(request.recent[-1])  # it may answer what was asked about that
             aligned, fragments = self._aligned(before), [*fragments, *before]
         elif _UNDO.fullmatch(fold(said)):
@@ -180,8 +171,8 @@ class OfflineModel:
         # What only leads to texts for a model that reads them is not in the index, and nothing to be called.
         offers = [offer for offer in found if offer is not None and offer.name in self._index()]
         results = _results(request.messages)
-        _, answer = _last_exchange(request.messages)
-        if pick_question(person.language) in answer and _NONE.fullmatch(fold(said)):
+        _, answer = last_exchange(request.messages)
+        if picks_none(answer, said, person.language):
             return _written(request, none_picked_text(person.language))
         plan = self._plan(request, said, offers, person)
         calls = [step for step in plan.steps if step.missing is None]
@@ -227,7 +218,7 @@ class OfflineModel:
             commanded = theirs.commanded(named.wanted, self._described(named.wanted))
             if commanded.steps and not any(step.open for step in planner.plan(said).steps):
                 return commanded
-        before, answer = _last_exchange(request.messages)
+        before, answer = last_exchange(request.messages)
         if _UNDO.fullmatch(fold(said)) and (undoing := self._undoing(planner, before, answer)).steps:
             return undoing
         early, late = _parted(said, request.messages)
@@ -237,11 +228,7 @@ class OfflineModel:
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
         if any(step.missing is None and not step.guessed for step in plan.steps):
             return plan
-        answered = (
-            _answered(planner, before, answer, said, person, plan)
-            or _picked(planner, before, answer, said, person)
-            or _chosen(planner, before, answer, said)
-        )
+        answered = follow_up(planner, before, answer, said, person, plan)
         return Plan((answered,)) if answered is not None else plan
 
     def _undoing(self, planner: Planner, before: str, answer: str) -> Plan:
@@ -331,7 +318,7 @@ def _results(messages: Sequence[Mapping[str, JSON]]) -> list[str]:
         if message.get("role") == "assistant" and not message.get("tool_calls"):
             results = []
         elif message.get("role") == "tool":
-            results.append(_content(message))
+            results.append(content_of(message))
     return results
 
 
@@ -353,84 +340,16 @@ def _parted(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str
             called = bool(message.get("tool_calls"))
             late = late if called else []
         elif message.get("role") == "user" and called:
-            late.append(_content(message))
+            late.append(content_of(message))
     text = "\n".join(late).strip()
     return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
 
 
-def _content(message: Mapping[str, JSON]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
-
-
-def _last_exchange(messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
-    """What the person said before our last answer, and the answer; empty where there was none."""
-    spoken = [message for message in messages if message.get("role") in {"user", "assistant"}]
-    asked = next((at for at in range(len(spoken) - 1, -1, -1) if spoken[at].get("role") == "assistant"), 0)
-    return (_content(spoken[asked - 1]), _content(spoken[asked])) if asked else ("", "")
-
-
-def _answered(
-    planner: Planner, before: str, answer: str, said: str, person: Person, plan: Plan
-) -> Step | None:
-    """The step that our own last question was about, with `said` as its answer, unless it asks for more."""
-    last_line = answer.strip().split("\n")[-1]
-    if not any(last_line.startswith(known) for known in questions(person.language)):
-        return None
-    earlier = planner.plan(before).steps
-    waiting = next((step for step in earlier if step.missing is not None), None)
-    if waiting is None or said.rstrip().endswith("?"):
-        return None
-    if any(not step.guessed and step.tool != waiting.tool for step in plan.steps):
-        return None
-    return planner.answered(waiting, said)
-
-
-def _picked(planner: Planner, before: str, answer: str, said: str, person: Person) -> Step | None:
-    """The step whose answer was a numbered list of names, with the one that `said` picks."""
-    if pick_question(person.language) not in answer or len(words(said)) > _LONGEST_CHOICE:
-        return None
-    steps = planner.plan(before).steps
-    if len(steps) != 1 or steps[0].missing is not None:
-        return None
-    listed = dict(re.findall(r"^(\d{1,2})\. (\S+)", answer, re.MULTILINE))
-    numbers = (_ORDINALS.get(word, word) for word in words(said))
-    name = next((listed[number] for number in numbers if number in listed), "")
-    return planner.renamed(steps[0], _named(said, list(listed.values())) or name)
-
-
-def _named(said: str, names: Sequence[str]) -> str:
-    """The name that is spelled out, or has a word of those said that no other of them has; "" for none."""
-    spelled = [name for name in names if fold(name) in fold(said)]
-    known = Counter(word for name in names for word in set(words(name)))
-    told = [name for name in names if any(known[word] == 1 for word in {*words(name)} & {*words(said)})]
-    return next((found[0] for found in (spelled, told) if len(found) == 1), "")
-
-
-_ORDINALS = {
-    **dict.fromkeys(("primero", "primera", "primeiro", "primeira", "first", "uno"), "1"),
-    **dict.fromkeys(("segundo", "segunda", "second", "dos", "dois", "two"), "2"),
-    **dict.fromkeys(("tercero", "tercera", "terceiro", "terceira", "third", "tres", "three"), "3"),
-    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth", "cuatro", "quatro", "four"), "4"),
-}
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
     r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
 )
 """Nothing but that the last thing be undone."""
-
-
-def _chosen(planner: Planner, before: str, answer: str, said: str) -> Step | None:
-    """The step whose answer asked which of several places is meant, with the one that `said` names."""
-    found = spans(said)
-    offered = {fold(name) for name in re.findall(r"[^\W\d_]+", answer) if name[0].isupper()} - ALL_STOP_WORDS
-    named = next((word.start for word in found if word.text in offered), None)
-    if "?" not in answer or named is None or len(found) > _LONGEST_CHOICE:
-        return None
-    steps = planner.plan(before).steps
-    return planner.narrowed(steps[0], said[named:]) if len(steps) == 1 else None
 
 
 _REMINDER = re.compile(

@@ -1,0 +1,105 @@
+"""A message that goes on with what we said: it answers our question, or picks from what we listed."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from app.llm.answers import pick_question, questions
+from app.llm.plan import Plan, Planner, Step
+from app.messages import JSON
+from app.people import Person
+from app.search.words import ALL_STOP_WORDS, fold, spans, words
+
+LONGEST_CHOICE = 8
+"""Words of an answer that picks one of several."""
+_NONE = re.compile(
+    r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
+    r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
+    r"|gracias|obrigad[oa]|isso))*\W*"
+)
+_ORDINALS = {
+    **dict.fromkeys(("primero", "primera", "primeiro", "primeira", "first", "uno"), "1"),
+    **dict.fromkeys(("segundo", "segunda", "second", "dos", "dois", "two"), "2"),
+    **dict.fromkeys(("tercero", "tercera", "terceiro", "terceira", "third", "tres", "three"), "3"),
+    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth", "cuatro", "quatro", "four"), "4"),
+}
+
+
+def follow_up(
+    planner: Planner, before: str, answer: str, said: str, person: Person, plan: Plan
+) -> Step | None:
+    """The step that `said` completes, after what the person said `before` and our `answer` to it; `plan` is
+    what it asks for by itself."""
+    return (
+        _answered(planner, before, answer, said, person, plan)
+        or _picked(planner, before, answer, said, person)
+        or _chosen(planner, before, answer, said)
+    )
+
+
+def picks_none(answer: str, said: str, language: str) -> bool:
+    """Whether it is a no to the list that we asked about."""
+    return pick_question(language) in answer and _NONE.fullmatch(fold(said)) is not None
+
+
+def last_exchange(messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
+    """What the person said before our last answer, and the answer; empty where there was none."""
+    spoken = [message for message in messages if message.get("role") in {"user", "assistant"}]
+    asked = next((at for at in range(len(spoken) - 1, -1, -1) if spoken[at].get("role") == "assistant"), 0)
+    return (content_of(spoken[asked - 1]), content_of(spoken[asked])) if asked else ("", "")
+
+
+def content_of(message: Mapping[str, JSON]) -> str:
+    """The text of a message, whichever form it has."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _answered(
+    planner: Planner, before: str, answer: str, said: str, person: Person, plan: Plan
+) -> Step | None:
+    """The step that our own last question was about, with `said` as its answer, unless it asks for more."""
+    last_line = answer.strip().split("\n")[-1]
+    if not any(last_line.startswith(known) for known in questions(person.language)):
+        return None
+    earlier = planner.plan(before).steps
+    waiting = next((step for step in earlier if step.missing is not None), None)
+    if waiting is None or said.rstrip().endswith("?"):
+        return None
+    if any(not step.guessed and step.tool != waiting.tool for step in plan.steps):
+        return None
+    return planner.answered(waiting, said)
+
+
+def _picked(planner: Planner, before: str, answer: str, said: str, person: Person) -> Step | None:
+    """The step whose answer was a numbered list of names, with the one that `said` picks."""
+    if pick_question(person.language) not in answer or len(words(said)) > LONGEST_CHOICE:
+        return None
+    steps = planner.plan(before).steps
+    if len(steps) != 1 or steps[0].missing is not None:
+        return None
+    listed = dict(re.findall(r"^(\d{1,2})\. (\S+)", answer, re.MULTILINE))
+    numbers = (_ORDINALS.get(word, word) for word in words(said))
+    name = next((listed[number] for number in numbers if number in listed), "")
+    return planner.renamed(steps[0], _named(said, list(listed.values())) or name)
+
+
+def _named(said: str, names: Sequence[str]) -> str:
+    """The name that is spelled out, or has a word of those said that no other of them has; "" for none."""
+    spelled = [name for name in names if fold(name) in fold(said)]
+    known = Counter(word for name in names for word in set(words(name)))
+    told = [name for name in names if any(known[word] == 1 for word in {*words(name)} & {*words(said)})]
+    return next((found[0] for found in (spelled, told) if len(found) == 1), "")
+
+
+def _chosen(planner: Planner, before: str, answer: str, said: str) -> Step | None:
+    """The step whose answer asked which of several places is meant, with the one that `said` names."""
+    found = spans(said)
+    offered = {fold(name) for name in re.findall(r"[^\W\d_]+", answer) if name[0].isupper()} - ALL_STOP_WORDS
+    named = next((word.start for word in found if word.text in offered), None)
+    if "?" not in answer or named is None or len(found) > LONGEST_CHOICE:
+        return None
+    steps = planner.plan(before).steps
+    return planner.narrowed(steps[0], said[named:]) if len(steps) == 1 else None
