@@ -1,5 +1,6 @@
 """Servers and commands that start at once: forked from a process that has imported what they need."""
 
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -11,7 +12,10 @@ from pathlib import Path
 
 _FORKS = multiprocessing.get_context("forkserver")
 _STARTS_WITH = ["app.cli", "app.commands.serving", "app.observe.logs", "app.server", __name__]
-_NEEDS_SOON = ["app.llm.client", "aiohttp", "griffe", "markdown_it", "phonenumbers", "uvloop"]
+_NEEDS_SOON = [
+    *("app.assistant", "app.llm.client", "app.llm.offline", "app.main", "app.simulator.simulator"),
+    *("aiohttp", "anyio._backends._asyncio", "griffe", "httpx2", "markdown_it", "phonenumbers", "uvloop"),
+]
 _FORKS.set_forkserver_preload([*_STARTS_WITH, *_NEEDS_SOON])
 
 
@@ -70,6 +74,7 @@ def _serve(folder: Path, env: dict[str, str], log: Path) -> None:
 def _become(arguments: list[str], folder: Path, env: dict[str, str], files: tuple[Path, Path, Path]) -> None:
     from app.cli import main
 
+    gc.freeze()  # what was imported before: a collection would copy all of it
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)

@@ -218,7 +218,7 @@ async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
     release = threading.Event()
     threads = DaemonThreads(limit=1, lost_limit=0)
     engine = engine_of(
-        tool_of(lambda: release.wait(5), timeout=0.05),
+        tool_of(lambda: release.wait(30), timeout=1),
         tool_of(lambda: 1, timeout=0.05).replace(name="next"),
         threads=threads,
     )
@@ -231,7 +231,7 @@ async def test_a_call_that_found_no_free_thread_is_not_unknown() -> None:
 async def test_lost_threads_are_replaced_and_come_back() -> None:
     release = threading.Event()
     threads = DaemonThreads(limit=1)
-    engine = engine_of(tool_of(lambda: release.wait(5), timeout=0.05), ADD, threads=threads)
+    engine = engine_of(tool_of(lambda: release.wait(30), timeout=1), ADD, threads=threads)
     assert (await engine.execute_tool_call("it", {})).code == "TIMEOUT"
     assert threads.lost == 1
     assert (await engine.execute_tool_call("add", {"a": 1})).data == 2
