@@ -25,6 +25,7 @@ from app.mcp.serving.server import ToolServer
 from app.messages import Channel
 from app.observe.metrics import Metrics
 from app.people import Realm
+from app.right_of_way import RightOfWay
 from app.routing.abilities import Abilities
 from app.routing.served import ServedAbilities
 from app.routing.tool_search import ToolSearch
@@ -90,7 +91,8 @@ class Assistant:
         transport: Transport | None = None,
     ) -> None:
         self.settings = settings
-        self.store = Database(settings.database_path)
+        self.right_of_way = RightOfWay()
+        self.store = Database(settings.database_path, self.right_of_way)
         self.troubles = Troubles(self.store, settings.data_dir)
         self.entrances = Entrances(settings, self.store)
         self.metrics = Metrics()
@@ -98,7 +100,10 @@ class Assistant:
         self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
         self.credentials = credentials_of(settings)
         self.client = GraphClient(
-            settings.whatsapp_api_url, self.credentials.phone_number_id, self.credentials.access_token
+            settings.whatsapp_api_url,
+            self.credentials.phone_number_id,
+            self.credentials.access_token,
+            self.right_of_way,
         )
         self.media = MediaFolder(
             settings.data_dir / "media",
@@ -136,7 +141,7 @@ class Assistant:
         )
         served = ServedAbilities(self.servers, settings.data_dir)
         self.abilities = Abilities(loader, registry, environment, servers=served)
-        self.model: Model = _model(settings, self.abilities)
+        self.model: Model = _model(settings, self.abilities, self.right_of_way)
         self.files = Files(
             settings.workspace_dir,
             settings.allow_delete,
@@ -377,11 +382,11 @@ class Assistant:
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
 
-def _model(settings: Settings, abilities: Abilities) -> Model:
+def _model(settings: Settings, abilities: Abilities, right_of_way: RightOfWay) -> Model:
     if settings.has_model:
         from app.llm.client import ChatModel
 
-        return ChatModel(settings)
+        return ChatModel(settings, right_of_way)
     from app.llm.offline import OfflineModel
 
     return OfflineModel(lambda: abilities.index, abilities.phrases, for_owners=abilities.for_owners)

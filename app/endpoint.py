@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from app.errors import RecadoError
+from app.right_of_way import RightOfWay
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -49,12 +50,19 @@ class Endpoint:
     """Posts to paths below `url`, at most `connections` at once (0: as many as are asked for).
 
     Redirects are not followed: what the headers hold is for this host. `proxies` obeys HTTPS_PROXY and
-    the like.
+    the like. Who waits for an answer goes on when it has the right of way.
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], *, connections: int = 0, proxies: bool = False
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        connections: int = 0,
+        proxies: bool = False,
+        right_of_way: RightOfWay | None = None,
     ) -> None:
+        self._right_of_way = right_of_way or RightOfWay()
         self._url = url.rstrip("/")
         self._headers = {**headers, "Accept-Encoding": "identity"}
         self._connections = connections
@@ -89,7 +97,9 @@ class Endpoint:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
             ) as response:
-                return Answer(response.status, await _read(response), response.headers.get("Retry-After"))
+                answer = Answer(response.status, await _read(response), response.headers.get("Retry-After"))
+            await self._right_of_way.give()
+            return answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(f"no connection: {_reason(error)}") from error
         except TimeoutError as error:

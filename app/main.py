@@ -84,6 +84,7 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
         arrival=read_arrival,
         on_received=assistant.intake.received,
         on_answer=assistant.metrics.answered,
+        right_of_way=assistant.right_of_way,
     )
 
 

@@ -9,6 +9,7 @@ from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
 from app.llm.reading import without_thoughts
 from app.messages import JSON, seconds_in
+from app.right_of_way import RightOfWay
 from app.settings import Settings
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -22,11 +23,12 @@ _NO_TOOLS = re.compile(
 class ChatModel:
     """Chat completions: `LLM_MODEL` answers, `CLASSIFIER_MODEL` classifies."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, right_of_way: RightOfWay | None = None) -> None:
         self._settings = settings
         self._key = settings.openai_api_key.get_secret_value()
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._endpoint = Endpoint(settings.openai_base_url or OPENAI_URL, headers, proxies=True)
+        url = settings.openai_base_url or OPENAI_URL
+        self._endpoint = Endpoint(url, headers, proxies=True, right_of_way=right_of_way)
         self.tools_refused = False
         """The server answered 400 to `tools`: they are written into the prompt instead."""
         self.failure = ""

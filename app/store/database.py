@@ -20,6 +20,7 @@ import aiosqlite
 import structlog
 
 from app.errors import StoreError, StoreLockedError
+from app.right_of_way import RightOfWay
 
 T = TypeVar("T")
 
@@ -51,8 +52,9 @@ class Database:
     Every write goes through `tx` or `submit`; reads through `all` and `one`, which inform but never decide.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, right_of_way: RightOfWay | None = None) -> None:
         self.path = path
+        self._right_of_way = right_of_way or RightOfWay()
         self._jobs = _Jobs()
         self._submitted: list[_Job[Any]] = []
         self._writer: threading.Thread | None = None
@@ -113,13 +115,16 @@ class Database:
         `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
         Raises what `fn` raised, StoreError where the commit failed, or TimeoutError where it took more than
         `within` seconds: then `fn` stays queued, and is written all the same.
-        An `urgent` function passes those that are not.
+        An `urgent` function passes those that are not, and its caller goes on before theirs.
         """
         written = self.submit(fn, then=then, urgent=urgent)
         if within is not None:
             limit = asyncio.get_running_loop().call_later(within, _give_up, written)
             written.add_done_callback(lambda _: limit.cancel())
-        return await written
+        result = await written
+        if not urgent:
+            await self._right_of_way.give()
+        return result
 
     def submit(
         self,

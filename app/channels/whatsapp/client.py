@@ -19,6 +19,7 @@ from app.messages import (
     seconds_in,
 )
 from app.phones import digits, other_form
+from app.right_of_way import RightOfWay
 
 log = structlog.get_logger(__name__)
 
@@ -41,11 +42,17 @@ UPLOAD_FAILED = 131053
 class GraphClient:
     """Sends to one business number. Never raises for what the other side does."""
 
-    def __init__(self, api_url: str, phone_number_id: str, access_token: str) -> None:
+    def __init__(
+        self,
+        api_url: str,
+        phone_number_id: str,
+        access_token: str,
+        right_of_way: RightOfWay | None = None,
+    ) -> None:
         self._messages = f"/{phone_number_id}/messages"
         self._media = f"/{phone_number_id}/media"
         headers = {"Authorization": f"Bearer {access_token}"}
-        self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
+        self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS, right_of_way=right_of_way)
 
     async def warm(self) -> None:
         """Loads what the first send needs."""

@@ -19,6 +19,7 @@ from app.channels.whatsapp.values import decode
 from app.errors import StoreError
 from app.messages import Inbound, Unreadable
 from app.phones import mask
+from app.right_of_way import RightOfWay
 from app.store import alerts, inbox, outbox
 from app.store.database import Database
 from app.store.inbox import Arrival, Entrance, Taken
@@ -64,6 +65,7 @@ class WhatsAppWebhook:
         arrival: Callable[[Inbound], Arrival],
         on_received: Callable[[Received], None],
         on_answer: Callable[[int], None],
+        right_of_way: RightOfWay,
     ) -> None:
         self._store = store
         self._entrance = entrance
@@ -72,12 +74,14 @@ class WhatsAppWebhook:
         self._arrival = arrival
         self._on_received = on_received
         self._on_answer = on_answer
+        self._right_of_way = right_of_way
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         if request.method == "POST":
-            response = await self._post(request)
+            with self._right_of_way:
+                response = await self._post(request)
             self._on_answer(response.status_code)
         else:
             response = self._handshake(request)

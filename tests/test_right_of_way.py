@@ -1,0 +1,75 @@
+"""Turns that give way to webhooks: in order, one a pass of the loop, never for good."""
+
+import asyncio
+from pathlib import Path
+from sqlite3 import Connection
+
+from app.right_of_way import RightOfWay
+from app.store.database import Database
+
+LIMIT = 10.0
+
+
+def one(connection: Connection) -> int:
+    return int(connection.execute("SELECT 1").fetchone()[0])
+
+
+async def went_on(way: RightOfWay, number: int, order: list[int]) -> None:
+    await way.give()
+    order.append(number)
+
+
+async def test_of_many_one_goes_on_in_each_pass_of_the_loop() -> None:
+    way, order = RightOfWay(), list[int]()
+    turns = [asyncio.create_task(went_on(way, number, order)) for number in range(20)]
+    most = 0
+    async with asyncio.timeout(LIMIT):
+        while not all(turn.done() for turn in turns):
+            before = len(order)
+            await asyncio.sleep(0)
+            most = max(most, len(order) - before)
+    assert order == list(range(20))
+    assert most == 1
+
+
+async def test_no_turn_goes_on_while_a_webhook_is_taken_in() -> None:
+    way, order = RightOfWay(longest_seconds=60), list[int]()
+    with way:
+        turn = asyncio.create_task(went_on(way, 1, order))
+        for _ in range(5):
+            await asyncio.sleep(0.001)
+        assert order == []
+    await asyncio.wait_for(turn, LIMIT)
+    assert order == [1]
+
+
+async def test_a_commit_that_is_not_urgent_gives_way(tmp_path: Path) -> None:
+    way = RightOfWay(longest_seconds=60)
+    store = Database(tmp_path / "recado.db", way)
+    await store.open()
+    try:
+        with way:
+            ordinary = asyncio.create_task(store.tx(one))
+            assert await asyncio.wait_for(store.tx(one, urgent=True), LIMIT) == 1
+            await asyncio.wait_for(store.submit(one), LIMIT)  # what came before it is committed too
+            assert not ordinary.done()
+        assert await asyncio.wait_for(ordinary, LIMIT) == 1
+    finally:
+        await store.close()
+
+
+async def test_a_webhook_that_takes_long_holds_nobody_up_for_good() -> None:
+    way, order = RightOfWay(), list[int]()
+    with way:
+        turns = (went_on(way, number, order) for number in range(5))
+        await asyncio.wait_for(asyncio.gather(*turns), LIMIT)
+    assert order == list(range(5))
+
+
+async def test_one_that_was_cancelled_keeps_nobody_waiting() -> None:
+    way, order = RightOfWay(), list[int]()
+    turns = [asyncio.create_task(went_on(way, number, order)) for number in range(4)]
+    await asyncio.sleep(0)
+    turns[1].cancel()
+    await asyncio.wait(turns, timeout=LIMIT)
+    assert order == [0, 2, 3]
