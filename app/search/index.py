@@ -1,11 +1,11 @@
 """A search index of tools: words (BM25F) mixed with character 4-grams, in plain Python, changed in place."""
 
-import math
 import threading
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 
+from app.search.postings import Asked, Postings, shared
 from app.search.query import Query, Worth, read_query
 from app.search.words import content, grams, stem, without_slots, words
 
@@ -36,6 +36,18 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What a score is made of: words that the tool knows, what others mean by the lexicon, 4-grams.
+
+    A spread ranking takes off what better tools have answered of it.
+    """
+
+    words: float = 0.0
+    meanings: float = 0.0
+    grams: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class _Field:
     weight: float
     usual_length: float
@@ -50,118 +62,31 @@ _DESCRIPTION = _Field(1.0, 14, 0.1)
 _PARAMETER_NAMES = _Field(0.5, 5, 0.75)
 _PARAMETER_TEXTS = _Field(0.5, 30, 0.75)
 _CATEGORY = _Field(1.0, 2, 0.75)
-_EXAMPLES = _Field(0.75, 25, 0.25)
+_EXAMPLES = _Field(0.5, 25, 0.25)
 _SATURATION = 2.0
 _GRAM_SHARE = 0.3
-_WELL_KNOWN = 25
-"""Where more tools hold a word they are told apart by it as it is, not by what else it may mean."""
 _COMMON_WORD = 1 / 2
 _COMMON_GRAM = 1 / 40
 """Terms in a larger share of the tools tell next to nothing, and are most of the work."""
-_NEVER_COMMON = 400
 _SPREAD = 0.2
 """How much of what the best holder answers of a word the others answer no more."""
 _SPREAD_AMONG = 32
 _SPREAD_PLACES = 16
 _COMPACT_AT = 64
+_LATELY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One term of a query: how much of the query it is, and which slots hold it how strongly."""
+class _Question:
+    """What a text asks for: words and 4-grams by their shares of it, telling words by theirs of these."""
 
-    term: str
-    share: float
-    slots: "array[int]"
-    weights: "array[float]"
+    words: Sequence[Asked]
+    grams: Sequence[Asked]
+    telling: Sequence[Asked]
 
-
-_NO_SLOTS = array("I")
-_NO_WEIGHTS = array("f")
-_NO_MEANINGS: Mapping[str, Sequence[Worth]] = {}
-
-
-class _Postings:
-    """Term → which slots hold it, and how strongly (0..1); slots of removed tools stay until compaction."""
-
-    def __init__(self, common: float) -> None:
-        self._common = common
-        self._slots: dict[str, array[int]] = {}
-        self._weights: dict[str, array[float]] = {}
-        self._removed: dict[str, int] = {}
-
-    def add(self, slot: int, weights: Mapping[str, float]) -> None:
-        for term, weight in weights.items():
-            if term not in self._slots:
-                self._slots[term] = array("I")
-                self._weights[term] = array("f")
-            self._slots[term].append(slot)
-            self._weights[term].append(weight)
-
-    def forget(self, found: Iterable[str]) -> None:
-        for term in found:
-            self._removed[term] = self._removed.get(term, 0) + 1
-
-    def weighed(
-        self, worth: Worth, documents: int, meanings: Mapping[str, Sequence[Worth]] = _NO_MEANINGS
-    ) -> list[_Asked]:
-        """The terms of a query, by how well they tell some of so many documents from others.
-
-        A term and its `meanings` are one thing asked: a tool answers it by the best of them. Terms that too
-        many hold have no slots, but where none has any then.
-        """
-        most = max(_NEVER_COMMON, documents * self._common)
-        telling = self._all_weighed(worth, documents, meanings, most)
-        if any(one.slots for one in telling):
-            return telling
-        return self._all_weighed(worth, documents, meanings, documents)
-
-    def _all_weighed(
-        self, worth: Worth, documents: int, meanings: Mapping[str, Sequence[Worth]], most: float
-    ) -> list[_Asked]:
-        weighed = []
-        for term, value in worth.items():
-            one = self._said(term, value, documents, most)
-            if term in meanings and not self.is_well_known(term):
-                one = self._meant(one, meanings[term], documents, most)
-            weighed.append(one)
-        return weighed
-
-    def _said(self, term: str, worth: float, documents: int, most: float) -> _Asked:
-        """One term, not yet weighed against the others of its query; without slots where too many hold it."""
-        share = worth * self._rarity(term, documents)
-        if 0 < self._holders(term) <= most:
-            return _Asked(term, share, self._slots[term], self._weights[term])
-        return _Asked(term, share, _NO_SLOTS, _NO_WEIGHTS)
-
-    def _meant(self, said: _Asked, meanings: Iterable[Worth], documents: int, most: float) -> _Asked:
-        """A term with its meanings. Beside one that tools hold no meaning is more telling than itself."""
-        held = self._holders(said.term) > 0
-        share = said.share if held else 0.0
-        best = _answers([said])
-        for meaning in meanings:
-            terms = [self._said(term, worth, documents, most) for term, worth in meaning.items()]
-            if not any(one.slots for one in terms):
-                continue
-            whole = sum(one.share for one in terms)
-            least = min(1.0, said.share * sum(meaning.values()) / whole) if held else 1.0
-            share = max(share, least * whole)
-            for slot, answer in _answers(terms, least).items():
-                if answer > best.get(slot, 0.0):
-                    best[slot] = answer
-        share = share or said.share
-        weights = array("f", [answer / share for answer in best.values()])
-        return _Asked(said.term, share, array("I", best), weights)
-
-    def is_well_known(self, term: str) -> bool:
-        return self._holders(term) > _WELL_KNOWN
-
-    def _rarity(self, term: str, documents: int) -> float:
-        holders = self._holders(term)
-        return math.log(1 + (documents - holders + 0.5) / (holders + 0.5))
-
-    def _holders(self, term: str) -> int:
-        return len(self._slots.get(term, ())) - self._removed.get(term, 0)
+    @property
+    def all(self) -> Sequence[Asked]:
+        return [*self.words, *self.grams]
 
 
 class ToolIndex:
@@ -190,6 +115,7 @@ class ToolIndex:
                 self._documents[document.id] = document
                 self._insert(document)
             self._compact()
+            self._lately.clear()
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes documents; unknown ids are passed over."""
@@ -197,6 +123,7 @@ class ToolIndex:
             for id in ids:
                 self._remove(id)
             self._compact()
+            self._lately.clear()
 
     def rank(
         self,
@@ -213,21 +140,50 @@ class ToolIndex:
         What better ones answer of the query counts less for those that follow, and their scores are lower
         by it.
         """
-        said = read_query(query, bridge=bridge)
         with self._lock:
-            by_word = self._words.weighed(said.words, len(self), said.meanings)
-            by_gram = self._grams.weighed(self._grams_of(said), len(self))
-            asked = [*_shared(by_word, 1 - _GRAM_SHARE), *_shared(by_gram, _GRAM_SHARE)]
-            scores = self._scores(asked)
-            covered = self._coverages(_shared([one for one in by_word if one.term in said.telling]))
+            asked = self._asked(query, bridge=bridge)
+            scores = self._scores(asked.all)
             best = self._best(scores, among, max(limit, _SPREAD_AMONG) if spread else limit)
             if spread:
-                best = _spread(best, asked, scores)
+                best = _spread(best, asked.all, scores, limit)
+            covered = _coverages(asked.telling, best[:limit])
             return [Hit(self._ids[slot], scores[slot], covered[slot]) for slot in best[:limit]]
 
     def coverage(self, id: str, query: str) -> float:
         """The share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
         return next((hit.coverage for hit in self.rank(query, among=(id,))), 0.0)
+
+    def parts(self, query: str, ids: Iterable[str]) -> dict[str, Parts]:
+        """Of what the scores of these tools for `query` are made; unknown ids are passed over."""
+        with self._lock:
+            asked = self._asked(query, bridge=True)
+            slots = frozenset(self._slot_of[id] for id in ids if id in self._slot_of)
+            by_word, by_meaning, by_gram = (dict.fromkeys(slots, 0.0) for _ in range(3))
+            for one in asked.words:
+                for slot, answer in one.held(slots).items():
+                    is_said = one.by_itself is None or slot in one.by_itself
+                    (by_word if is_said else by_meaning)[slot] += answer
+            for one in asked.grams:
+                for slot, answer in one.held(slots).items():
+                    by_gram[slot] += answer
+            return {self._ids[slot]: Parts(by_word[slot], by_meaning[slot], by_gram[slot]) for slot in slots}
+
+    def _asked(self, text: str, *, bridge: bool) -> "_Question":
+        """What `text` asks for; that of the last few is kept, for a turn asks about a text several times."""
+        if found := self._lately.get((text, bridge)):
+            return found
+        said = read_query(text, bridge=bridge)
+        by_word = self._words.weighed(said.words, len(self), said.meanings)
+        by_gram = self._grams.weighed(self._grams_of(said), len(self))
+        question = _Question(
+            words=shared(by_word, 1 - _GRAM_SHARE),
+            grams=shared(by_gram, _GRAM_SHARE),
+            telling=shared([one for one in by_word if one.term in said.telling]),
+        )
+        if len(self._lately) >= _LATELY:
+            del self._lately[next(iter(self._lately))]
+        self._lately[text, bridge] = question
+        return question
 
     def _grams_of(self, query: Query) -> Worth:
         """Its 4-grams, and those of what its words mean where that counts."""
@@ -237,32 +193,38 @@ class ToolIndex:
                 found.update(meant)
         return {**found, **query.grams}
 
-    def _scores(self, asked: Iterable[_Asked]) -> list[float]:
+    def _scores(self, asked: Iterable[Asked]) -> list[float]:
         scores = [0.0] * len(self._ids)
         for one in asked:
-            share = one.share
+            whole = one.whole
             for slot, weight in zip(one.slots, one.weights, strict=True):
-                scores[slot] += share * weight
+                scores[slot] += whole * weight
         return scores
-
-    def _coverages(self, asked: Iterable[_Asked]) -> list[float]:
-        covered = [0.0] * len(self._ids)
-        for one in asked:
-            share = one.share
-            for slot in one.slots:
-                covered[slot] += share
-        return covered
 
     def _best(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
         """The slots with the highest scores, best first, without those of score 0."""
-        there = self._slot_of
-        named = there.values() if among is None else [there[id] for id in there.keys() & among]
-        slots = [slot for slot in named if scores[slot] > 0]
-        if len(slots) > limit:  # most of the sorting is spared
-            least = sorted(map(scores.__getitem__, slots))[-limit] if limit else math.inf
-            slots = [slot for slot in slots if scores[slot] >= least]
-        slots.sort(key=lambda slot: (-scores[slot], self._ids[slot]))
-        return slots[:limit]
+        if among is not None and len(among) < len(self) / 4:
+            slots = (self._slot_of.get(id) for id in among)
+            found = [slot for slot in slots if slot is not None and scores[slot] > 0]
+        else:
+            found = self._highest(scores, among, limit)
+        found.sort(key=lambda slot: (-scores[slot], self._ids[slot]))
+        return found[:limit]
+
+    def _highest(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
+        """At least `limit` slots, if as many score, among them the highest; looks no further than it must."""
+        looked = limit
+        while True:
+            least = nlargest(looked, scores)[-1] if 0 < looked < len(scores) else 0.0
+            high = [slot for slot, score in enumerate(scores) if score >= least and score > 0]
+            found = [slot for slot in high if self._is_there(slot, among)]
+            if len(found) >= limit or least <= 0:
+                return found
+            looked *= 4
+
+    def _is_there(self, slot: int, among: Collection[str] | None) -> bool:
+        id = self._ids[slot]
+        return self._slot_of.get(id) == slot and (among is None or id in among)
 
     def _insert(self, document: Document) -> None:
         slot = len(self._ids)
@@ -291,54 +253,55 @@ class ToolIndex:
     def _reset(self) -> None:
         self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
-        self._words = _Postings(_COMMON_WORD)
-        self._grams = _Postings(_COMMON_GRAM)
+        self._lately: dict[tuple[str, bool], _Question] = {}
+        self._words = Postings(_COMMON_WORD)
+        self._grams = Postings(_COMMON_GRAM)
 
 
-def _answers(asked: Sequence[_Asked], part: float = 1.0) -> dict[int, float]:
-    """How much of what was asked each slot answers."""
-    first, *others = asked
-    share = part * first.share
-    answers = {slot: share * weight for slot, weight in zip(first.slots, first.weights, strict=True)}
-    for one in others:
-        share = part * one.share
-        for slot, weight in zip(one.slots, one.weights, strict=True):
-            answers[slot] = answers.get(slot, 0.0) + share * weight
-    return answers
+def _coverages(asked: Iterable[Asked], slots: Sequence[int]) -> dict[int, float]:
+    covered = dict.fromkeys(slots, 0.0)
+    those = frozenset(slots)
+    for one in asked:
+        for slot in one.held(those):
+            covered[slot] += one.share
+    return covered
 
 
-def _shared(weighed: Sequence[_Asked], whole: float = 1.0) -> list[_Asked]:
-    """Those that any tool answers; with those of the others their shares make `whole`."""
-    part = whole / (sum(one.share for one in weighed) or 1.0)
-    return [_Asked(one.term, part * one.share, one.slots, one.weights) for one in weighed if one.slots]
-
-
-def _spread(slots: Sequence[int], asked: Iterable[_Asked], scores: list[float]) -> list[int]:
+def _spread(slots: Sequence[int], asked: Iterable[Asked], scores: list[float], limit: int) -> list[int]:
     """The slots in the order in which each adds most to those before it; lowers their `scores` to that."""
     left = {slot: scores[slot] for slot in slots[:_SPREAD_AMONG]}
-    terms = [held for one in asked if len(held := _held(one, left)) > 1]
+    those = frozenset(left)
+    terms = [_Held(held, max(held.values())) for one in asked if len(held := one.held(those)) > 1]
     order: list[int] = []
-    while left and len(order) < _SPREAD_PLACES:
+    while left and len(order) < min(limit, _SPREAD_PLACES):
         taken = max(left, key=left.__getitem__)
         scores[taken] = left.pop(taken)
         order.append(taken)
-        for held in terms:
-            if taken in held:
-                lost = _SPREAD * held[taken] / max(held.values())
-                for slot, value in held.items():
-                    held[slot] = value * (1 - lost)
-                    if slot in left:
-                        left[slot] -= value * lost
+        for term in terms:
+            if taken in term.answers:
+                term.lower(taken, left)
     rest = [slot for slot in slots if slot not in order]
     for slot in rest:
         scores[slot] = min(scores[slot], scores[order[-1]])
     return order + rest
 
 
-def _held(asked: _Asked, slots: Collection[int]) -> dict[int, float]:
-    """What each of the slots answers of a term."""
-    pairs = zip(asked.slots, asked.weights, strict=True)
-    return {slot: asked.share * weight for slot, weight in pairs if slot in slots}
+@dataclass(slots=True)
+class _Held:
+    """What slots answer of a term; `left`: how much of that better ones have left to say."""
+
+    answers: Mapping[int, float]
+    best: float
+    left: float = 1.0
+
+    def lower(self, taken: int, scores: dict[int, float]) -> None:
+        """What a slot that was taken has answered counts less for those that have scores still."""
+        lost = _SPREAD * self.answers[taken] / self.best
+        part = self.left * lost
+        for slot, answer in self.answers.items():
+            if slot in scores:
+                scores[slot] -= part * answer
+        self.left -= part
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:

@@ -42,6 +42,7 @@ class Lexicon:
     def __init__(self, lines: Iterable[str]) -> None:
         self._foreign = _Vocabulary()
         self._english = _Vocabulary()
+        self._word = lru_cache(maxsize=8192)(_word)
         for number, line in enumerate(lines, start=1):
             if not line.strip() or line.startswith("#"):
                 continue
@@ -58,16 +59,19 @@ class Lexicon:
 
     def meanings(self, said: Sequence[str]) -> dict[int, tuple[Meaning, ...]]:
         """What folded words of a message may mean, by the place of the word; for several words that mean
-        something together by the place of the first."""
+        something together by the place of the first that carries meaning."""
         sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
         places = [place for place, word in enumerate(said) if word not in _PASSED_OVER]
         sounds = [_sound(said[place]) for place in places]
         found: dict[int, tuple[Meaning, ...]] = {}
         at = 0
         while at < len(places):
-            length, english = _meaning(sides, said[places[at]], sounds[at : at + _LONGEST_PHRASE])
+            length, english = _phrase(sides, sounds[at : at + _LONGEST_PHRASE])
+            english = english or self._word(sides, said[places[at]])
             if english:
-                found[places[at]] = _spelt_out(english)
+                taken = places[at : at + length]
+                telling = (place for place in taken if said[place] not in ALL_STOP_WORDS)
+                found[next(telling, taken[0])] = _spelt_out(english)
             at += length
         return found
 
@@ -90,7 +94,8 @@ class _Vocabulary:
             self._heads.add(sounds[0])
         else:
             _put(self._forms, listed[0], english)
-            self._alike.setdefault((listed[0][0], len(listed[0])), []).append(listed[0])
+            for end in _ends(listed[0]) if len(listed[0]) >= _SHORTEST_MISSPELT - 1 else ():
+                self._alike.setdefault((end, len(listed[0])), []).append(listed[0])
         _put(self._sounds, " ".join(sounds), english)
 
     def phrase(self, sounds: Sequence[str]) -> tuple[int, str]:
@@ -113,7 +118,8 @@ class _Vocabulary:
     def misspelt(self, word: str) -> str:
         if len(word) < _SHORTEST_MISSPELT:
             return ""
-        near = (form for size in (-1, 0, 1) for form in self._alike.get((word[0], len(word) + size), ()))
+        sizes = (len(word) + more for more in (-1, 0, 1))
+        near = (form for size in sizes for end in _ends(word) for form in self._alike.get((end, size), ()))
         return next((self._forms[form] for form in near if _one_slip(word, form)), "")
 
 
@@ -122,15 +128,13 @@ def _put(table: dict[str, str], key: str, english: str) -> None:
     table[key] = english if known is None or known == english else f"{known}, {english}"
 
 
-def _meaning(sides: Sequence[_Vocabulary], word: str, sounds: Sequence[str]) -> tuple[int, str]:
-    """How many words the best entry takes, and its English."""
-    length, english = max((side.phrase(sounds) for side in sides), key=lambda found: found[0])
-    if english:
-        return length, english
-    for side in sides:
-        if english := side.word(word):
-            return 1, english
-    return 1, sides[0].misspelt(word)
+def _phrase(sides: Sequence[_Vocabulary], sounds: Sequence[str]) -> tuple[int, str]:
+    """How many words the longest phrase takes, and its English; 1 and "" where none begins here."""
+    return max((side.phrase(sounds) for side in sides), key=lambda found: found[0])
+
+
+def _word(sides: Sequence[_Vocabulary], word: str) -> str:
+    return next(filter(None, (side.word(word) for side in sides)), "") or sides[0].misspelt(word)
 
 
 def _forms(word: str) -> Iterator[str]:
@@ -153,6 +157,11 @@ def _sound(word: str) -> str:
     if root.endswith(("qu", "gu")):
         root = root[:-1]
     return root[:-1] + _ONE_SOUND.get(root[-1], root[-1])
+
+
+def _ends(word: str) -> tuple[str, str]:
+    """One slip changes the one or the other: how the word begins, how it ends."""
+    return word[:2], f"{word[0]} {word[-2:]}"
 
 
 def _one_slip(one: str, other: str) -> bool:

@@ -23,13 +23,13 @@ _MEANT_BY_GRAMS = 3
 class Query:
     """`words` are all stems, `telling` those that carry meaning.
 
-    By stem: its `meanings`, each of one term or several, and the 4-grams of the first of them.
+    By stem: its `meanings`, and the 4-grams of the first of them.
     """
 
     words: Worth = field(default_factory=dict)
     telling: Worth = field(default_factory=dict)
     grams: Worth = field(default_factory=dict)
-    meanings: Mapping[str, Sequence[Worth]] = field(default_factory=dict)
+    meanings: Mapping[str, tuple[Meaning, ...]] = field(default_factory=dict)
     meant_grams: Mapping[str, Worth] = field(default_factory=dict)
 
 
@@ -45,20 +45,20 @@ def read_query(text: str, *, bridge: bool) -> Query:
         words=dict.fromkeys(map(stem, found), _SMALL_WORD) | stems,
         telling=stems,
         grams=dict.fromkeys(grams(telling), 1.0),
-        meanings={term: tuple(map(_worth, means)) for term, means in meant.items()},
+        meanings=meant,
         meant_grams={term: _meant_grams(means[:_MEANT_BY_GRAMS]) for term, means in meant.items()},
     )
+
+
+@lru_cache(maxsize=4096)
+def worth_of(meaning: Meaning) -> Worth:
+    """What the terms of a meaning count; several that carry meaning count as one together."""
+    telling = max(1, sum(word not in ALL_STOP_WORDS for word in meaning))
+    return {
+        stem(word): _MEANT * (_SMALL_WORD if word in ALL_STOP_WORDS else 1.0) / telling for word in meaning
+    }
 
 
 def _meant_grams(meanings: Sequence[Meaning]) -> Worth:
     telling = [word for meaning in meanings for word in meaning if word not in ALL_STOP_WORDS]
     return dict.fromkeys(grams(telling), _MEANT_GRAM / len(meanings))
-
-
-@lru_cache(maxsize=4096)
-def _worth(meaning: Meaning) -> Worth:
-    """Several words that carry meaning count as one together."""
-    telling = max(1, sum(word not in ALL_STOP_WORDS for word in meaning))
-    return {
-        stem(word): _MEANT * (_SMALL_WORD if word in ALL_STOP_WORDS else 1.0) / telling for word in meaning
-    }

@@ -22,6 +22,7 @@ from bench.routing.catalog import Rows, bundled, of_servers, write, write_rows
 MESSAGES = Path(__file__).with_name("messages.jsonl")
 PUBLIC = ("metatool", "bfcl_pooled", "seal_tools", "ha_intents")
 PHRASES = 5
+DRAWS = 6
 MANY = 7_830
 TIMED = 500
 HEAD = ("SET", "LANGUAGE", "QUERIES", "COMPLETE@8", "RECALL@8", "HIT@1", "MS P50")
@@ -55,26 +56,30 @@ def _public(folder: Path, samples: Path) -> Iterator[Sequence[str]]:
         of = samples / "routing" / name
         yield from _figures(name, of / "catalog.jsonl", of / "queries.jsonl", None)
         if (said := of / "example_utterances.jsonl").exists():
-            write_rows(drawn := folder / "drawn.jsonl", _drawn(_read(said)))
-            named = f"{name}, {PHRASES} phrases a tool"
-            yield from _figures(named, of / "catalog.jsonl", of / "queries.jsonl", drawn)
+            drawn = [folder / f"drawn{number}.jsonl" for number in range(1, DRAWS + 1)]
+            for number, file in enumerate(drawn, start=1):
+                write_rows(file, _drawn(_read(said), number))
+            named = f"{name}, {PHRASES} phrases a tool, {DRAWS} draws"
+            yield from _figures(named, of / "catalog.jsonl", of / "queries.jsonl", *drawn)
 
 
-def _figures(name: str, catalog: Path, queries: Path, examples: Path | None) -> Iterator[Sequence[str]]:
-    figures = json.loads(routing_figures(catalog, queries, examples, as_json=True))
-    if figures["unknown_tools"]:
-        name = f"{name} ({figures['unknown_tools']} queries of unknown tools)"
-    for language, one in figures["languages"].items():
-        shares = (f"{one[share]:.1f}" for share in ("complete_at_8", "recall_at_8", "hit_at_1"))
-        yield name, language, str(one["queries"]), *shares, f"{one['ms_p50']:.2f}"
+def _figures(name: str, catalog: Path, queries: Path, *examples: Path | None) -> Iterator[Sequence[str]]:
+    """A row for each language: the mean over the files of examples."""
+    found = [json.loads(routing_figures(catalog, queries, file, as_json=True)) for file in examples]
+    if unknown := found[0]["unknown_tools"]:
+        name = f"{name} ({unknown} queries of unknown tools)"
+    for language, one in found[0]["languages"].items():
+        means = {key: statistics.mean(each["languages"][language][key] for each in found) for key in one}
+        shares = (f"{means[share]:.1f}" for share in ("complete_at_8", "recall_at_8", "hit_at_1"))
+        yield name, language, str(one["queries"]), *shares, f"{means['ms_p50']:.2f}"
 
 
-def _drawn(rows: Rows) -> Rows:
-    """So many phrases of each tool, the same in every run."""
+def _drawn(rows: Rows, number: int) -> Rows:
+    """So many phrases of each tool, the same in every run; each `number` is another draw."""
     said: dict[str, list[JSON]] = {}
     for row in rows:
         said.setdefault(row["tool_id"], []).append(row)
-    draw = random.Random(1)
+    draw = random.Random(number)
     return [row for tool in sorted(said) for row in draw.sample(said[tool], min(PHRASES, len(said[tool])))]
 
 

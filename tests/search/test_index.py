@@ -120,6 +120,41 @@ def test_a_message_that_needs_several_tools_finds_each_of_them() -> None:
     assert index.rank("zzz", spread=True) == []
 
 
+def test_says_of_what_a_score_is_made() -> None:
+    index = ToolIndex([WEATHER, NOTES, CLOCK, LIGHT, INVOICE])
+    for query, kind in [
+        ("invoice customer", "words"),
+        ("haceme la boleta", "meanings"),
+        ("invoicx", "grams"),
+    ]:
+        score = index.rank(query, limit=1)[0].score
+        parts = index.parts(query, ["i", "unknown"])
+        assert parts.keys() == {"i"}
+        assert parts["i"].words + parts["i"].meanings + parts["i"].grams == pytest.approx(score)
+        assert getattr(parts["i"], kind) > 0
+    assert index.parts("invoicx", ["i"])["i"].words == 0
+    assert index.parts("invoice", ["w"])["w"] == index.parts("xyzzy", ["w"])["w"]
+
+
+def test_a_ranking_follows_what_comes_and_goes_at_once() -> None:
+    index = ToolIndex([WEATHER])
+    assert ids(index, "factura") == []
+    index.add([INVOICE])
+    assert ids(index, "factura") == ["i"]
+    index.remove(["i"])
+    assert ids(index, "factura") == []
+
+
+def test_those_that_went_take_no_place_in_a_ranking() -> None:
+    same = [Document(f"t{n:02}", "rain_report", "Rain") for n in range(60)]
+    index = ToolIndex(same)
+    index.remove([f"t{n:02}" for n in range(50)])
+    left = [f"t{n}" for n in range(50, 60)]
+    assert ids(index, "rain", limit=3) == left[:3]
+    assert ids(index, "rain", limit=20) == left
+    assert ids(index, "rain", among={one.id for one in same} - {"t50"}, limit=2) == left[1:3]
+
+
 def test_coming_and_going_leaves_no_trace_in_the_ranking() -> None:
     others = [Document(f"t{n}", f"tool{n}", f"weather thing {n}") for n in range(200)]
     used = ToolIndex([WEATHER, *others])

@@ -64,6 +64,12 @@ def test_a_phrase_wins_over_its_words() -> None:
     assert meant("no banco de dados") == ["database"]
 
 
+def test_a_phrase_means_it_at_its_first_word_that_carries_meaning() -> None:
+    rows = ["va a llover | vai chover | rain", "en cuánto está | quanto está | price"]
+    assert Lexicon(rows).meanings(words("va a llover")) == {2: (("rain",),)}
+    assert Lexicon(rows).meanings(words("en cuánto está el dólar")) == {0: (("price",),)}
+
+
 @pytest.mark.parametrize("slip", ["pronostioc", "pronotico", "pronosticco", "pronoztico"])
 def test_one_slip_in_a_long_word_is_forgiven(slip: str) -> None:
     assert meant(slip) == ["forecast"]
