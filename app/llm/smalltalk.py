@@ -47,11 +47,13 @@ _NODS = spaced(
     """
     ok okay vale dale perfecto perfeito perfect genial listo bueno bien bem great cool nice no si
     sim nao yes yep nope k jaja jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure
-    fine entendido entendi entiendo wow vaya excelente excellent
+    fine entendido entendi entiendo wow vaya excelente excellent va sale orale buenisimo barbaro joya
+    okey acuerdo supuesto certo combinado legal otimo fechado joia certeza alright understood noted got
     """
 )
 _YES_AND_NO = spaced("no nope si sim nao yes yep")
-_WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks")
+_WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks de por com isso sounds")
+_ASK_NOTHING = frozenset({Talk.GREETING, Talk.THANKS, Talk.GOODBYE, Talk.NIGHT, Talk.NOD, Talk.ANSWER})
 _ABOUT = (
     "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos",
     "que eres", "como funcionas", "como te llamas", "ayuda", "ayudame", "necesito ayuda",
@@ -105,6 +107,11 @@ def small_talk(said: str) -> Talk | None:
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
         return Talk.GREETING
     return next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
+
+
+def asks_nothing(said: str) -> bool:
+    """Whether a message is a greeting, thanks, a farewell or a nod, and nothing more."""
+    return small_talk(said) in _ASK_NOTHING
 
 
 def _usual(word: str) -> str:

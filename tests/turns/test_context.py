@@ -81,7 +81,7 @@ def test_the_system_message_holds_the_chosen_skills_and_no_time() -> None:
     skill = Instructions("notes", "Keeps notes.", "Save what they ask you to.")
     one, two = (system_message(ANA, [skill]) for _ in range(2))
     assert one == two
-    assert "## Skill notes\nKeeps notes.\nSave what they ask you to." in one["content"]
+    assert "## Skill notes\nSave what they ask you to." in one["content"]
     assert "2027" not in one["content"]
 
 

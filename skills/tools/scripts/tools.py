@@ -35,12 +35,11 @@ SAID = {
 
 
 async def search_tools(query: str, limit: int = 5, context=None) -> dict:
-    """Finds tools for a task among all that there are, also those not offered now. What it finds can be
-    called in the next step.
+    """Finds tools for a task, also those not offered now. What it finds can be called in the next step.
 
     Args:
         query: The task in a few words, such as "convert currency".
-        limit: How many at most, up to 10.
+        limit: At most 10.
 
     Example: which tools do you have for music
     Ejemplo: qué herramientas tienes para traducir

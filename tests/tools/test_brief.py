@@ -1,0 +1,62 @@
+"""The form in which a tool is offered: all of its arguments, few words."""
+
+from app.tools import Tool
+from app.tools.brief import LONGEST_ABOUT_A_PARAMETER, LONGEST_DESCRIPTION, brief
+
+
+def tool(description: str, schema: dict[str, object] | None = None, **options: object) -> Tool:
+    return Tool("find", description, schema or {"type": "object", "properties": {}}, print, **options)  # type: ignore[arg-type]
+
+
+def test_short_words_stay_as_they_are() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}, "required": ["a"]}
+    one = tool("Finds things", schema, examples=("find my keys", "busca mis llaves"))
+    assert brief(one) == one.get_schema()
+
+
+def test_examples_stay_while_the_whole_is_short() -> None:
+    one = tool("Finds things. " * 5, examples=("find my keys", "find " + "my " * 20 + "keys"))
+    assert brief(one)["function"]["description"].endswith("\nExample: find my keys")
+    assert "Example" not in brief(tool("Finds things. " * 20, examples=("find",)))["function"]["description"]
+
+
+def test_long_words_end_with_a_sentence() -> None:
+    said = brief(tool("Finds all there is. " * 100))["function"]["description"]
+    assert said.endswith("is.")
+    assert len(said) <= LONGEST_DESCRIPTION
+    said = brief(tool("word " * 1000))["function"]["description"]
+    assert (said[-1], len(said)) == ("…", LONGEST_DESCRIPTION)
+
+
+def test_no_argument_is_lost_and_none_means_anything_else() -> None:
+    long = "What it is about. " * 50
+    schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [],
+        "properties": {
+            "description": {"type": "string", "description": long, "default": ""},
+            "required": {"type": "array", "items": {"enum": ["a", "b"], "description": long}},
+            "any": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/part"}], "description": ""},
+            "free": {"type": "object", "additionalProperties": False},
+            "flag": {"type": "boolean", "default": False},
+        },
+        "$defs": {"part": {"type": "object", "properties": {"x": {"type": "number", "minimum": 1}}}},
+    }
+    parameters = brief(tool("Finds", schema))["function"]["parameters"]
+    listed = parameters["properties"]
+    about = listed["description"].pop("description")
+    assert about == listed["required"]["items"].pop("description")
+    assert about.endswith("about.")
+    assert len(about) <= LONGEST_ABOUT_A_PARAMETER
+    assert parameters == {
+        "type": "object",
+        "properties": {
+            "description": {"type": "string"},
+            "required": {"type": "array", "items": {"enum": ["a", "b"]}},
+            "any": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/part"}]},
+            "free": {"type": "object", "additionalProperties": False},
+            "flag": {"type": "boolean", "default": False},
+        },
+        "$defs": {"part": {"type": "object", "properties": {"x": {"type": "number", "minimum": 1}}}},
+    }
