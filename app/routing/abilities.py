@@ -11,9 +11,10 @@ import structlog
 from app.messages import JSON
 from app.people import Person
 from app.routing.intent import MOST_CATEGORIES, Intent
-from app.routing.selector import Chosen, select_tools
+from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.view import Catalog, Phrases, ServerAbility, Servers, View, is_for, view_of
 from app.search.index import Document, ToolIndex
+from app.search.learned import Fits
 from app.search.words import says_something, without_given
 from app.skills import SkillLoader
 from app.skills.disclosure import (
@@ -26,6 +27,7 @@ from app.skills.disclosure import (
 )
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
+from app.tools.brief import brief
 from app.tools.threads import DaemonThreads
 
 log = structlog.get_logger(__name__)
@@ -35,6 +37,7 @@ _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _SLOT = re.compile(r"\{\w+\}")
+_NOTHING_LEARNED: Fits = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,11 @@ class Abilities:
         tool = self.tool(name)
         return tool is None or tool.outside
 
+    def is_learned(self, name: str) -> bool:
+        """Whether successful calls of a tool teach anything: not of those that only lead to others."""
+        tool = self.tool(name)
+        return tool is not None and bool(tool.category) and not tool.harmless
+
     def ships(self, name: str) -> bool:
         """Whether a tool belongs to a skill of the release, which may use our services."""
         tool = self.tool(name)
@@ -240,9 +248,11 @@ class Abilities:
         sticky: Sequence[str] = (),
         active: Sequence[str] = (),
         always: Sequence[str] = (),
+        learned: Fits = _NOTHING_LEARNED,
         limit: int = 8,
     ) -> Choice:
-        """What a message gets. `sticky` tools and `active` skills are those that the conversation had."""
+        """What a message gets. `sticky` tools and `active` skills are those that the conversation had;
+        `learned` is of the person."""
         usable = self._view.usable(person)
         about = self._about(intent, said, usable)
         named = dict.fromkeys((*active, *about))
@@ -260,10 +270,16 @@ class Abilities:
             sticky=sticky,
             always=always,
             beside=[name for skill in about for name in usable[skill].include_tools],
+            learned=learned,
+            sizes=self._view.sizes,
+            room=max(ROOM - max((sizes[name] for name in about if name in shown), default=0), ROOM // 2),
             limit=limit - len(reading),
         )
         reasons = (*selected, *(Chosen(name, "reading", kept=name in sticky) for name in reading))
-        return Choice(tuple(one.name for one in reasons), about, shown, reasons)
+        names = tuple(one.name for one in reasons)
+        if names != tuple(sticky):  # the prompt changes anyway: what it needs no more leaves
+            shown = tuple(one for one in shown if one in about or _is_of_use(usable[one], names))
+        return Choice(names, about, shown, reasons)
 
     def offer(
         self, names: Sequence[str], person: Person, about: Sequence[str] = (), shown: Sequence[str] = ()
@@ -275,9 +291,10 @@ class Abilities:
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):
-                offer.schemas.append(tool.get_schema())
                 in_catalog = self._view.tools.get(name) is tool
-                offer.names.append(name if in_catalog else tool.get_schema()["function"])
+                schema = brief(tool) if in_catalog else tool.get_schema()
+                offer.schemas.append(schema)
+                offer.names.append(name if in_catalog else schema["function"])
         return offer
 
     def instructions(self, names: Sequence[str]) -> list[Instructions]:
@@ -319,14 +336,17 @@ class Abilities:
         return frozenset(name for name, tool in self._view.tools.items() if tool.audience == "owners")
 
     def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
-        """The skills among the chosen categories; where these are not clear, also those whose words fit."""
+        """The skills among the chosen categories; where these are not clear, also those whose words fit.
+        Beside categories only such as have no tools: tools are found by themselves."""
         names = dict.fromkeys(intent.categories)
         for text in dict.fromkeys((*intent.phrases, said)) if not intent.is_clear else ():
             hits = self.skill_index.rank(text, among=usable, limit=_FITTING) if says_something(text) else []
             names |= {
                 hit.id: None
                 for hit in hits
-                if hit.coverage >= _FITTING_COVERAGE and hit.score >= _NEARLY_AS_GOOD * hits[0].score
+                if hit.coverage >= _FITTING_COVERAGE
+                and hit.score >= _NEARLY_AS_GOOD * hits[0].score
+                and not (intent.categories and usable[hit.id].tools)
             }
         return tuple(name for name in names if name in usable)[:MOST_CATEGORIES]
 
@@ -354,6 +374,11 @@ def _add(index: ToolIndex, documents: Iterable[Document]) -> None:
     new = [one for one in documents if index.document(one.id) != one]
     for start in range(0, len(new), _INDEXED_AT_ONCE):
         index.add(new[start : start + _INDEXED_AT_ONCE])
+
+
+def _is_of_use(skill: Skill, offered: Collection[str]) -> bool:
+    """Whether a skill's text tells of anything but tools that are not offered."""
+    return not skill.tools or any(tool.name in offered for tool in skill.tools)
 
 
 def _examples(tools: Iterable[Tool], phrases: Phrases, language: str) -> str:

@@ -1,11 +1,13 @@
 """Which tools a model call offers: found by words and categories, kept steady through a conversation."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from app.llm.smalltalk import asks_nothing
 from app.routing.intent import Intent
-from app.search.index import ToolIndex
+from app.search.index import Parts, ToolIndex
+from app.search.learned import SCORE_SHARE, Fits, overlaid
 from app.search.words import says_something
 
 _BOOST = 1.25
@@ -19,12 +21,26 @@ _NEEDED_DEPTH = 3
 _NEEDED_SHARE = 0.6
 _NEEDED_COVERAGE = 0.2
 
+_NOTHING_LEARNED: Fits = {}
+_OF_NO_SIZE: Mapping[str, int] = {}
+_NO_PARTS = Parts()
+
+ROOM = 3_300
+"""Bytes of definitions that come with a change, beside what is needed: a turn with a call sends them
+twice."""
+
+_MORE_ROOM = 1.25
+"""So much more there is where several categories were chosen, or none and words alone decide."""
+
 _FITTING_SHARE = 0.2
 """How good beside the first of a ranking what comes with a change is: it costs no more than a smaller one."""
 
-Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "filling", "reading"]
+_NEARLY_AS_GOOD = 0.7
+"""Where words alone decide, a tool that is offered already and so good is left to answer."""
+
+Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "reading"]
 """All are offered · the best of a chosen category · in every call · a chosen skill asks for it · its words
-fit · another of a chosen category · the conversation has it · there was room · reads the chosen skills."""
+fit · another of its category · the conversation has it · reads the chosen skills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +49,8 @@ class Chosen:
 
     `phrase`: which it fits best, "" for the message itself; `score` is the index's for that, `boost` what
     its chosen category makes of it, `coverage` the share of the words that it knows; all 0 where it fits
-    none. `kept`: the conversation had it before.
+    none. `kept`: the conversation had it before. `learned`: how much of the score comes from what it was
+    called for before; `parts`: of what the index made it.
     """
 
     name: str
@@ -43,6 +60,8 @@ class Chosen:
     boost: float = 0.0
     coverage: float = 0.0
     kept: bool = False
+    learned: float = 0.0
+    parts: Parts = _NO_PARTS
 
 
 def select_tools(
@@ -54,22 +73,28 @@ def select_tools(
     sticky: Sequence[str] = (),
     always: Sequence[str] = (),
     beside: Sequence[str] = (),
+    learned: Fits = _NOTHING_LEARNED,
+    sizes: Mapping[str, int] = _OF_NO_SIZE,
+    room: int = ROOM,
     limit: int = 8,
 ) -> tuple[Chosen, ...]:
     """At most `limit` tools of `tools` (name → category), in an order that changes little.
 
     `sticky`: what the conversation was offered last; it stays as it is while it holds what this message
     cannot do without. Else all that fit the message come, at the end; what leaves for them is the oldest
-    that is of no use now, of other categories first. `always`: offered with every call, but where that
-    leaves no room for what the message is about. `beside`: what the chosen skills want beside their own. Few
-    tools are all offered.
+    that is of no use now, of other categories first. Room is left where nothing fits. `always`: offered with
+    every call, but where that leaves no room for what the message is about. `beside`: what the chosen skills
+    want beside their own. `learned`: how the tools fit the message by what they were called for before.
+    `sizes`: bytes of the tools' definitions; what is not needed comes as far as there is `room`. Few tools
+    are all offered.
     """
     if len(tools) <= limit:
         return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
-    rankings = _rankings(intent, said, index, tools, _RANKED * limit)
+    rankings = _rankings(intent, said, index, tools, learned, _RANKED * limit)
     categories = intent.categories if intent.is_clear else ()
     asked_for = intent.categories if intent.source == "model" else ()
     best = [name for category in asked_for if (name := _best_of(category, rankings, tools)) is not None]
+    had = [name for name in sticky if name in tools]
     heads = list(_interleaved([_heads(ranking) for ranking in rankings]))
     fixed = [name for name in always if name in tools] if limit > 1 else []
     wanted = [name for name in beside if name in tools]
@@ -77,10 +102,14 @@ def select_tools(
     vital = list(_vital(rankings, categories, tools, margin)) if categories else heads
     first = best if categories else heads[:1]
     needed = _first([*first, *fixed, *wanted, *vital], limit)
+    missing = _without(needed, had)
+    if not categories:
+        told = {*fixed, *wanted}
+        missing = [name for name in missing if name in told or not _is_answered(name, had, rankings)]
     fitting = list(_interleaved([_fitting(ranking) for ranking in rankings]))
-    siblings = list(_siblings(categories, rankings, tools))
-    had = [name for name in sticky if name in tools]
-    if had and len(had) <= limit and set(needed) <= set(had):
+    group = categories or [tools[name] for name in heads[:1]]
+    siblings = list(_siblings(group, rankings, tools))
+    if had and len(had) <= limit and not missing:
         names = had
     else:
         whole = siblings if len({*needed, *siblings}) <= limit else []
@@ -88,10 +117,12 @@ def select_tools(
         staying = [name for name in fitting if name in had and name in own]
         coming = _first([*needed, *whole, *staying, *fitting], limit)
         guests = [name for name in coming if own and name not in own and name not in needed]
-        wants = [name for name in coming if name not in guests]
-        steady = changed(had, wants, limit, first={*had} - own, welcome=guests)
-        rest = _interleaved([[one.name for one in ranking] for ranking in rankings])
-        names = _first([*steady, *siblings, *rest], limit)
+        steady = changed(had, _without(coming, guests), limit, first={*had} - own, welcome=guests)
+        room = room if len(categories) == 1 else round(room * _MORE_ROOM)
+        names = _first([*steady, *(siblings if own else ())], limit)
+        lasting = [name for name in had if name in own]
+        leaving = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting)), *lasting]
+        names = _light(names, _without(leaving, needed), sizes, room)
     reasons: dict[Why, Collection[str]] = {
         "category": best,
         "always": fixed,
@@ -100,7 +131,8 @@ def select_tools(
         "sibling": siblings,
         "kept": had,
     }
-    return tuple(_chosen(name, reasons, rankings, kept=name in had) for name in names)
+    chosen = [_chosen(name, reasons, rankings, kept=name in had) for name in names]
+    return tuple(_explained(chosen, said, index))
 
 
 def changed(
@@ -123,6 +155,19 @@ def changed(
     return [*(name for name in had if name not in gone), *coming]
 
 
+def _light(names: Sequence[str], leaving: Iterable[str], sizes: Mapping[str, int], room: int) -> list[str]:
+    """The names without the first of those that may leave, until the others have room."""
+    surplus = sum(sizes.get(name, 0) for name in names) - room
+    gone = set[str]()
+    for name in leaving:
+        if surplus <= 0:
+            break
+        if name in names:
+            gone.add(name)
+            surplus -= sizes.get(name, 0)
+    return _without(names, gone)
+
+
 @dataclass(frozen=True, slots=True)
 class _Ranked:
     """A tool in the ranking for one text."""
@@ -132,6 +177,7 @@ class _Ranked:
     score: float
     boost: float
     coverage: float
+    learned: float
 
     @property
     def worth(self) -> float:
@@ -143,24 +189,42 @@ _Ranking = list[_Ranked]
 
 
 def _rankings(
-    intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], depth: int
+    intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], learned: Fits, depth: int
 ) -> list[_Ranking]:
-    texts = dict.fromkeys(text for text in (*intent.phrases, said) if says_something(text))
+    asked = () if asks_nothing(said) else (*intent.phrases, said)
+    texts = dict.fromkeys(text for text in asked if says_something(text))
     own = frozenset(name for name, category in tools.items() if category in intent.categories)
-    rankings = (_ranking(index, text, text != said, frozenset(tools), own, depth) for text in texts)
+    known = {name: fit for name, fit in learned.items() if name in tools}
+    rankings = (
+        _ranking(index, text, text != said, frozenset(tools), own, known if text == said else {}, depth)
+        for text in texts
+    )
     return [ranking for ranking in rankings if ranking]
 
 
 def _ranking(
-    index: ToolIndex, text: str, is_phrase: bool, among: frozenset[str], own: frozenset[str], depth: int
+    index: ToolIndex,
+    text: str,
+    is_phrase: bool,
+    among: frozenset[str],
+    own: frozenset[str],
+    learned: Fits,
+    depth: int,
 ) -> _Ranking:
     """The tools for a text; those of the chosen categories lose nothing to others that answer the same."""
     hits = {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
     if own:
         hits |= {hit.id: hit for hit in index.rank(text, among=own, limit=len(own), spread=True)}
     found = (
-        _Ranked(hit.id, text if is_phrase else "", hit.score, _BOOST if hit.id in own else 1.0, hit.coverage)
-        for hit in hits.values()
+        _Ranked(
+            hit.id,
+            text if is_phrase else "",
+            hit.score,
+            _BOOST if hit.id in own else 1.0,
+            hit.coverage,
+            SCORE_SHARE * learned.get(hit.id, 0.0),
+        )
+        for hit in overlaid(hits.values(), learned)
     )
     return sorted(found, key=lambda one: (-one.worth, one.name))
 
@@ -191,6 +255,22 @@ def _heads(ranking: _Ranking) -> list[str]:
     return [one.name for one in (ranking[0], *head) if one.coverage > 0]
 
 
+def _is_answered(name: str, had: Collection[str], rankings: Iterable[_Ranking]) -> bool:
+    """Whether for each text that a tool fits there is one of `had` that knows as many words, and is nearly as
+    good."""
+    return all(
+        any(
+            other.name in had
+            and other.coverage >= one.coverage
+            and other.worth >= _NEARLY_AS_GOOD * one.worth
+            for other in ranking
+        )
+        for ranking in rankings
+        for one in ranking
+        if one.name == name
+    )
+
+
 def _fitting(ranking: _Ranking) -> list[str]:
     """All that are of some use."""
     least = _FITTING_SHARE * ranking[0].worth
@@ -215,18 +295,37 @@ def _vital(
 def _chosen(
     name: str, reasons: Mapping[Why, Collection[str]], rankings: Iterable[_Ranking], *, kept: bool
 ) -> Chosen:
-    why: Why = next((why for why, names in reasons.items() if name in names), "filling")
+    why: Why = next((why for why, names in reasons.items() if name in names), "sibling")
     found = [one for ranking in rankings for one in ranking if one.name == name]
     if not found:
         return Chosen(name, why, kept=kept)
     best = max(found, key=lambda one: one.worth)
     score, coverage = round(best.score, 3), round(best.coverage, 3)
-    return Chosen(name, why, best.phrase, score, best.boost, coverage, kept)
+    return Chosen(name, why, best.phrase, score, best.boost, coverage, kept, round(best.learned, 3))
+
+
+def _explained(chosen: Sequence[Chosen], said: str, index: ToolIndex) -> Iterator[Chosen]:
+    """Each with the parts of its score, as the index has them for the text that it fits best."""
+    fitting: dict[str, list[str]] = {}
+    for one in chosen:
+        if one.score:
+            fitting.setdefault(one.phrase, []).append(one.name)
+    parts = {phrase: index.parts(phrase or said, names) for phrase, names in fitting.items()}
+    for one in chosen:
+        yield replace(one, parts=_rounded(parts.get(one.phrase, {}).get(one.name, _NO_PARTS)))
+
+
+def _rounded(parts: Parts) -> Parts:
+    return Parts(round(parts.words, 3), round(parts.meanings, 3), round(parts.grams, 3))
 
 
 def _interleaved(lists: Sequence[Sequence[str]]) -> Iterator[str]:
     for place in range(max(map(len, lists), default=0)):
         yield from (names[place] for names in lists if place < len(names))
+
+
+def _without(names: Iterable[str], others: Collection[str]) -> list[str]:
+    return [name for name in names if name not in others]
 
 
 def _first(names: Iterable[str], limit: int) -> list[str]:

@@ -12,6 +12,7 @@ from app.search.index import Document
 from app.skills.disclosure import readable_files
 from app.skills.skill import Skill
 from app.tools import Tool
+from app.tools.brief import brief
 from app.tools.catalog import stamp
 
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -44,7 +45,7 @@ class Servers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The definitions of all tools at one moment; `body` is their JSON."""
+    """The definitions of all tools at one moment, as models are offered them; `body` is their JSON."""
 
     version: str = ""
     hash: str = ""
@@ -64,6 +65,8 @@ class View:
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What can be read of each skill."""
     catalog: Catalog = field(default_factory=Catalog)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of each tool's definition."""
 
     def usable(self, person: Person) -> Mapping[str, Skill]:
         """The skills that a person may use."""
@@ -99,7 +102,8 @@ def view_of(
     offered = {tool.name: tool for tool in tools}
     for server in categories.values():
         offered |= {tool.name: tool for tool in server.tools if tool.name not in offered}
-    definitions = [tool.get_schema()["function"] for tool in offered.values()]
+    definitions = {name: brief(tool)["function"] for name, tool in offered.items()}
+    bodies = {name: orjson.dumps(definition) for name, definition in definitions.items()}
     return View(
         by_name,
         {name: skill for name, skill in by_name.items() if skill.audience != "owners"},
@@ -110,7 +114,8 @@ def view_of(
             **phrases,
         },
         {name: _files(skill, before) for name, skill in by_name.items()},
-        Catalog(*stamp(definitions), orjson.dumps(definitions).decode()),
+        Catalog(*stamp([*definitions.values()]), f"[{b','.join(bodies.values()).decode()}]"),
+        {name: len(body) for name, body in bodies.items()},
     )
 
 

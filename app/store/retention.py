@@ -14,6 +14,8 @@ DEAD_LETTER_DAYS = 90
 STATISTICS_DAYS = 90
 REMINDER_DAYS = 30
 """After they were told for the last time, or cancelled."""
+PHRASE_DAYS = 180
+"""After they were said last; so those of tools that are gone leave too."""
 BATCH = 500
 TURNS_AT_ONCE = 50
 
@@ -24,6 +26,7 @@ def sweep(conn: Connection, now: float) -> int:
         ("seen", "key", "at", SEEN_DAYS),
         ("inbox", "seq", "done_at", 1),
         ("dead_letters", "id", "at", DEAD_LETTER_DAYS),
+        ("learned_phrases", "id", "at", PHRASE_DAYS),
     )
     gone = sum(
         conn.execute(

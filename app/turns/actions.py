@@ -21,6 +21,8 @@ class Routed:
     """What the message is about."""
     shown: tuple[str, ...] = ()
     """Skills whose texts the prompt holds, in the order in which they came."""
+    goes_on: bool = False
+    """The message clearly belongs to what the conversation was about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,9 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
         kind, _, rest = entry.key.partition(":")
         if kind == "route":
             lists = (entry.payload.get(key, ()) for key in ("categories", "tools", "skills", "shown"))
-            routed = Routed(*map(tuple, lists))
+            categories, tools, skills, shown = map(tuple, lists)
+            goes_on = entry.payload.get("source") == "continued"
+            routed = Routed(categories, tools, skills, shown, goes_on)
             continue
         number, _, call = rest.partition(":")
         if kind == "llm":

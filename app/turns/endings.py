@@ -11,12 +11,13 @@ import structlog
 
 from app.language import say
 from app.llm.model import ModelError
-from app.store import alerts, dead_letters, journal, outbox, turns
+from app.store import alerts, dead_letters, journal, outbox, phrases, turns
 from app.store.database import Database
 from app.store.outbox import Draft
 from app.store.turns import Kept, Outcome
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
+from app.turns.lesson import Lesson, lesson_of
 from app.turns.receipts import with_receipts
 from app.turns.run import Run
 
@@ -26,6 +27,9 @@ LONGEST_REPLY = 16_000
 """Characters; four full WhatsApp messages."""
 QUICK = 2_000
 """Characters that are rendered within a millisecond or two; longer texts are rendered off the loop."""
+
+
+_NOTHING = Lesson()
 
 
 class Endings:
@@ -38,7 +42,8 @@ class Endings:
     async def answered(self, run: Run, text: str) -> None:
         """The model's answer; a plain sentence where it found none, or none that can be shown."""
         kept = Kept(run.offered, run.routed.categories, run.kept_skills)
-        await self._end(run, "answered", text, kept=kept, after=answer_key(len(run.transcript.rounds) - 1))
+        after = answer_key(len(run.transcript.rounds) - 1)
+        await self._end(run, "answered", text, kept=kept, after=after, lesson=lesson_of(run))
 
     async def obeyed(self, run: Run, text: str, *, fresh: bool) -> None:
         """A command's answer; `fresh` starts the conversation anew."""
@@ -84,6 +89,7 @@ class Endings:
         fresh: bool = False,
         source: str = "",
         after: str = "",
+        lesson: Lesson = _NOTHING,
     ) -> None:
         opened, files = run.opened, run.returned
         draft = _draft(run, text) if len(text) <= QUICK else await asyncio.to_thread(_draft, run, text)
@@ -105,6 +111,7 @@ class Endings:
                 source=source,
                 sources=run.sources,
             )
+            phrases.learn(conn, run.person.id, lesson.tools, lesson.stems, now)
             outbox.put_files(conn, conversation, opened.id, files, now)
             if fresh:
                 turns.new_conversation(conn, conversation.id, now)

@@ -45,6 +45,8 @@ class Run:
     """Whether a tool is one of the release."""
     foreign: Callable[[Iterable[str], Iterable[str]], tuple[str, ...]] = lambda skills, tools: ()
     """Which of these skills, and of those with these tools, came from elsewhere."""
+    is_learned: Callable[[str], bool] = lambda tool: False
+    """Whether successful calls of a tool teach anything."""
     messages: list[dict[str, JSON]] = field(default_factory=list)
     offer: Offer = field(default_factory=Offer)
     """The tools that go with the next model call."""
@@ -99,6 +101,11 @@ class Run:
     def in_group(self) -> bool:
         """Others read along: nothing of the person's own may be shown, and so no tool is offered."""
         return bool(self.opened.conversation.group)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the person was asked something in the conversation's last line."""
+        return any(exchange.reply.rstrip().endswith("?") for exchange in self.opened.exchanges[-1:])
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from app.routing import Classified, Intent, IntentRequest, classify_intent
 from app.routing.abilities import Abilities, Choice, Offer
 from app.routing.tool_search import SEARCH_TOOLS
 from app.routing.view import Catalog
+from app.search.learned import Fits, LearnedPhrases
 from app.store import journal, opening
 from app.store.database import Database
 from app.store.journal import Spent
@@ -75,6 +76,7 @@ class TurnRunner:
         endings: Endings,
         channels: Mapping[str, Channel],
         profiles: Profiles,
+        learned: LearnedPhrases,
         limits: Limits,
         *,
         offline: bool,
@@ -87,6 +89,7 @@ class TurnRunner:
         self._endings = endings
         self._channels = channels
         self._profiles = profiles
+        self._learned = learned
         self._limits = limits
         self._offline = offline
         self._typing = Typing()
@@ -134,7 +137,8 @@ class TurnRunner:
         self._check_budget(run)
         started = time.monotonic()
         abilities, catalog = self._abilities, self._abilities.catalog
-        request = self._intent_request(run)
+        learned = {} if run.in_group else await self._learned.about(run.person, run.said)
+        request = self._intent_request(run, learned)
         classified = await classify_intent(self._model, request, abilities.index, abilities.skill_index)
         if classified.problem:
             log.warning(
@@ -144,7 +148,7 @@ class TurnRunner:
                 problem=mask_text(classified.problem),
             )
         intent = classified.intent
-        choice = self._choose(run, intent)
+        choice = self._choose(run, intent, learned)
         payload = {
             "categories": intent.categories,
             "tools": choice.tools,
@@ -156,11 +160,12 @@ class TurnRunner:
             "catalog": abilities.catalog.version,
         }
         self._record(run, "route", "route", payload, _classifier_cost(classified, started, catalog))
-        routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown)
+        goes_on = intent.source == "continued"
+        routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown, goes_on)
         run.transcript = run.transcript.with_route(routed)
         self._build_prompt(run, routed)
 
-    def _choose(self, run: Run, intent: Intent) -> Choice:
+    def _choose(self, run: Run, intent: Intent, learned: Fits) -> Choice:
         if run.in_group:
             return Choice()
         return self._abilities.choose(
@@ -170,6 +175,7 @@ class TurnRunner:
             sticky=run.opened.sticky_tools,
             active=run.opened.active_skills,
             always=(SEARCH_TOOLS,),
+            learned=learned,
             limit=self._limits.tools_per_call,
         )
 
@@ -236,6 +242,7 @@ class TurnRunner:
             is_outside=self._abilities.is_outside,
             ships=self._abilities.ships,
             foreign=self._abilities.foreign,
+            is_learned=self._abilities.is_learned,
         )
 
     async def _obey(self, run: Run, command: str, written: str) -> None:
@@ -261,16 +268,17 @@ class TurnRunner:
         routed = run.transcript.routed or Routed((), ())
         return self._abilities.offer(run.offered, run.person, routed.skills, routed.shown)
 
-    def _intent_request(self, run: Run) -> IntentRequest:
+    def _intent_request(self, run: Run, learned: Fits) -> IntentRequest:
         return IntentRequest(
             said=run.said,
             person=run.person,
             categories=() if run.in_group else self._abilities.categories(run.person),
             recent=tuple(exchange.said for exchange in run.opened.exchanges[-2:]),
-            asked=any(exchange.reply.rstrip().endswith("?") for exchange in run.opened.exchanges[-1:]),
+            asked=run.asked,
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,
             catalog=self._abilities.catalog.hash,
+            learned=learned,
         )
 
     def _check_budget(self, run: Run) -> None:

@@ -138,6 +138,15 @@ DAYS = ToolIndex(
     [
         ("gracias!", False),
         ("ok", False),
+        ("vale", False),
+        ("dale!", False),
+        ("listo, perfecto", False),
+        ("claro que sí", False),
+        ("de acuerdo", False),
+        ("beleza", False),
+        ("tá bom", False),
+        ("combinado, valeu", False),
+        ("sounds good", False),
         ("👍", False),
         ("y en Cusco?", False),
         ("and the wind?", False),
@@ -158,8 +167,10 @@ async def test_no_call_where_the_conversation_clearly_goes_on(said: str, asked: 
     ("said", "asked", "sticky"),
     [
         ("Lima", False, ("weather",)),
-        ("gracias!", False, ()),
-        ("gracias!", False, ("gone",)),
+        ("vale", True, ()),
+        ("hola", True, ("gone",)),
+        ("dale, y guarda una nota", False, ("weather",)),
+        ("ok save note", False, ("weather",)),
         ("y guarda una nota", False, ("weather",)),
         ("save note", True, ("weather",)),
         ("and then there are many more words to be read", False, ("weather",)),
@@ -171,6 +182,28 @@ async def test_what_may_be_something_new_is_asked_about(
     model = Scripted('{"categories": ["notes"]}')
     classified = await classify_intent(model, replace(REQUEST, said=said, asked=asked, sticky=sticky), DAYS)
     assert classified.intent == Intent(("notes",), source="model")
+
+
+@pytest.mark.parametrize("said", ["dale", "gracias!", "tá bom"])
+async def test_a_nod_asks_for_nothing_in_a_conversation_about_nothing(said: str) -> None:
+    model = Scripted('{"categories": ["notes"]}')
+    classified = await classify_intent(model, replace(REQUEST, said=said), DAYS)
+    assert classified.intent == Intent(source="continued")
+    await classify_intent(model, replace(REQUEST, said=said, recent=()), DAYS)
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("model", [Scripted("I would rather not."), Scripted(hangs=True)])
+async def test_without_an_answer_words_tell_whether_it_goes_on(model: Scripted) -> None:
+    request = replace(REQUEST, timeout=0.05, said="rain and wind")
+    found = await classify_intent(model, request, DAYS)
+    assert found.intent == Intent(("weather",), source="index")
+    found = await classify_intent(model, replace(request, sticky=("notes",)), DAYS)
+    assert found.intent == Intent(("weather",), source="index")
+    found = await classify_intent(
+        model, replace(request, said="something unheard of", sticky=("notes",)), DAYS
+    )
+    assert found.intent == Intent(("notes",), source="sticky")
 
 
 async def test_many_categories_are_shortlisted_by_their_own_words_too() -> None:

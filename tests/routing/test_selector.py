@@ -1,7 +1,10 @@
 """Which tools are offered, and in which order."""
 
+import pytest
+
 from app.routing import Intent, select_tools
 from app.search import Document, ToolIndex
+from app.search.index import Parts
 
 THINGS = {
     "weather": ("forecast", "rain", "wind", "sunrise"),
@@ -100,6 +103,31 @@ def test_without_a_model_a_changed_set_is_as_good_as_a_new_one() -> None:
     }
 
 
+def test_where_nothing_fits_room_is_left() -> None:
+    assert set(chosen(Intent(("quiet",), source="model"), "plugh")) == {"xyzzy", "plugh", "search_tools"}
+
+
+def test_what_is_not_needed_comes_as_far_as_there_is_room() -> None:
+    money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
+    assert len(chosen(money, "convert currency", sizes=sizes, room=500)) == 5
+    assert set(chosen(money, "convert currency", sizes=sizes, room=300)) >= {
+        "convert_currency",
+        "search_tools",
+    }
+    assert len(chosen(money, "convert currency", sizes=sizes, room=300)) == 3
+    assert set(chosen(money, "convert currency", sizes=sizes, room=0)) == {"convert_currency", "search_tools"}
+    had = ("rain", "wind", "search_tools")
+    names = chosen(money, "convert currency", sizes=sizes, room=300, sticky=had)
+    assert names[0] == "search_tools"  # what is of no use now leaves first
+    assert chosen(NOTHING, "rain", sizes=sizes, room=0, sticky=had) == had
+
+
+def test_without_a_model_a_tool_that_is_nearly_as_good_answers() -> None:
+    had = chosen(NOTHING, "save note")
+    assert chosen(NOTHING, "note", sticky=had) == had
+    assert {"save_note", "list_notes", "search_notes", "delete_note"} <= set(had)
+
+
 def test_each_tool_says_why_it_was_chosen() -> None:
     intent = Intent(("money",), ("convert currency",), source="model")
     found = select_tools(
@@ -112,6 +140,8 @@ def test_each_tool_says_why_it_was_chosen() -> None:
     best = next(one for one in found if one.why == "category")
     assert (best.phrase, best.boost, best.coverage, best.kept) == ("convert currency", 1.25, 1.0, False)
     assert 0 < best.score <= 1
+    assert best.score == pytest.approx(best.parts.words + best.parts.meanings + best.parts.grams, abs=0.002)
+    assert next(one for one in found if one.name == "xyzzy").parts == Parts()
     assert [one.name for one in found if one.kept] == ["rain"]
 
 

@@ -1,0 +1,84 @@
+"""What successful calls taught: how well tools fit a message by the words they were asked for with before."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from app.people import Person
+from app.search.index import Hit
+from app.search.words import content, says_something, stem, words
+from app.store import phrases
+from app.store.database import Database
+from app.store.phrases import OwnStem, SharedStem
+
+MOST_ASKED = 64
+"""Stems of a message that are looked for."""
+LONGEST_STEM = 24
+SHARED_SHARE = 0.15
+"""The most that words of others make of a fit, however many of them a message holds."""
+SCORE_SHARE = 0.7
+"""What a full fit adds to the index's score."""
+
+Fits = Mapping[str, float]
+"""By tool, how well what was learned of it fits a message, in 0..1."""
+
+
+def stems_of(text: str) -> list[str]:
+    """The stems of a text that can be learned, each once; none where no word carries meaning.
+
+    Words with digits are left out: amounts, dates, codes.
+    """
+    if not says_something(text):
+        return []
+    found = (stem(word) for word in content(words(text)) if not any(map(str.isdigit, word)))
+    return list(dict.fromkeys(one for one in found if len(one) <= LONGEST_STEM))
+
+
+class LearnedPhrases:
+    """Asks the rows anew for each message: nothing of anybody is held in memory, nothing outlives its row."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+
+    async def about(self, person: Person, said: str) -> Fits:
+        """How tools fit by this person's own phrases, and by the words that enough people share."""
+        stems = stems_of(said)[:MOST_ASKED]
+        if not stems:
+            return {}
+        own = await phrases.of_person(self._store, person, stems)
+        shared = await phrases.of_others(self._store, person, stems)
+        return fits(len(stems), own, shared)
+
+
+def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> dict[str, float]:
+    """How tools fit a message of `asked` stems, by the rows that hold some of these.
+
+    By the one phrase that is most like it: the share of the message that it holds times the share of it
+    that the message holds. So a long phrase says little of a word in it, and twenty phrases no more than
+    one. A stem counts less the more of the person's tools it was learned for.
+    """
+    rows = list(own)
+    tools: dict[str, set[str]] = {}
+    for row in rows:
+        tools.setdefault(row.stem, set()).add(row.tool)
+    alike: dict[tuple[str, int], tuple[float, float]] = {}
+    for row in rows:
+        telling = 1 / math.log2(1 + len(tools[row.stem]))
+        of_message, of_phrase = alike.get((row.tool, row.phrase), (0.0, 0.0))
+        alike[row.tool, row.phrase] = of_message + telling / asked, of_phrase + telling * row.share
+    found: dict[str, float] = {}
+    for one in shared:
+        found[one.tool] = found.get(one.tool, 0.0) + SHARED_SHARE / asked
+    for (tool, _), (of_message, of_phrase) in alike.items():
+        found[tool] = max(found.get(tool, 0.0), of_message * of_phrase)
+    return found
+
+
+def overlaid(hits: Iterable[Hit], learned: Fits) -> list[Hit]:
+    """A ranking with what was learned mixed in, best first."""
+    if not learned:
+        return list(hits)
+    by_id = {hit.id: hit for hit in hits}
+    for id, fit in learned.items():
+        hit = by_id.get(id, Hit(id, 0.0, 0.0))
+        by_id[id] = Hit(id, min(1.0, hit.score + SCORE_SHARE * fit), max(hit.coverage, fit))
+    return sorted(by_id.values(), key=lambda hit: (-hit.score, hit.id))

@@ -1,0 +1,106 @@
+"""Learned phrases: in which words a person asked for what a tool then did, as bags of stems."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import orjson
+
+from app.people import Person
+from app.store import space
+from app.store.database import Database
+
+MOST_PHRASES = 20
+"""Of a tool and a person: the one that was said longest ago leaves."""
+ENOUGH_PEOPLE = 3
+"""Beside whoever asks: a stem that fewer of them have is theirs alone."""
+_MOST_READ = 1_000
+_MOST_PAIRS = 400
+"""Of a stem and a tool that are looked at for one message."""
+
+_OWN = (
+    "SELECT tool, phrase_id, stem, share FROM learned_stems"
+    " WHERE person_id = ? AND stem IN (SELECT value FROM json_each(?)) LIMIT ?"
+)
+# Goes from tool to tool of a stem, and from person to person of both until there are enough: however many
+# people have learned it, that is a few steps.
+_SHARED = """
+WITH RECURSIVE held (stem, tool) AS (
+  SELECT value, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = value) FROM json_each(?)
+  UNION ALL
+  SELECT stem, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = held.stem AND l.tool > held.tool)
+  FROM held WHERE tool IS NOT NULL
+  LIMIT ?
+)
+SELECT tool, stem FROM held WHERE tool IS NOT NULL AND ? = (
+  SELECT count(*) FROM (
+    SELECT DISTINCT l.person_id FROM learned_stems l CROSS JOIN people p ON p.id = l.person_id
+    WHERE l.stem = held.stem AND l.tool = held.tool AND l.person_id <> ?
+      AND p.realm = ? AND p.frozen = '' AND p.access <> 'blocked'
+    LIMIT ?))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStem:
+    """A stem of one of the person's phrases. `share`: of all that the phrase has."""
+
+    tool: str
+    phrase: int
+    stem: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStem:
+    """A stem by which enough other people have asked for a tool."""
+
+    tool: str
+    stem: str
+
+
+def learn(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
+    """Keeps that these tools did what a message with these stems asked for; the same again counts once.
+
+    Nothing is learned while the disk is nearly full.
+    """
+    if not tools or not stems or not space.keeps(conn, "traces"):
+        return
+    phrase = " ".join(sorted(stems))
+    for tool in tools:
+        (row,) = conn.execute(
+            "INSERT INTO learned_phrases (person_id, tool, stems, at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (person_id, tool, stems) DO UPDATE SET at = excluded.at RETURNING id",
+            (person, tool, phrase, now),
+        ).fetchall()
+        conn.executemany(
+            "INSERT INTO learned_stems (stem, tool, person_id, phrase_id, share) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            [(stem, tool, person, row["id"], 1 / len(stems)) for stem in stems],
+        )
+        conn.execute(
+            "DELETE FROM learned_phrases WHERE id IN (SELECT id FROM learned_phrases"
+            " WHERE person_id = ? AND tool = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)",
+            (person, tool, MOST_PHRASES),
+        )
+
+
+async def of_person(store: Database, person: Person, stems: Sequence[str]) -> list[OwnStem]:
+    """Where the person's own phrases hold any of these stems."""
+    rows = await store.all(_OWN, person.id, orjson.dumps(stems).decode(), _MOST_READ)
+    return [OwnStem(*row) for row in rows]
+
+
+async def of_others(store: Database, person: Person, stems: Sequence[str]) -> list[SharedStem]:
+    """Which of these stems enough other people of the same realm have for which tools.
+
+    Who is frozen or blocked does not count.
+    """
+    sql, parameters = shared_by_others(person, stems)
+    return [SharedStem(*row) for row in await store.all(sql, *parameters)]
+
+
+def shared_by_others(person: Person, stems: Sequence[str]) -> tuple[str, tuple[object, ...]]:
+    """That question, and its parameters."""
+    listed = orjson.dumps(stems).decode()
+    return _SHARED, (listed, _MOST_PAIRS, ENOUGH_PEOPLE, person.id, person.realm, ENOUGH_PEOPLE)

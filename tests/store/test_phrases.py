@@ -1,0 +1,141 @@
+"""Learned phrases: whose they are, how many there are, and what enough people share."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from app.messages import Sender
+from app.people import Person
+from app.store import alerts, people, phrases, retention
+from app.store.database import Database
+from app.store.ownership import Doors
+from app.store.phrases import MOST_PHRASES
+from app.store.retention import DAY, PHRASE_DAYS
+from tests.store.rows import T, admit, value
+from tests.store.test_steps import steps
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "recado.db")
+    await database.open()
+    yield database
+    await database.close()
+
+
+def somebody(number: int) -> Sender:
+    return Sender(phone=f"52155500001{number:02}")
+
+
+async def taught(store: Database, number: int, *stems: str, tool: str = "spend") -> Person:
+    """Somebody by whose words a tool was called."""
+
+    def write(conn: Connection) -> Person:
+        person = admit(conn, somebody(number))
+        phrases.learn(conn, person.id, [tool], stems, T)
+        return person
+
+    return await store.tx(write)
+
+
+async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
+    return [(one.tool, one.stem) for one in await phrases.of_others(store, person, stems)]
+
+
+def kept(conn: Connection) -> list[str]:
+    return [row["stems"] for row in conn.execute("SELECT stems FROM learned_phrases ORDER BY at, id")]
+
+
+def test_the_same_phrase_counts_once_and_is_as_young_as_when_it_was_said_last(conn: Connection) -> None:
+    ana = admit(conn).id
+    for at, stems in enumerate([("guit", "ayer"), ("plat",), ("ayer", "guit")]):
+        phrases.learn(conn, ana, ["spend"], stems, T + at)
+    assert kept(conn) == ["plat", "ayer guit"]
+    assert value(conn, "SELECT count(*) FROM learned_stems") == 3
+
+
+def test_of_more_phrases_than_a_tool_may_have_the_oldest_leaves(conn: Connection) -> None:
+    ana = admit(conn).id
+    phrases.learn(conn, ana, ["earn"], ["other"], T)
+    for number in range(MOST_PHRASES + 1):
+        phrases.learn(conn, ana, ["spend"], [f"w{number}"], T + 1 + number)
+    assert kept(conn) == ["other", *(f"w{number}" for number in range(1, MOST_PHRASES + 1))]
+    assert value(conn, "SELECT count(*) FROM learned_stems WHERE stem = 'w0'") == 0
+
+
+def test_a_phrase_that_nobody_says_any_more_is_forgotten_with_its_stems(conn: Connection) -> None:
+    phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
+    left = []
+    for age in (PHRASE_DAYS - 0.1, PHRASE_DAYS + 0.1):
+        retention.sweep(conn, T + age * DAY)
+        left.append(value(conn, "SELECT count(*) FROM learned_stems"))
+    assert left == [1, 0]
+
+
+def test_on_a_disk_nearly_full_nothing_is_learned(conn: Connection) -> None:
+    alerts.raise_alert(conn, "space:traces", "a test", T)
+    phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
+    assert kept(conn) == []
+
+
+async def test_a_persons_phrases_are_found_by_that_person_alone(store: Database) -> None:
+    ana, beto = await taught(store, 1, "guit", "ayer"), await taught(store, 2, "plat")
+    (own,) = await phrases.of_person(store, ana, ["guit", "plat"])
+    assert (own.tool, own.stem, own.share) == ("spend", "guit", 0.5)
+    assert [one.stem for one in await phrases.of_person(store, beto, ["guit", "plat"])] == ["plat"]
+
+
+async def test_a_stem_is_shared_from_three_others_on(store: Database) -> None:
+    asking = await taught(store, 0, "guit")
+    for number in (1, 2):
+        await taught(store, number, "guit", f"own{number}")
+    await taught(store, 2, "guit", "again")
+    assert await shared(store, asking, "guit", "own1", "own2") == []
+    await taught(store, 3, "guit", tool="earn")
+    assert await shared(store, asking, "guit") == []
+    await taught(store, 3, "plat", "guit")
+    await taught(store, 4, "guit", tool="earn")
+    await taught(store, 5, "guit", tool="earn")
+    found = await shared(store, asking, "guit", "own1", "own2", "plat")
+    assert sorted(found) == [("earn", "guit"), ("spend", "guit")]
+
+
+@pytest.mark.parametrize("what", ["frozen", "blocked", "erased", "elsewhere"])
+async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
+    store: Database, what: str
+) -> None:
+    asking = await taught(store, 0, "other")
+    several = [await taught(store, number, "guit") for number in (1, 2)]
+
+    def change(conn: Connection) -> None:
+        if what == "elsewhere":
+            third = admit(conn, somebody(3), doors=Doors("simulator", open=True, code_key=b"c" * 32))
+            phrases.learn(conn, third.id, ["spend"], ["guit"], T)
+        elif what == "frozen":
+            people.freeze(conn, [several[0].id], "a test")
+        elif what == "blocked":
+            people.block(conn, "whatsapp", somebody(1).phone, T)
+        else:
+            conn.execute("DELETE FROM people WHERE id = ?", (several[0].id,))
+
+    if what != "elsewhere":
+        await taught(store, 3, "guit")
+        assert await shared(store, asking, "guit") == [("spend", "guit")]
+    await store.tx(change)
+    assert await shared(store, asking, "guit") == []
+
+
+def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connection) -> None:
+    asking = admit(conn, somebody(0))
+
+    def cost() -> int:
+        return steps(conn, lambda: conn.execute(*phrases.shared_by_others(asking, ["guit"])).fetchall())
+
+    for number in range(1, 5):
+        phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
+    few = cost()
+    for number in range(5, 90):
+        phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
+    assert cost() < few + 20
