@@ -27,6 +27,7 @@ from app.observe.metrics import Metrics
 from app.people import Realm
 from app.right_of_way import RightOfWay
 from app.routing.abilities import Abilities
+from app.routing.phrase_writer import PhraseWriter
 from app.routing.served import ServedAbilities
 from app.routing.tool_search import ToolSearch
 from app.schedule.reminders import Reminders
@@ -130,6 +131,7 @@ class Assistant:
             settings.skills_dir,
             sandboxed=not self.sandbox.off,
             mode=settings.confirmation_mode,
+            on_change=self._look,
         )
         environment = skill_environment()
         self.configuration = Configuration(settings, environment, of_skills(loader))
@@ -141,8 +143,13 @@ class Assistant:
             on_trouble=self.troubles.of_server,
         )
         served = ServedAbilities(self.servers, settings.data_dir)
-        self.abilities = Abilities(loader, registry, environment, servers=served)
+        self.abilities = Abilities(
+            loader, registry, environment, servers=served, on_change=self._look_for_phrases
+        )
         self.model: Model = _model(settings, self.abilities, self.right_of_way)
+        self.phrase_writer = PhraseWriter(
+            loader, served, self.model, self.store, settings.data_dir, self.abilities.refresh
+        )
         self.files = Files(
             settings.workspace_dir,
             settings.allow_delete,
@@ -248,7 +255,6 @@ class Assistant:
             self._server_installer,
             store=self.store,
             channels=self.channels,
-            model=self.model,
             sandbox=self.sandbox,
             wake_person=wake_person,
         )
@@ -343,6 +349,7 @@ class Assistant:
             self._warming.cancel()
         await self.sweep.stop()
         await self.reminders.stop()
+        await self.phrase_writer.close()
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)
         await self.abilities.close()
@@ -355,8 +362,12 @@ class Assistant:
         await self.store.close()
 
     def _look(self) -> None:
-        """What servers offer is taken over at once, so that the next message finds it done."""
-        self._looking = asyncio.create_task(self.abilities.refresh(), name="look at the servers")
+        """What came in is taken over at once, so that the next message finds it done."""
+        self._looking = asyncio.create_task(self.abilities.refresh(), name="look at what there is")
+
+    def _look_for_phrases(self) -> None:
+        if self.settings.has_model:
+            self.phrase_writer.look()
 
     def _tidy(self) -> None:
         if (self.settings.data_dir / "mcp").is_dir():

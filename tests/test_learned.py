@@ -133,6 +133,13 @@ def test_a_failed_call_and_a_forwarded_message_teach_nothing(school: School) -> 
     assert school.phrases() == []
 
 
+def test_an_answer_comes_where_nothing_can_be_learned_or_looked_up(school: School) -> None:
+    with closing(sqlite3.connect(school.server.folder / "recado.db", timeout=10)) as database, database:
+        database.execute("DROP TABLE learned_stems")
+    school.teach("p0")
+    assert "✓" in school.graph.texts("p0")[-1]
+
+
 def test_a_turn_that_was_cut_off_teaches_once_and_a_restart_keeps_it(
     make_world: Callable[..., Any], model: Callable[..., ModelServer]
 ) -> None:

@@ -3,7 +3,11 @@
 import asyncio
 from pathlib import Path
 from sqlite3 import Connection
+from typing import Any
 
+import pytest
+
+from app.channels.whatsapp.webhook import WhatsAppWebhook
 from app.right_of_way import RightOfWay
 from app.store.database import Database
 
@@ -64,6 +68,53 @@ async def test_a_webhook_that_takes_long_holds_nobody_up_for_good() -> None:
         turns = (went_on(way, number, order) for number in range(5))
         await asyncio.wait_for(asyncio.gather(*turns), LIMIT)
     assert order == list(range(5))
+
+
+async def test_webhooks_one_upon_the_other_hold_nobody_up_for_good() -> None:
+    way, order = RightOfWay(longest_seconds=0.2), list[int]()
+    async with asyncio.timeout(LIMIT):
+        with way:
+            turns = asyncio.gather(*(went_on(way, number, order) for number in range(3)))
+            await asyncio.sleep(0)
+        while not turns.done():
+            with way:
+                await asyncio.sleep(0.001)
+    assert order == list(range(3))
+
+
+async def test_who_has_not_signed_or_sends_slowly_has_no_right_of_way(tmp_path: Path) -> None:
+    way = RightOfWay(longest_seconds=60)
+    webhook = WhatsAppWebhook(
+        Database(tmp_path / "recado.db"),
+        lambda: pytest.fail("nothing was signed"),
+        app_secret="secret",
+        verify_token="",
+        arrival=lambda message: pytest.fail("nothing was signed"),
+        on_received=lambda received: None,
+        on_answer=lambda status: None,
+        right_of_way=way,
+    )
+    asked, ended = asyncio.Event(), asyncio.Event()
+    answers: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        asked.set()
+        await ended.wait()
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    headers = [(b"x-hub-signature-256", b"sha256=" + b"0" * 64)]
+    scope = {"type": "http", "method": "POST", "path": "/webhook", "headers": headers}
+    sending = asyncio.create_task(webhook(scope, receive, send))
+    async with asyncio.timeout(LIMIT):
+        await asked.wait()
+        for _ in range(3):
+            await way.give()
+        ended.set()
+        await sending
+    assert answers[0]["status"] == 401
 
 
 async def test_one_that_was_cancelled_keeps_nobody_waiting() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -14,7 +14,7 @@ from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.view import Catalog, Phrases, ServerAbility, Servers, View, is_for, view_of
 from app.search.index import Document, ToolIndex
-from app.search.learned import Fits
+from app.search.learned import NOTHING_LEARNED, Fits
 from app.search.words import says_something, without_given
 from app.skills import SkillLoader
 from app.skills.disclosure import (
@@ -37,7 +37,6 @@ _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _SLOT = re.compile(r"\{\w+\}")
-_NOTHING_LEARNED: Fits = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Abilities:
     """Follows skill folders and servers, and keeps registry and index in step with them.
 
     `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a look
-    at the folders.
+    at the folders; `on_change` is called on the loop once another view is in use.
     """
 
     def __init__(
@@ -87,6 +86,7 @@ class Abilities:
         *,
         servers: Servers | None = None,
         patience: float = 5.0,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.index = ToolIndex()
         """Of tools."""
@@ -97,6 +97,7 @@ class Abilities:
         self._servers = servers
         self._environment = environment
         self._patience = patience
+        self._on_change = on_change
         self._view = View()
         self._served: Sequence[ServerAbility] = ()
         self._outdated = True
@@ -144,6 +145,7 @@ class Abilities:
             view = await self._thread.run(self._changed)
             if view is not None:
                 self._take_over(view)
+                self._on_change()
         except Exception:
             log.exception("the skill folders could not be read: going on with what was loaded before")
         finally:
@@ -248,16 +250,16 @@ class Abilities:
         sticky: Sequence[str] = (),
         active: Sequence[str] = (),
         always: Sequence[str] = (),
-        learned: Fits = _NOTHING_LEARNED,
+        learned: Fits = NOTHING_LEARNED,
         limit: int = 8,
     ) -> Choice:
         """What a message gets. `sticky` tools and `active` skills are those that the conversation had;
         `learned` is of the person."""
         usable = self._view.usable(person)
         about = self._about(intent, said, usable)
-        named = dict.fromkeys((*active, *about))
-        sizes = {name: len(text_of(usable[name])) for name in named if name in usable}
-        shown = place(active, about, sizes)
+        lengths = {name: len(text_of(usable[name])) for name in {*active, *about} if name in usable}
+        shown = place(active, about, lengths)
+        longest = max((lengths[name] for name in about if name in shown), default=0)
         tools = self.tool_categories(person)
         chosen = {category for category in tools.values() if category in intent.categories}
         needed = len(chosen) if intent.categories else 1  # the best tool, where no category was chosen
@@ -272,7 +274,7 @@ class Abilities:
             beside=[name for skill in about for name in usable[skill].include_tools],
             learned=learned,
             sizes=self._view.sizes,
-            room=max(ROOM - max((sizes[name] for name in about if name in shown), default=0), ROOM // 2),
+            room=max(ROOM - longest, ROOM // 2),
             limit=limit - len(reading),
         )
         reasons = (*selected, *(Chosen(name, "reading", kept=name in sticky) for name in reading))

@@ -4,7 +4,6 @@ No call is made where the conversation clearly goes on with what it was about.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, zip_longest
 
@@ -13,9 +12,13 @@ from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.people import Person
 from app.routing.intent import Intent, Reading, read_intent
+from app.routing.rankings import KNOWS_BETTER, KNOWS_ENOUGH
 from app.search.index import Hit, ToolIndex
 from app.search.learned import Fits, overlaid
 from app.search.words import says_something, words
+
+Categories = tuple[tuple[str, str], ...]
+"""Name and description of each."""
 
 MOST_SHOWN = 40
 LISTED_BYTES = 1_800
@@ -39,17 +42,13 @@ _LISTED = "Categories:\n"
 _ON_FROM_BEFORE = frozenset(("y", "e", "and", "also", "tambien"))
 _LONGEST_ADDITION = 5
 _LONGEST_ANSWER = 3
-_KNOWS_BETTER = 0.2
-"""By so large a share of the words another category takes a message from those of the conversation."""
-_KNOWS_ENOUGH = 0.2
-"""The share of the words that a category must know to be found by them alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntentRequest:
     """A message to classify.
 
-    `categories`: (name, description) of all that exist for this person; `recent`: the last few lines of
+    `categories`: all that exist for this person; `recent`: the last few lines of
     the conversation; `asked`: whether its last line asks the person something; `sticky`: the categories it
     has used; `timeout`: seconds the model may take; `catalog`: hash of the catalogue behind the categories;
     `learned`: how tools fit the message by what they were called for before.
@@ -57,7 +56,7 @@ class IntentRequest:
 
     said: str
     person: Person
-    categories: tuple[tuple[str, str], ...]
+    categories: Categories
     recent: tuple[str, ...] = ()
     asked: bool = False
     sticky: tuple[str, ...] = ()
@@ -99,6 +98,20 @@ async def classify_intent(
         return Classified(replace(_fallback(request, None), source="continued"))
     shown = shortlist(request, index, skills)
     prompt = build_prompt(request, shown)
+    answer, problem = await _answer(model, request, prompt, shown)
+    if answer is None:
+        return Classified(_by_words(request, index, skills), prompt, problem=problem)
+    reading = read_intent(answer.text, [name for name, _ in request.categories])
+    if reading is None:
+        problem = f"unreadable answer of {len(answer.text)} characters"
+        return Classified(_by_words(request, index, skills), prompt, answer, problem)
+    return Classified(_intent(request, reading), prompt, answer)
+
+
+async def _answer(
+    model: Model, request: IntentRequest, prompt: list[dict[str, JSON]], shown: Categories
+) -> tuple[ModelAnswer | None, str]:
+    """The model's answer, or why there is none."""
     call = ModelRequest(
         "classify",
         prompt,
@@ -110,19 +123,12 @@ async def classify_intent(
     )
     try:
         async with asyncio.timeout(request.timeout):
-            answer = await model.complete(call)
+            return await model.complete(call), ""
     except TimeoutError:
-        found = _by_words(request, index, skills)
-        return Classified(found, prompt, problem=f"no answer within {request.timeout:g} s")
+        return None, f"no answer within {request.timeout:g} s"
     except Exception as error:
-        # A turn must go on without its classifier, whatever broke; the caller logs `problem`.
-        found = _by_words(request, index, skills)
-        return Classified(found, prompt, problem=f"{type(error).__name__}: {error}")
-    reading = read_intent(answer.text, [name for name, _ in request.categories])
-    if reading is None:
-        found = _by_words(request, index, skills)
-        return Classified(found, prompt, answer, f"unreadable answer of {len(answer.text)} characters")
-    return Classified(_intent(request, reading), prompt, answer)
+        # A turn must go on without its classifier, whatever broke; the caller logs the problem.
+        return None, f"{type(error).__name__}: {error}"
 
 
 def goes_on(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None = None) -> bool:
@@ -138,26 +144,32 @@ def goes_on(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex |
     answers = request.asked and len(said) <= _LONGEST_ANSWER
     if index is None or not (adds or answers):
         return False
-    here, there, _ = _coverage(request, index, skills)
-    return there < here + _KNOWS_BETTER
+    return not _coverage(request, index, skills).is_better_elsewhere
 
 
-def _coverage(
-    request: IntentRequest, index: ToolIndex, skills: ToolIndex | None
-) -> tuple[float, float, str | None]:
-    """The share of the words that the conversation's categories know, the share that any other does, and the
-    best of these others that knows enough."""
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """The share of a message's words that the conversation's categories know, and that any other does;
+    `best`: of these others the one that fits best and knows enough."""
+
+    here: float
+    elsewhere: float
+    best: str | None
+
+    @property
+    def is_better_elsewhere(self) -> bool:
+        return self.elsewhere >= self.here + KNOWS_BETTER
+
+
+def _coverage(request: IntentRequest, index: ToolIndex, skills: ToolIndex | None) -> _Coverage:
     known, usable = _known(request), {name for name, _ in request.categories}
-    here = there = 0.0
-    best = None
-    for hit, category in _ranked(request, index, skills):
-        if category in known:
-            here = max(here, hit.coverage)
-        elif category in usable:
-            there = max(there, hit.coverage)
-            if best is None and hit.coverage >= _KNOWS_ENOUGH:
-                best = category
-    return here, there, best
+    ranked = [*_fitting_tools(request, index), *_fitting_skills(request, skills)]
+    others = [(hit, name) for hit, name in ranked if name in usable and name not in known]
+    return _Coverage(
+        max((hit.coverage for hit, name in ranked if name in known), default=0.0),
+        max((hit.coverage for hit, _ in others), default=0.0),
+        next((name for hit, name in others if hit.coverage >= KNOWS_ENOUGH), None),
+    )
 
 
 def _known(request: IntentRequest) -> list[str]:
@@ -166,45 +178,38 @@ def _known(request: IntentRequest) -> list[str]:
     return [name for name in request.sticky if name in usable]
 
 
-def _ranked(request: IntentRequest, tools: ToolIndex, skills: ToolIndex | None) -> Iterator[tuple[Hit, str]]:
-    """The tools and the skills that fit, with their categories."""
-    for hit in _tools(request, tools):
-        document = tools.document(hit.id)
-        yield hit, document.category if document is not None else ""
-    for hit in skills.rank(request.said, limit=_SHORTLIST_DEPTH) if skills is not None else ():
-        yield hit, hit.id
+def _fitting_tools(request: IntentRequest, index: ToolIndex | None) -> list[tuple[Hit, str]]:
+    """The tools that fit the message, best first, with their categories."""
+    if index is None:
+        return []
+    learned = {name: fit for name, fit in request.learned.items() if name in index}
+    hits = overlaid(index.rank(request.said, limit=_SHORTLIST_DEPTH), learned)
+    return [(hit, one.category) for hit in hits if (one := index.document(hit.id)) is not None]
 
 
-def _tools(request: IntentRequest, index: ToolIndex) -> list[Hit]:
-    known = {name: fit for name, fit in request.learned.items() if name in index}
-    return overlaid(index.rank(request.said, limit=_SHORTLIST_DEPTH), known)
+def _fitting_skills(request: IntentRequest, skills: ToolIndex | None) -> list[tuple[Hit, str]]:
+    """The skills that do, each a category."""
+    hits = skills.rank(request.said, limit=_SHORTLIST_DEPTH) if skills is not None else []
+    return [(hit, hit.id) for hit in hits]
 
 
-def shortlist(
-    request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None = None
-) -> tuple[tuple[str, str], ...]:
+def shortlist(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None = None) -> Categories:
     """All categories where a prompt has room for them, sorted by name; else as many as it has room for: the
     sticky ones, then those that fit best, by turns those whose tools do and those that do themselves."""
     if _listed(request.categories) is not None:
         return tuple(sorted(request.categories))
     described = dict(request.categories)
-    ranked = [hit.id for hit in _tools(request, index)] if index else []
-    documents = (index.document(id) for id in ranked) if index else ()
-    by_tools = dict.fromkeys(document.category for document in documents if document is not None)
-    by_words = [hit.id for hit in skills.rank(request.said, limit=_SHORTLIST_DEPTH)] if skills else []
-    by_fit = [name for pair in zip_longest(by_tools, by_words) for name in pair]
-    names = list(
-        dict.fromkeys(name for name in (*request.sticky, *by_fit, *sorted(described)) if name in described)
-    )[:MOST_SHOWN]
+    by_tools = dict.fromkeys(name for _, name in _fitting_tools(request, index))
+    by_themselves = (name for _, name in _fitting_skills(request, skills))
+    by_fit = (name for pair in zip_longest(by_tools, by_themselves) for name in pair)
+    wanted = dict.fromkeys((*request.sticky, *by_fit, *sorted(described)))
+    names = [name for name in wanted if name in described][:MOST_SHOWN]
     sizes = accumulate(_size(_line(name, described[name], min(_LONGEST_DESCRIPTIONS))) for name in names)
-    return tuple(
-        sorted(
-            (name, described[name]) for name, size in zip(names, sizes, strict=True) if size <= LISTED_BYTES
-        )
-    )
+    room = sum(size <= LISTED_BYTES for size in sizes)
+    return tuple(sorted((name, described[name]) for name in names[:room]))
 
 
-def build_prompt(request: IntentRequest, shown: tuple[tuple[str, str], ...]) -> list[dict[str, JSON]]:
+def build_prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JSON]]:
     """The messages of the call. A list of all categories is in the first, a choice of them in the last: so
     the first changes only with the categories, and caches keep hitting."""
     listed = _LISTED + (_listed(shown) or "")
@@ -219,7 +224,7 @@ def build_prompt(request: IntentRequest, shown: tuple[tuple[str, str], ...]) -> 
     return [{"role": "system", "content": first}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
-def _listed(categories: Iterable[tuple[str, str]]) -> str | None:
+def _listed(categories: Categories) -> str | None:
     """The categories, a line each, as long as there is room; None where there is not even for short ones."""
     for longest in _LONGEST_DESCRIPTIONS:
         lines = [_line(name, text, longest) for name, text in sorted(categories)]
@@ -246,9 +251,9 @@ def _intent(request: IntentRequest, reading: Reading) -> Intent:
 def _by_words(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None) -> Intent:
     """Without a model: the conversation's categories, unless another clearly knows more of the words."""
     if index is not None:
-        here, there, best = _coverage(request, index, skills)
-        if best is not None and there >= here + _KNOWS_BETTER:
-            return Intent((best,), source="index")
+        found = _coverage(request, index, skills)
+        if found.best is not None and found.is_better_elsewhere:
+            return Intent((found.best,), source="index")
     return _fallback(request, None)
 
 

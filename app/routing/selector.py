@@ -4,26 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.llm.smalltalk import asks_nothing
 from app.routing.intent import Intent
+from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
 from app.search.index import Parts, ToolIndex
-from app.search.learned import SCORE_SHARE, Fits, overlaid
-from app.search.words import says_something
-
-_BOOST = 1.25
-"""Soft: a tool of another category that fits much better still wins."""
-
-_RANKED = 4
-"""How many times the tools that a call may hold are ranked for each phrase, beside those of the chosen
-categories."""
-
-_NEEDED_DEPTH = 3
-_NEEDED_SHARE = 0.6
-_NEEDED_COVERAGE = 0.2
-
-_NOTHING_LEARNED: Fits = {}
-_OF_NO_SIZE: Mapping[str, int] = {}
-_NO_PARTS = Parts()
+from app.search.learned import NOTHING_LEARNED, Fits
 
 ROOM = 3_300
 """Bytes of definitions that come with a change, beside what is needed: a turn with a call sends them
@@ -32,11 +16,12 @@ twice."""
 _MORE_ROOM = 1.25
 """So much more there is where several categories were chosen, or none and words alone decide."""
 
-_FITTING_SHARE = 0.2
-"""How good beside the first of a ranking what comes with a change is: it costs no more than a smaller one."""
+_RANKED = 4
+"""How many times the tools that a call may hold are ranked for each phrase, beside those of the chosen
+categories."""
 
-_NEARLY_AS_GOOD = 0.7
-"""Where words alone decide, a tool that is offered already and so good is left to answer."""
+_OF_NO_SIZE: Mapping[str, int] = {}
+_NO_PARTS = Parts()
 
 Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "reading"]
 """All are offered · the best of a chosen category · in every call · a chosen skill asks for it · its words
@@ -73,7 +58,7 @@ def select_tools(
     sticky: Sequence[str] = (),
     always: Sequence[str] = (),
     beside: Sequence[str] = (),
-    learned: Fits = _NOTHING_LEARNED,
+    learned: Fits = NOTHING_LEARNED,
     sizes: Mapping[str, int] = _OF_NO_SIZE,
     room: int = ROOM,
     limit: int = 8,
@@ -90,48 +75,13 @@ def select_tools(
     """
     if len(tools) <= limit:
         return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
-    rankings = _rankings(intent, said, index, tools, learned, _RANKED * limit)
-    categories = intent.categories if intent.is_clear else ()
-    asked_for = intent.categories if intent.source == "model" else ()
-    best = [name for category in asked_for if (name := _best_of(category, rankings, tools)) is not None]
-    had = [name for name in sticky if name in tools]
-    heads = list(_interleaved([_heads(ranking) for ranking in rankings]))
+    rankings = rank_tools(intent, said, index, tools, learned, _RANKED * limit)
     fixed = [name for name in always if name in tools] if limit > 1 else []
-    wanted = [name for name in beside if name in tools]
-    margin = _NEEDED_COVERAGE if intent.source == "continued" else 0.0
-    vital = list(_vital(rankings, categories, tools, margin)) if categories else heads
-    first = best if categories else heads[:1]
-    needed = _first([*first, *fixed, *wanted, *vital], limit)
-    missing = _without(needed, had)
-    if not categories:
-        told = {*fixed, *wanted}
-        missing = [name for name in missing if name in told or not _is_answered(name, had, rankings)]
-    fitting = list(_interleaved([_fitting(ranking) for ranking in rankings]))
-    group = categories or [tools[name] for name in heads[:1]]
-    siblings = list(_siblings(group, rankings, tools))
-    if had and len(had) <= limit and not missing:
-        names = had
-    else:
-        whole = siblings if len({*needed, *siblings}) <= limit else []
-        own = frozenset(name for name in tools if tools[name] in categories)
-        staying = [name for name in fitting if name in had and name in own]
-        coming = _first([*needed, *whole, *staying, *fitting], limit)
-        guests = [name for name in coming if own and name not in own and name not in needed]
-        steady = changed(had, _without(coming, guests), limit, first={*had} - own, welcome=guests)
-        room = room if len(categories) == 1 else round(room * _MORE_ROOM)
-        names = _first([*steady, *(siblings if own else ())], limit)
-        lasting = [name for name in had if name in own]
-        leaving = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting)), *lasting]
-        names = _light(names, _without(leaving, needed), sizes, room)
-    reasons: dict[Why, Collection[str]] = {
-        "category": best,
-        "always": fixed,
-        "include": wanted,
-        "words": [*vital, *fitting],
-        "sibling": siblings,
-        "kept": had,
-    }
-    chosen = [_chosen(name, reasons, rankings, kept=name in had) for name in names]
+    included = [name for name in beside if name in tools]
+    wanted = _wanted(intent, rankings, fixed, included, limit)
+    had = [name for name in sticky if name in tools]
+    names = had if _serves(had, wanted, rankings, limit) else _renewed(had, wanted, sizes, room, limit)
+    chosen = [_chosen(name, wanted.why(name), rankings, kept=name in had) for name in names]
     return tuple(_explained(chosen, said, index))
 
 
@@ -155,151 +105,125 @@ def changed(
     return [*(name for name in had if name not in gone), *coming]
 
 
-def _light(names: Sequence[str], leaving: Iterable[str], sizes: Mapping[str, int], room: int) -> list[str]:
-    """The names without the first of those that may leave, until the others have room."""
-    surplus = sum(sizes.get(name, 0) for name in names) - room
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a message makes of the tools, by reason; the best first.
+
+    `categories`: the chosen ones, none where words alone decide; `own`: their tools. `best`: of each that the
+    model chose; `vital`: what the words ask for; `fitting`: all of some use for them; `siblings`: all of
+    `own`, else of the first tool's category. `needed`: what the message cannot do without.
+    """
+
+    categories: Collection[str]
+    own: Collection[str]
+    best: Sequence[str]
+    always: Sequence[str]
+    included: Sequence[str]
+    vital: Sequence[str]
+    fitting: Sequence[str]
+    siblings: Sequence[str]
+    needed: Sequence[str]
+
+    def why(self, name: str) -> Why:
+        reasons: dict[Why, Sequence[str]] = {
+            "category": self.best,
+            "always": self.always,
+            "include": self.included,
+            "words": [*self.vital, *self.fitting],
+            "sibling": self.siblings,
+        }
+        return next((why for why, names in reasons.items() if name in names), "kept")
+
+
+def _wanted(
+    intent: Intent, rankings: Rankings, always: Sequence[str], included: Sequence[str], limit: int
+) -> _Wanted:
+    """`always` and `included` are wanted whatever fits."""
+    tools = rankings.tools
+    goes_on = intent.source == "continued"
+    categories = intent.categories if intent.is_clear else ()
+    best = [] if goes_on else list(filter(None, map(rankings.best_of, categories)))
+    if categories:
+        vital = rankings.vital(categories, KNOWS_BETTER if goes_on else 0.0)
+        needed = [*best, *always, *included, *vital]
+    else:
+        vital = rankings.heads()
+        needed = [*vital[:1], *always, *included, *vital]
+    return _Wanted(
+        categories,
+        frozenset(name for name, category in tools.items() if category in categories),
+        best,
+        always,
+        included,
+        vital,
+        rankings.fitting(),
+        rankings.siblings(categories or [tools[name] for name in vital[:1]]),
+        _first(needed, limit),
+    )
+
+
+def _serves(had: Collection[str], wanted: _Wanted, rankings: Rankings, limit: int) -> bool:
+    """Whether what the conversation has will do for this message. Where words alone decide, a tool that is
+    nearly as good does."""
+    if not had or len(had) > limit:
+        return False
+    missing = _without(wanted.needed, had)
+    if wanted.categories:
+        return not missing
+    told = {*wanted.always, *wanted.included}
+    return all(name not in told and rankings.is_answered(name, had) for name in missing)
+
+
+def _renewed(
+    had: Sequence[str], wanted: _Wanted, sizes: Mapping[str, int], room: int, limit: int
+) -> list[str]:
+    """What the conversation has, with all that fits at its end, as far as there is room.
+
+    A category comes whole where it fits: then no later message about it changes the set. Guests are of other
+    categories and not needed: they take the places of others such alone.
+    """
+    own, siblings = wanted.own, wanted.siblings
+    whole = siblings if len({*wanted.needed, *siblings}) <= limit else ()
+    staying = [name for name in wanted.fitting if name in had and name in own]
+    coming = _first([*wanted.needed, *whole, *staying, *wanted.fitting], limit)
+    guests = [name for name in coming if own and name not in own and name not in wanted.needed]
+    steady = changed(had, _without(coming, guests), limit, first={*had} - {*own}, welcome=guests)
+    names = _first([*steady, *(siblings if own else ())], limit)
+    room = room if len(wanted.categories) == 1 else round(room * _MORE_ROOM)
+    return _light(names, _leaving(names, coming, had, wanted), sizes, room)
+
+
+def _leaving(names: Iterable[str], coming: Sequence[str], had: Iterable[str], wanted: _Wanted) -> list[str]:
+    """What is not needed, in the order in which it leaves: what is of no use now, then what fits least, last
+    what the conversation has of the chosen categories."""
+    lasting = [name for name in had if name in wanted.own]
+    order = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting)), *lasting]
+    return _without(order, wanted.needed)
+
+
+def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int], room: int) -> list[str]:
+    """The names without the first of those that may leave, until the others have room.
+
+    Nobody drives the others out with a huge definition: one that never has room leaves before them, and where
+    it is needed it counts for half of the room.
+    """
+    counted = {name: sizes.get(name, 0) for name in names}
+    counted |= {name: min(counted[name], room // 2) for name in names if name not in leaving}
+    surplus = sum(counted.values()) - room
     gone = set[str]()
-    for name in leaving:
+    for name in sorted(leaving, key=lambda name: counted.get(name, 0) <= room):
         if surplus <= 0:
             break
         if name in names:
             gone.add(name)
-            surplus -= sizes.get(name, 0)
+            surplus -= counted[name]
     return _without(names, gone)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """A tool in the ranking for one text."""
-
-    name: str
-    phrase: str
-    score: float
-    boost: float
-    coverage: float
-    learned: float
-
-    @property
-    def worth(self) -> float:
-        return self.score * self.boost
-
-
-_Ranking = list[_Ranked]
-"""Best first."""
-
-
-def _rankings(
-    intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], learned: Fits, depth: int
-) -> list[_Ranking]:
-    asked = () if asks_nothing(said) else (*intent.phrases, said)
-    texts = dict.fromkeys(text for text in asked if says_something(text))
-    own = frozenset(name for name, category in tools.items() if category in intent.categories)
-    known = {name: fit for name, fit in learned.items() if name in tools}
-    rankings = (
-        _ranking(index, text, text != said, frozenset(tools), own, known if text == said else {}, depth)
-        for text in texts
-    )
-    return [ranking for ranking in rankings if ranking]
-
-
-def _ranking(
-    index: ToolIndex,
-    text: str,
-    is_phrase: bool,
-    among: frozenset[str],
-    own: frozenset[str],
-    learned: Fits,
-    depth: int,
-) -> _Ranking:
-    """The tools for a text; those of the chosen categories lose nothing to others that answer the same."""
-    hits = {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
-    if own:
-        hits |= {hit.id: hit for hit in index.rank(text, among=own, limit=len(own), spread=True)}
-    found = (
-        _Ranked(
-            hit.id,
-            text if is_phrase else "",
-            hit.score,
-            _BOOST if hit.id in own else 1.0,
-            hit.coverage,
-            SCORE_SHARE * learned.get(hit.id, 0.0),
-        )
-        for hit in overlaid(hits.values(), learned)
-    )
-    return sorted(found, key=lambda one: (-one.worth, one.name))
-
-
-def _best_of(category: str, rankings: Iterable[_Ranking], tools: Mapping[str, str]) -> str | None:
-    found = [(-one.worth, one.name) for ranking in rankings for one in ranking if tools[one.name] == category]
-    return (
-        min(found)[1] if found else min((name for name, of in tools.items() if of == category), default=None)
-    )
-
-
-def _siblings(
-    categories: Collection[str], rankings: Sequence[_Ranking], tools: Mapping[str, str]
-) -> Iterator[str]:
-    """The tools of the chosen categories, the best first. They come whole where they fit: then no later
-    message about them changes the set."""
-    yield from _interleaved(
-        [[one.name for one in ranking if tools[one.name] in categories] for ranking in rankings]
-    )
-    yield from sorted(name for name, category in tools.items() if category in categories)
-
-
-def _heads(ranking: _Ranking) -> list[str]:
-    """The first, if it knows a word, and the few that are nearly as good."""
-    least = _NEEDED_SHARE * ranking[0].worth
-    nearly = [one for one in ranking[1:_NEEDED_DEPTH] if one.worth >= least]
-    head = [one for one in nearly if one.coverage >= _NEEDED_COVERAGE]
-    return [one.name for one in (ranking[0], *head) if one.coverage > 0]
-
-
-def _is_answered(name: str, had: Collection[str], rankings: Iterable[_Ranking]) -> bool:
-    """Whether for each text that a tool fits there is one of `had` that knows as many words, and is nearly as
-    good."""
-    return all(
-        any(
-            other.name in had
-            and other.coverage >= one.coverage
-            and other.worth >= _NEARLY_AS_GOOD * one.worth
-            for other in ranking
-        )
-        for ranking in rankings
-        for one in ranking
-        if one.name == name
-    )
-
-
-def _fitting(ranking: _Ranking) -> list[str]:
-    """All that are of some use."""
-    least = _FITTING_SHARE * ranking[0].worth
-    return [one.name for one in ranking if one.worth >= least]
-
-
-def _vital(
-    rankings: Iterable[_Ranking], categories: Collection[str], tools: Mapping[str, str], margin: float
-) -> Iterator[str]:
-    """The best for each text: of the chosen categories, unless the first is another that knows more of its
-    words than any of them, by more than `margin`."""
-    for ranking in rankings:
-        own = [one for one in ranking if tools[one.name] in categories]
-        known = max((one.coverage for one in own), default=0.0)
-        first = ranking[0]
-        if first.coverage > known + margin:
-            yield first.name
-        elif own and known >= _NEEDED_COVERAGE:
-            yield own[0].name
-
-
-def _chosen(
-    name: str, reasons: Mapping[Why, Collection[str]], rankings: Iterable[_Ranking], *, kept: bool
-) -> Chosen:
-    why: Why = next((why for why, names in reasons.items() if name in names), "sibling")
-    found = [one for ranking in rankings for one in ranking if one.name == name]
-    if not found:
+def _chosen(name: str, why: Why, rankings: Rankings, *, kept: bool) -> Chosen:
+    best = rankings.best_for(name)
+    if best is None:
         return Chosen(name, why, kept=kept)
-    best = max(found, key=lambda one: one.worth)
     score, coverage = round(best.score, 3), round(best.coverage, 3)
     return Chosen(name, why, best.phrase, score, best.boost, coverage, kept, round(best.learned, 3))
 
@@ -317,11 +241,6 @@ def _explained(chosen: Sequence[Chosen], said: str, index: ToolIndex) -> Iterato
 
 def _rounded(parts: Parts) -> Parts:
     return Parts(round(parts.words, 3), round(parts.meanings, 3), round(parts.grams, 3))
-
-
-def _interleaved(lists: Sequence[Sequence[str]]) -> Iterator[str]:
-    for place in range(max(map(len, lists), default=0)):
-        yield from (names[place] for names in lists if place < len(names))
 
 
 def _without(names: Iterable[str], others: Collection[str]) -> list[str]:

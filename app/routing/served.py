@@ -1,12 +1,13 @@
 """The servers that run, as abilities: their tools by category, a line on each, phrases that lead to them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.mcp.chat.phrases import phrases, phrases_stamp
 from app.mcp.running.servers import McpServers
 from app.routing.view import Phrases, ServerAbility
+from app.skills.folder import stamp
+from app.skills.phrases import FILE, phrases
 from app.tools import Tool
 
 
@@ -25,11 +26,11 @@ class ServedAbilities:
         named: dict[str, list[Tool]] = {}
         for tool in self._servers.tools:
             named.setdefault(tool.category, []).append(tool)
-        stamps = tuple(phrases_stamp(self._data_dir, name) for name in named)
+        stamps = tuple(stamp(str(self._file(name))) for name in named)
         made_of = (tuple(self._servers.tools), stamps)
         if made_of == self._made_of:
             return
-        written = await asyncio.to_thread(self._written, list(named))
+        written = await asyncio.to_thread(self._written, named)
         described, origins = self._servers.descriptions, self._origins()
         self._made_of = made_of
         self._abilities = tuple(
@@ -47,8 +48,14 @@ class ServedAbilities:
         """Those whose tools can be used now: the same object while nothing changed."""
         return self._abilities
 
-    def _written(self, names: Sequence[str]) -> dict[str, Phrases]:
-        return {name: phrases(self._data_dir, name) for name in names}
+    def _written(self, named: Mapping[str, Sequence[Tool]]) -> dict[str, Phrases]:
+        return {
+            name: phrases(self._file(name), {tool.name: tool.description for tool in tools})
+            for name, tools in named.items()
+        }
+
+    def _file(self, name: str) -> Path:
+        return self._data_dir / "mcp" / name / FILE
 
     def _origins(self) -> dict[str, str]:
         return {one.name: one.definition.origin for one in self._servers.states() if one.definition}

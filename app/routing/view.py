@@ -9,6 +9,7 @@ import orjson
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document
+from app.search.phrasing import phrases_of
 from app.skills.disclosure import readable_files
 from app.skills.skill import Skill
 from app.tools import Tool
@@ -82,7 +83,12 @@ class View:
 
     def documents(self) -> list[Document]:
         """The tools as the index reads them."""
-        return [document(tool, self.phrases.get(name, {})) for name, tool in self.tools.items()]
+        return [document(tool, self._said(tool)) for tool in self.tools.values()]
+
+    def _said(self, tool: Tool) -> Mapping[str, tuple[str, ...]]:
+        """Its example phrases; where nobody wrote any, what its own texts make."""
+        said = self.phrases.get(tool.name, {})
+        return said if any(said.values()) else phrases_of(tool.name.removeprefix("mcp_"), tool.description)
 
     def skill_documents(self) -> list[Document]:
         """The skills as their index reads them, their tools in place of parameters."""

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from heapq import nlargest
 
 from app.search.postings import Asked, Postings, shared
@@ -72,8 +73,11 @@ _SPREAD = 0.2
 """How much of what the best holder answers of a word the others answer no more."""
 _SPREAD_AMONG = 32
 _SPREAD_PLACES = 16
+"""So many of the best are put into another order, for so many places."""
 _COMPACT_AT = 64
+"""Slots of removed tools that stay at least."""
 _LATELY = 8
+"""Texts of which it is kept what they ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +172,13 @@ class ToolIndex:
                     by_gram[slot] += answer
             return {self._ids[slot]: Parts(by_word[slot], by_meaning[slot], by_gram[slot]) for slot in slots}
 
-    def _asked(self, text: str, *, bridge: bool) -> "_Question":
-        """What `text` asks for; that of the last few is kept, for a turn asks about a text several times."""
-        if found := self._lately.get((text, bridge)):
+    def _asked(self, text: str, *, bridge: bool) -> _Question:
+        """What `text` asks for; that of the last few is kept, for a turn asks about a text several times.
+
+        Under a digest, with no term but those of tools and the lexicon: nobody's words outlive their rows.
+        """
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), bridge
+        if found := self._lately.get(key):
             return found
         said = read_query(text, bridge=bridge)
         by_word = self._words.weighed(said.words, len(self), said.meanings)
@@ -182,7 +190,7 @@ class ToolIndex:
         )
         if len(self._lately) >= _LATELY:
             del self._lately[next(iter(self._lately))]
-        self._lately[text, bridge] = question
+        self._lately[key] = question
         return question
 
     def _grams_of(self, query: Query) -> Worth:
@@ -253,7 +261,7 @@ class ToolIndex:
     def _reset(self) -> None:
         self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
-        self._lately: dict[tuple[str, bool], _Question] = {}
+        self._lately: dict[tuple[bytes, bool], _Question] = {}
         self._words = Postings(_COMMON_WORD)
         self._grams = Postings(_COMMON_GRAM)
 

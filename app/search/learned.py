@@ -1,7 +1,10 @@
 """What successful calls taught: how well tools fit a message by the words they were asked for with before."""
 
 import math
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+
+import structlog
 
 from app.people import Person
 from app.search.index import Hit
@@ -9,6 +12,8 @@ from app.search.words import content, says_something, stem, words
 from app.store import phrases
 from app.store.database import Database
 from app.store.phrases import OwnStem, SharedStem
+
+log = structlog.get_logger(__name__)
 
 MOST_ASKED = 64
 """Stems of a message that are looked for."""
@@ -20,6 +25,8 @@ SCORE_SHARE = 0.7
 
 Fits = Mapping[str, float]
 """By tool, how well what was learned of it fits a message, in 0..1."""
+
+NOTHING_LEARNED: Fits = {}
 
 
 def stems_of(text: str) -> list[str]:
@@ -44,8 +51,12 @@ class LearnedPhrases:
         stems = stems_of(said)[:MOST_ASKED]
         if not stems:
             return {}
-        own = await phrases.of_person(self._store, person, stems)
-        shared = await phrases.of_others(self._store, person, stems)
+        try:
+            own = await phrases.of_person(self._store, person, stems)
+            shared = await phrases.of_others(self._store, person, stems)
+        except sqlite3.Error:  # a turn goes on without it
+            log.exception("what was learned could not be read")
+            return {}
         return fits(len(stems), own, shared)
 
 
@@ -56,21 +67,26 @@ def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> di
     that the message holds. So a long phrase says little of a word in it, and twenty phrases no more than
     one. A stem counts less the more of the person's tools it was learned for.
     """
-    rows = list(own)
-    tools: dict[str, set[str]] = {}
-    for row in rows:
-        tools.setdefault(row.stem, set()).add(row.tool)
-    alike: dict[tuple[str, int], tuple[float, float]] = {}
-    for row in rows:
-        telling = 1 / math.log2(1 + len(tools[row.stem]))
-        of_message, of_phrase = alike.get((row.tool, row.phrase), (0.0, 0.0))
-        alike[row.tool, row.phrase] = of_message + telling / asked, of_phrase + telling * row.share
     found: dict[str, float] = {}
     for one in shared:
         found[one.tool] = found.get(one.tool, 0.0) + SHARED_SHARE / asked
-    for (tool, _), (of_message, of_phrase) in alike.items():
-        found[tool] = max(found.get(tool, 0.0), of_message * of_phrase)
+    for tool, fit in _by_phrase(asked, own):
+        found[tool] = max(found.get(tool, 0.0), fit)
     return found
+
+
+def _by_phrase(asked: int, own: Iterable[OwnStem]) -> Iterator[tuple[str, float]]:
+    """How the tool of each phrase fits by it."""
+    tools: dict[str, set[str]] = {}
+    rows: dict[tuple[str, int], list[OwnStem]] = {}
+    for row in own:
+        tools.setdefault(row.stem, set()).add(row.tool)
+        rows.setdefault((row.tool, row.phrase), []).append(row)
+    telling = {stem: 1 / math.log2(1 + len(those)) for stem, those in tools.items()}
+    for (tool, _), held in rows.items():
+        of_message = sum(telling[row.stem] for row in held) / asked
+        of_phrase = sum(telling[row.stem] * row.share for row in held)
+        yield tool, of_message * of_phrase
 
 
 def overlaid(hits: Iterable[Hit], learned: Fits) -> list[Hit]:

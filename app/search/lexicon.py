@@ -33,29 +33,35 @@ def lexicon() -> "Lexicon":
     return Lexicon(FILE.read_text("utf-8").splitlines())
 
 
-class Lexicon:
-    """What words mean, from rows `Spanish | Portuguese | English`: lists with commas, one meaning a row.
+def rows(lines: Iterable[str]) -> Iterator[tuple[list[str], list[str], list[str]]]:
+    """What stands in the columns of each row `Spanish | Portuguese | English`: one meaning a row.
 
     Raises ValueError, with the number of the line, for a row of other columns.
     """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = line.split("|")
+        if len(columns) != _COLUMNS:
+            raise ValueError(f"line {number}: a row is Spanish | Portuguese | English, not {line.strip()!r}")
+        spanish, portuguese, english = (
+            [text for said in column.split(",") if (text := said.strip())] for column in columns
+        )
+        yield spanish, portuguese, english
+
+
+class Lexicon:
+    """What words mean, from lines that `rows` reads."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._foreign = _Vocabulary()
         self._english = _Vocabulary()
         self._word = lru_cache(maxsize=8192)(_word)
-        for number, line in enumerate(lines, start=1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            columns = line.split("|")
-            if len(columns) != _COLUMNS:
-                raise ValueError(
-                    f"line {number}: a row is Spanish | Portuguese | English, not {line.strip()!r}"
-                )
-            english = ", ".join(filter(None, map(str.strip, columns[2].split(","))))
-            foreign = [text for text in ",".join(columns[:2]).split(",") if text.strip()]
+        for spanish, portuguese, english in rows(lines):
+            foreign = [*spanish, *portuguese]
             side = self._foreign if foreign else self._english
-            for text in foreign or english.split(","):
-                side.add(text, english)
+            for text in foreign or english:
+                side.add(text, ", ".join(english))
 
     def meanings(self, said: Sequence[str]) -> dict[int, tuple[Meaning, ...]]:
         """What folded words of a message may mean, by the place of the word; for several words that mean

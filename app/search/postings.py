@@ -17,9 +17,9 @@ _REMEMBERED = 1024
 
 
 class Asked(NamedTuple):
-    """One term of a query: its `share` of it, and how well which slots answer it: `whole` by `weights`.
+    """One term of a query, and its `share` of it. Each of `slots` answers `whole` times its weight.
 
-    `by_itself`: the slots that hold the word that was said; None where it has no other meaning.
+    `by_itself`: the slots that answer by the word that was said; None where it has no other meaning.
     """
 
     term: str

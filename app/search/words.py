@@ -21,6 +21,8 @@ _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_SHORT = 256
+_PIECE = re.compile(rf"\S{{1,{_SHORT}}}|\s+")
 _PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
 _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 
@@ -98,7 +100,7 @@ def _fold_found(found: re.Match[str]) -> str:
 @lru_cache(maxsize=4096)
 def _fold_character(character: str) -> str:
     base = unicodedata.normalize("NFKD", character)[0].lower()
-    return base if len(base) == 1 else character
+    return base if len(base) == 1 and base != " " else character
 
 
 def spans(text: str) -> list[Word]:
@@ -109,9 +111,15 @@ def spans(text: str) -> list[Word]:
 
 def words(text: str) -> list[str]:
     """Folded words; camelCase and snake_case names come apart, unspaced scripts as pairs of characters."""
-    text = unicodedata.normalize("NFC", text)
+    text = _composed(text)
     parts = (part for match in _WORD.finditer(text) for part in _CAMEL.split(match.group()))
     return [piece for part in parts for piece in _pieces(fold(part))]
+
+
+def _composed(text: str) -> str:
+    """Letters and their accents as one; in pieces, for a run of accents takes the square of its length."""
+    pieces = [text] if text.isascii() or len(text) <= _SHORT else _PIECE.findall(text)
+    return "".join(unicodedata.normalize("NFC", piece) for piece in pieces)
 
 
 def _pieces(word: str) -> Iterable[str]:
@@ -138,7 +146,7 @@ def terms(text: str) -> list[str]:
 
 def holds(text: str, stems: Collection[str]) -> bool:
     """Whether each of these stems is that of a word of the text."""
-    plain = fold(unicodedata.normalize("NFC", text))  # a stem is what a word begins with: soon told
+    plain = fold(_composed(text))  # a stem is what a word begins with: soon told
     return all(one in plain for one in stems) and {stem(word) for word in words(text)}.issuperset(stems)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.settings import Settings
 from app.skills.folder import Signatures, Stamp, stamp
 from app.skills.installed import Installed, current, records
+from app.skills.phrases import phrases
 from app.skills.runner import Workers
 from app.skills.sandbox import Sandbox
 from app.skills.skill import Skill, broken_skill, load_skill
@@ -26,6 +27,7 @@ class Elsewhere:
         self._refusal = refusal
         self._stamps: Mapping[str, Stamp] = {}
         self._installed: dict[str, Installed] = {}
+        self._phrases: dict[str, Stamp] = {}
 
     @classmethod
     def of(cls, settings: Settings) -> "Elsewhere":
@@ -51,8 +53,14 @@ class Elsewhere:
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, from_elsewhere=True)
         unrun = self._refusal() if skill.tools else ""
+        self._phrases[str(folder)] = stamp(str(installed.phrases))
+        brought = {tool: said for tool, said in skill.phrases.items() if any(said.values())}
+        silent = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
+        written = phrases(installed.phrases, silent)
         return replace(
             skill,
+            phrases={**brought, **written},
+            written=frozenset(written),
             name=installed.name,
             audience=installed.audience,
             tools=() if unrun else tuple(_limited(tool, installed) for tool in skill.tools),
@@ -62,8 +70,11 @@ class Elsewhere:
         )
 
     def is_outdated(self, skill: Skill) -> bool:
-        """Whether it was approved anew, or its code may or may not run by now."""
-        if self._installed.get(str(skill.folder)) != skill.installed:
+        """Whether it was approved anew, its phrases are others, or its code may or may not run by now."""
+        installed = self._installed.get(str(skill.folder))
+        if installed is None or installed != skill.installed:
+            return True
+        if stamp(str(installed.phrases)) != self._phrases.get(str(skill.folder)):
             return True
         return bool(skill.unrun) and self._refusal() != skill.unrun
 

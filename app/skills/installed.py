@@ -13,6 +13,7 @@ from app.access import write_private
 from app.errors import RecadoError
 from app.messages import JSON
 from app.skills.manifest import is_standard_name
+from app.skills.phrases import FILE
 from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_tree
 from app.tools.tool import Audience
 
@@ -49,6 +50,11 @@ class Installed:
     audience: Audience
     hosts: tuple[str, ...] = ()
     sent_on: str = ""
+
+    @property
+    def phrases(self) -> Path:
+        """The file with what a model wrote for its tools: beside the approved bytes, no part of them."""
+        return self.folder.parent / FILE
 
     @property
     def is_sensitive(self) -> bool:
@@ -141,7 +147,7 @@ def tidy(data_dir: Path) -> None:
         if not (home / _RECORD).exists():
             remove_tree(home)
         elif installed := _read_record(home / _RECORD):
-            _keep_only(home, {_RECORD, installed.sha256})
+            _keep_only(home, {_RECORD, FILE, installed.sha256})
 
 
 def is_from_elsewhere(data_dir: Path, folder: Path) -> bool:

@@ -41,7 +41,8 @@ class Skill:
     says why. `lacks` is what the machine would need, `packages` those of Python among it; `aside` why its
     code is not run any more in this version of the folder.
     `instructions` is the body for the model, with the folder in place of `{baseDir}`.
-    `installed` is the record of one that came from elsewhere, and `unrun` why its code does not run here.
+    `installed` is the record of one that came from elsewhere, and `unrun` why its code does not run here;
+    `written` are those of its tools whose phrases are a model's.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Skill:
     version: Signature = ()
     installed: Installed | None = None
     unrun: str = ""
+    written: frozenset[str] = frozenset()
     instructions: str = ""
 
     @property

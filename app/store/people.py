@@ -10,6 +10,7 @@ from app.errors import RecadoError
 from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm
 from app.phones import canonical
+from app.store.database import Database
 from app.store.ids import new_id
 from app.store.ownership import Doors, takes_ownership, withdraw_code
 
@@ -208,6 +209,15 @@ def listing(conn: Connection) -> list[PersonLine]:
         )
         for row in turned_away
     ]
+
+
+async def languages(store: Database) -> list[str]:
+    """The languages of those who may talk to us, that of most people first."""
+    rows = await store.all(
+        "SELECT language FROM people WHERE language <> '' AND frozen = '' AND access <> 'blocked'"
+        " GROUP BY language ORDER BY count(*) DESC, language"
+    )
+    return [row["language"] for row in rows]
 
 
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:

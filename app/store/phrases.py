@@ -1,14 +1,18 @@
 """Learned phrases: in which words a person asked for what a tool then did, as bags of stems."""
 
+import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
 import orjson
+import structlog
 
 from app.people import Person
 from app.store import space
 from app.store.database import Database
+
+log = structlog.get_logger(__name__)
 
 MOST_PHRASES = 20
 """Of a tool and a person: the one that was said longest ago leaves."""
@@ -62,27 +66,20 @@ class SharedStem:
 def learn(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
     """Keeps that these tools did what a message with these stems asked for; the same again counts once.
 
-    Nothing is learned while the disk is nearly full.
+    Nothing is learned while the disk is nearly full, nor where the rows cannot be written: what else the
+    transaction holds is written all the same.
     """
     if not tools or not stems or not space.keeps(conn, "traces"):
         return
-    phrase = " ".join(sorted(stems))
-    for tool in tools:
-        (row,) = conn.execute(
-            "INSERT INTO learned_phrases (person_id, tool, stems, at) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (person_id, tool, stems) DO UPDATE SET at = excluded.at RETURNING id",
-            (person, tool, phrase, now),
-        ).fetchall()
-        conn.executemany(
-            "INSERT INTO learned_stems (stem, tool, person_id, phrase_id, share) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
-            [(stem, tool, person, row["id"], 1 / len(stems)) for stem in stems],
-        )
-        conn.execute(
-            "DELETE FROM learned_phrases WHERE id IN (SELECT id FROM learned_phrases"
-            " WHERE person_id = ? AND tool = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)",
-            (person, tool, MOST_PHRASES),
-        )
+    conn.execute("SAVEPOINT learning")
+    try:
+        _write(conn, person, tools, stems, now)
+    except sqlite3.Error:
+        if not conn.in_transaction:
+            raise
+        conn.execute("ROLLBACK TO learning")
+        log.exception("what a turn taught was not kept")
+    conn.execute("RELEASE learning")
 
 
 async def of_person(store: Database, person: Person, stems: Sequence[str]) -> list[OwnStem]:
@@ -104,3 +101,23 @@ def shared_by_others(person: Person, stems: Sequence[str]) -> tuple[str, tuple[o
     """That question, and its parameters."""
     listed = orjson.dumps(stems).decode()
     return _SHARED, (listed, _MOST_PAIRS, ENOUGH_PEOPLE, person.id, person.realm, ENOUGH_PEOPLE)
+
+
+def _write(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
+    phrase = " ".join(sorted(stems))
+    for tool in tools:
+        (row,) = conn.execute(
+            "INSERT INTO learned_phrases (person_id, tool, stems, at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (person_id, tool, stems) DO UPDATE SET at = excluded.at RETURNING id",
+            (person, tool, phrase, now),
+        ).fetchall()
+        conn.executemany(
+            "INSERT INTO learned_stems (stem, tool, person_id, phrase_id, share) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            [(stem, tool, person, row["id"], 1 / len(stems)) for stem in stems],
+        )
+        conn.execute(
+            "DELETE FROM learned_phrases WHERE id IN (SELECT id FROM learned_phrases"
+            " WHERE person_id = ? AND tool = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)",
+            (person, tool, MOST_PHRASES),
+        )

@@ -12,6 +12,7 @@ LONGEST_WITH_EXAMPLES = 100
 """Examples stay where a description is that short: there they tell most."""
 LONGEST_ABOUT_A_PARAMETER = 160
 
+# Where a schema holds another, a list of them, or some by name.
 _ONE = frozenset(("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else"))
 _LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
 _NAMED = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
@@ -63,9 +64,9 @@ def _inner(key: str, value: JSON) -> JSON:
 
 
 def _cut(text: str, longest: int) -> str:
-    """As many whole sentences as there is room for; where the first is longer, its beginning."""
+    """As many whole sentences as there is room for; its beginning where that is less than half of it."""
     if len(text) <= longest:
         return text
     ends = [text.rfind(end, 0, longest) for end in (". ", ".\n", "\n")]
     end = max(ends)
-    return text[: end + 1].rstrip() if end > 0 else shortened(text, longest)
+    return text[: end + 1].rstrip() if end >= longest // 2 else shortened(text, longest)

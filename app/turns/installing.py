@@ -1,7 +1,7 @@
 """Installing skills from a chat, loaded when somebody first asks: what reads archives and code is large."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,16 +34,27 @@ class _Loaded:
 
 
 class Installing:
-    """What the tools of `expand` ask and do: as `InstallCards` and `InstallService`, which it loads."""
+    """What the tools of `expand` ask and do: as `InstallCards` and `InstallService`, which it loads.
+
+    `on_change` is called once what is installed may be another.
+    """
 
     def __init__(
-        self, transport: Transport, data_dir: Path, skills_dir: Path, *, sandboxed: bool, mode: str
+        self,
+        transport: Transport,
+        data_dir: Path,
+        skills_dir: Path,
+        *,
+        sandboxed: bool,
+        mode: str,
+        on_change: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._data_dir = data_dir
         self._skills_dir = skills_dir
         self._sandboxed = sandboxed
         self._mode = mode
+        self._on_change = on_change
         self.cards: Mapping[str, MakesCard] = {
             INSTALL_TOOL: self._install_card,
             REMOVE_TOOL: self._remove_card,
@@ -54,10 +65,14 @@ class Installing:
         return await (await self._load()).service.preview(url, person)
 
     async def install(self, url: str, context: ToolContext) -> ToolResult:
-        return await (await self._load()).service.install(url, context)
+        result = await (await self._load()).service.install(url, context)
+        self._on_change()
+        return result
 
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
-        return await (await self._load()).service.remove(name, context)
+        result = await (await self._load()).service.remove(name, context)
+        self._on_change()
+        return result
 
     def whole(self, question: OpenQuestion) -> str:
         """The card of any question for the console, in English and of any length. Blocks."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from app.llm.model import Model, ModelRequest
 from app.messages import JSON, Channel
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
@@ -57,7 +56,6 @@ class ServerInstalling:
         *,
         store: Database,
         channels: Mapping[str, Channel],
-        model: Model,
         sandbox: Sandbox,
         wake_person: Callable[[str], None],
     ) -> None:
@@ -67,7 +65,6 @@ class ServerInstalling:
         self._installer = installer
         self._store = store
         self._channels = channels
-        self._model = model
         self._sandbox = sandbox
         self._wake_person = wake_person
         self.cards: Mapping[str, MakesCard] = {
@@ -124,7 +121,6 @@ class ServerInstalling:
             config_path=settings.mcp_config_path,
             sandboxed=not self._sandbox.off,
             tell=self._tell,
-            ask=self._ask if settings.has_model else None,
         )
         cards = ServerCards(service, installer, mode=settings.confirmation_mode)
         return _Loaded(directory, cards, service)
@@ -141,11 +137,3 @@ class ServerInstalling:
 
         await self._store.tx(put)
         self._wake_person(person.id)
-
-    async def _ask(self, instructions: str, text: str) -> str:
-        """Raises ModelError."""
-        messages: list[JSON] = [
-            {"role": "system", "content": instructions},
-            {"role": "user", "content": text},
-        ]
-        return (await self._model.complete(ModelRequest("answer", messages, said=text))).text

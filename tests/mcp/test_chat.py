@@ -319,12 +319,22 @@ def test_the_model_writes_phrases_once_and_they_are_kept(port: Any, model: Any) 
             return f"```json\n{json.dumps(written)}\n```"
         return obeys(body)
 
-    server, graph = port(model=model(play))
+    played = model(play)
+    server, graph = port(model=played)
     say(graph, "p0", "install_mcp_server", name=TIDES)
     press(graph, "p0", asked(graph, "p0"), "Install")
     told(graph, "p0", "✓ Installed: tides")
-    kept = json.loads((server.folder / "mcp" / "tides" / "phrases.json").read_text())
-    assert kept == {"mcp_tides_high_tide": {"en": ["when can I swim at the harbour"]}}
+    file = server.folder / "mcp" / "tides" / "phrases.json"
+    wait_for(file.exists, "the phrases")
+    (kept,) = json.loads(file.read_text()).values()
+    assert {key: said for key, said in kept.items() if key != "of"} == {
+        "en": ["when can I swim at the harbour"]
+    }
+    server.kill()
+    server.start()
+    graph.say("p0", "hi")
+    told(graph, "p0", "you said: hi")
+    assert sum("You write example messages" in str(one["messages"][0]) for one in played.requests) == 1
 
 
 def test_the_clock_of_the_real_package_index_is_asked_what_time_it_is_in_tokyo(

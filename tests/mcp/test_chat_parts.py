@@ -1,13 +1,11 @@
-"""What a chat about servers is made of: which one is meant, phrases, notices of progress."""
+"""What a chat about servers is made of: which one is meant, notices of progress."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.llm.answers import pick_question, undo_text, undo_words
-from app.mcp.chat.phrases import MOST_PHRASES, phrases, read_phrases, write_phrases
 from app.mcp.chat.progress import Progress
 from app.mcp.chat.service_text import choices_text, found_text
 from app.mcp.registry.meaning import local_meant, meant
@@ -85,34 +83,6 @@ async def test_what_is_no_exact_name_of_one_server_is_nothing(said: str) -> None
 )
 def test_a_server_here_is_meant_by_its_name_or_words_for_it(said: str, name: str) -> None:
     assert local_meant(said, ["time", "github", "github-issues"]) == name
-
-
-@pytest.mark.parametrize(
-    ("answer", "kept"),
-    [
-        ('```json\n{"a": {"es": ["uno", "uno", 3]}}\n```', {"a": {"es": ("uno",)}}),
-        ('{"a": {"fr": ["un"]}, "b": {"en": ["two"]}}', {}),
-        ('{"a": {"en": ["do {x}", "' + "x" * 200 + '"]}}', {}),
-        ('{"a": {"en": ["1","2","3","4","5","6","7"]}}', {"a": {"en": tuple("12345")}}),
-        ("nothing", {}),
-        ("[" * 100_000, {}),
-        ('{"a": ' * 5000, {}),
-    ],
-)
-def test_of_what_the_model_wrote_only_short_phrases_are_kept(answer: str, kept: Any) -> None:
-    assert read_phrases(answer, ["a"]) == kept
-    assert MOST_PHRASES == 5
-
-
-async def test_phrases_are_written_beside_the_server_and_read_again(tmp_path: Path) -> None:
-    async def ask(instructions: str, text: str) -> str:
-        return '{"mcp_time_now": {"pt": ["que horas são"]}}'
-
-    folder = tmp_path / "mcp" / "time"
-    folder.mkdir(parents=True)
-    assert phrases(tmp_path, "time") == {}
-    await write_phrases(ask, folder, [("mcp_time_now", "the time")])
-    assert phrases(tmp_path, "time") == {"mcp_time_now": {"pt": ("que horas são",)}}
 
 
 async def test_a_short_work_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:

@@ -122,6 +122,15 @@ def test_what_is_not_needed_comes_as_far_as_there_is_room() -> None:
     assert chosen(NOTHING, "rain", sizes=sizes, room=0, sticky=had) == had
 
 
+def test_a_huge_definition_does_not_drive_out_the_others() -> None:
+    money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
+    small = chosen(money, "convert currency", sizes=sizes, room=500)
+    for huge in {*small} - {"convert_currency", "search_tools"}:
+        left = chosen(money, "convert currency", sizes={**sizes, huge: 9_000}, room=500)
+        assert set(left) == {*small} - {huge}
+    assert len(chosen(money, "convert currency", sizes={**sizes, "convert_currency": 9_000}, room=500)) == 3
+
+
 def test_without_a_model_a_tool_that_is_nearly_as_good_answers() -> None:
     had = chosen(NOTHING, "save note")
     assert chosen(NOTHING, "note", sticky=had) == had

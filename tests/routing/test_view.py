@@ -1,5 +1,6 @@
 """What servers add to the view: categories and tools of their own, never a skill's rights."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +85,20 @@ async def test_its_phrases_lead_to_its_tools_and_go_with_it(tmp_path: Path) -> N
     assert found.tool("mcp_sea_read") is None
     assert "sea" not in dict(found.categories(MEMBER))
     assert "mcp_sea_read" not in [hit.id for hit in found.index.rank("como esta el mar", limit=8)]
+
+
+async def test_a_tool_without_phrases_is_known_by_its_texts_in_three_languages_and_no_example(
+    tmp_path: Path,
+) -> None:
+    silent = dataclasses.replace(server("sea", "mcp_sea_read"), phrases={"mcp_sea_read": {"es": ()}})
+    found, _ = await abilities(silent, folder=tmp_path)
+    document = found.index.document("mcp_sea_read")
+    assert document is not None
+    assert document.examples[0] == "sea read"
+    assert "leer" in document.examples[1]
+    assert "ler" in document.examples[2]
+    assert "leer" not in "".join(found.summary(MEMBER, "es", offline=True))
+    assert "mcp_sea_read" not in found.phrases() or not found.phrases()["mcp_sea_read"]
 
 
 @pytest.mark.parametrize("names", [("notes", "mcp_notes"), ("mcp_notes", "notes")])

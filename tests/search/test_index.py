@@ -1,9 +1,11 @@
 """The index: what it finds, how it changes, how well and how fast it does on public sets."""
 
+import gc
 import json
 import os
 import statistics
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,20 @@ def test_finds_by_name_description_category_parameters_and_examples() -> None:
     assert ids(index, "anotá comprar pan")[0] == "n"
     assert ids(index, "wether forecst")[0] == "w"
     assert ids(index, "zzz") == []
+
+
+def test_a_question_is_not_kept_once_it_is_answered() -> None:
+    class Said(str):
+        __slots__ = ("__weakref__",)
+
+    index = ToolIndex([WEATHER, NOTES, CLOCK])
+    said = Said("weather for my secret meeting")
+    kept = weakref.ref(said)
+    first = index.rank(said)
+    assert index.rank(said) == first != []
+    del said
+    gc.collect()
+    assert kept() is None
 
 
 def test_coverage_is_the_share_of_the_query_that_a_tool_knows() -> None:

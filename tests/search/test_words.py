@@ -78,3 +78,13 @@ def test_a_text_holds_words_in_whatever_form(text: str, said: str, is_held: bool
 )
 def test_language_is_guessed_by_small_words(text: str, language: str | None) -> None:
     assert guess_language(text) == language
+
+
+def test_words_of_a_long_text_are_those_of_its_parts_however_accents_are_written() -> None:
+    apart = "Cafe\u0301 da manha\u0303 "
+    assert words(apart * 500) == ["cafe", "da", "manha"] * 500
+    assert words("a" + "\u0315\u0300" * 50_000 + " b")[-1] == "b"
+
+
+def test_a_letter_that_is_made_of_a_space_stays_one() -> None:
+    assert words("x \u037a \ufe70") == ["x", "\u037a", "\ufe70"]

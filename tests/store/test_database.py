@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,14 +11,6 @@ import pytest
 
 from app.errors import StoreError
 from app.store.database import Database, migrate, migrations
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    yield database
-    await database.close()
 
 
 def put(key: str) -> Callable[[sqlite3.Connection], str]:

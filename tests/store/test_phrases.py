@@ -1,7 +1,5 @@
 """Learned phrases: whose they are, how many there are, and what enough people share."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from sqlite3 import Connection
 
 import pytest
@@ -15,14 +13,6 @@ from app.store.phrases import MOST_PHRASES
 from app.store.retention import DAY, PHRASE_DAYS
 from tests.store.rows import T, admit, value
 from tests.store.test_steps import steps
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    yield database
-    await database.close()
 
 
 def somebody(number: int) -> Sender:
@@ -78,6 +68,17 @@ def test_on_a_disk_nearly_full_nothing_is_learned(conn: Connection) -> None:
     alerts.raise_alert(conn, "space:traces", "a test", T)
     phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
     assert kept(conn) == []
+
+
+def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Connection) -> None:
+    ana = admit(conn).id
+    phrases.learn(conn, ana, ["spend"], ["guit"], T)
+    conn.execute("CREATE TRIGGER broken BEFORE INSERT ON learned_stems BEGIN SELECT RAISE(ABORT, 'no'); END")
+    alerts.raise_alert(conn, "before", "a test", T)
+    phrases.learn(conn, ana, ["spend"], ["plat"], T)
+    alerts.raise_alert(conn, "after", "a test", T)
+    assert kept(conn) == ["guit"]
+    assert value(conn, "SELECT count(*) FROM alerts") == 2
 
 
 async def test_a_persons_phrases_are_found_by_that_person_alone(store: Database) -> None:

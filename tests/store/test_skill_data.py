@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
@@ -17,14 +16,6 @@ from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BY
 from tests.store.rows import ANA, BETO, T, admit, value
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    yield database
-    await database.close()
 
 
 async def person(store: Database, sender: object = ANA) -> str:

@@ -253,5 +253,7 @@ async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk
     desk = await make_desk(**TAINTED)
     await desk.park(SEND)
     (question,) = await desk.store.tx(approvals.open_questions)
-    installing = Installing(Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive")
+    installing = Installing(
+        Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
+    )
     assert installing.whole(question).endswith("text that is not yours: the skill guide")

@@ -80,8 +80,7 @@ class WhatsAppWebhook:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         if request.method == "POST":
-            with self._right_of_way:
-                response = await self._post(request)
+            response = await self._post(request)
             self._on_answer(response.status_code)
         else:
             response = self._handshake(request)
@@ -109,7 +108,8 @@ class WhatsAppWebhook:
             return PlainTextResponse("the body did not arrive", 408)
         if not verify_signature(body, header, self._secret):
             return PlainTextResponse("the signature does not match", 401)
-        return await self._take(self._read(body))
+        with self._right_of_way:  # only now: who has not signed, or sends slowly, holds nobody up
+            return await self._take(self._read(body))
 
     def _hold(self, size: int) -> None:
         if self._held + size > HELD_BYTES:

@@ -8,7 +8,6 @@ from pathlib import Path
 from app.errors import RecadoError
 from app.language import say
 from app.mcp.chat.card_text import card_text
-from app.mcp.chat.phrases import Ask, write_phrases
 from app.mcp.chat.progress import Progress
 from app.mcp.chat.refusals import (
     changed_meanwhile,
@@ -41,10 +40,7 @@ Tell = Callable[[ToolContext, int, str], Awaitable[None]]
 
 
 class ServerService:
-    """Finds, installs, switches and removes servers for an owner; what was agreed to is in a call's context.
-
-    `ask` is the model that writes example phrases, None where there is none.
-    """
+    """Finds, installs, switches and removes servers for an owner; a call's context has what was agreed to."""
 
     def __init__(
         self,
@@ -56,7 +52,6 @@ class ServerService:
         config_path: Path,
         sandboxed: bool,
         tell: Tell,
-        ask: Ask | None = None,
     ) -> None:
         self._directory = directory
         self._installer = installer
@@ -65,7 +60,6 @@ class ServerService:
         self._config_path = config_path
         self._sandboxed = sandboxed
         self._tell = tell
-        self._ask = ask
 
     async def search(self, words: str, context: ToolContext) -> ToolResult:
         """Servers of the registry by what they are for; beside those that cannot be installed stands why."""
@@ -112,7 +106,6 @@ class ServerService:
                 )
                 await self._servers.refresh()
                 state = await self._servers.settled(record.name, START_SECONDS)
-                await self._write_phrases(state)
         except RecadoError as error:
             return refusal(language, error)
         said = installed_text(language, record, state)
@@ -176,7 +169,7 @@ class ServerService:
             await self._servers.approve(state.name, hashes(state.held_back))
         except RecadoError as error:
             return refusal(language, error)
-        await self._write_phrases(await self._servers.settled(state.name, START_SECONDS))
+        await self._servers.settled(state.name, START_SECONDS)
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
@@ -239,11 +232,6 @@ class ServerService:
             return refusal(language, error)
         await self._servers.refresh()
         return state.name
-
-    async def _write_phrases(self, state: ServerState) -> None:
-        tools = [(tool.name, tool.description) for tool in self._servers.tools if tool.name in state.tools]
-        if self._ask is not None and tools:
-            await write_phrases(self._ask, installed.home_of(self._data_dir, state.name), tools)
 
 
 def removal_subject(record: InstalledServer) -> str:

@@ -1,0 +1,180 @@
+"""How well tools fit a message: a ranking for each phrase of it and for the message itself."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from app.llm.smalltalk import asks_nothing
+from app.routing.intent import Intent
+from app.search.index import Hit, ToolIndex
+from app.search.learned import SCORE_SHARE, Fits, overlaid
+from app.search.words import says_something
+
+KNOWS_BETTER = 0.2
+"""By so large a share of the words another category takes a message from those of the conversation."""
+
+KNOWS_ENOUGH = 0.2
+"""The share of the words that a tool must know to be more than a chance."""
+
+_BOOST = 1.25
+"""Soft: a tool of another category that fits much better still wins."""
+
+_HEAD_DEPTH = 3
+_HEAD_SHARE = 0.6
+
+_FITTING_SHARE = 0.2
+"""How good beside the first of a ranking what comes with a change is: it costs no more than a smaller one."""
+
+_NEARLY_AS_GOOD = 0.7
+"""Where words alone decide, a tool that is offered already and so good is left to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A tool in the ranking for one text: a `phrase`, or "" for the message itself.
+
+    `boost`: what its chosen category makes of its score; `learned`: how much of the score comes from what it
+    was called for before.
+    """
+
+    name: str
+    category: str
+    phrase: str
+    score: float
+    boost: float
+    coverage: float
+    learned: float
+
+    @property
+    def worth(self) -> float:
+        return self.score * self.boost
+
+
+Ranking = Sequence[Ranked]
+"""Best first, never empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """One for each text. `tools` (name → category): all that may be offered.
+
+    Names come by turns from each ranking, the best first; one may come several times.
+    """
+
+    each: Sequence[Ranking]
+    tools: Mapping[str, str]
+
+    def heads(self) -> list[str]:
+        """The first for each text and the few that are nearly as good."""
+        return list(_by_turns(map(_head, self.each)))
+
+    def fitting(self) -> list[str]:
+        """All that are of some use."""
+        return list(_by_turns(map(_fitting, self.each)))
+
+    def vital(self, categories: Collection[str], margin: float) -> list[str]:
+        """The best for each text: of the chosen categories, unless the first is another that knows more of
+        its words than any of them, by more than `margin`."""
+        best = (_vital(ranking, categories, margin) for ranking in self.each)
+        return [name for name in best if name]
+
+    def siblings(self, categories: Collection[str]) -> list[str]:
+        """All tools of these categories."""
+        ranked = ([one.name for one in ranking if one.category in categories] for ranking in self.each)
+        others = sorted(name for name, category in self.tools.items() if category in categories)
+        return [*_by_turns(ranked), *others]
+
+    def best_of(self, category: str) -> str | None:
+        """Its best tool for any of the texts, else its first by name; None where it has none."""
+        if own := [one for ranking in self.each for one in ranking if one.category == category]:
+            return min(own, key=_order).name
+        return min((name for name, of in self.tools.items() if of == category), default=None)
+
+    def best_for(self, name: str) -> Ranked | None:
+        """A tool where it is worth most."""
+        found = (one for ranking in self.each for one in ranking if one.name == name)
+        return max(found, key=lambda one: one.worth, default=None)
+
+    def is_answered(self, name: str, had: Collection[str]) -> bool:
+        """Whether for each text that a tool fits there is one of `had` that knows as many words, and is
+        nearly as good."""
+        return all(
+            any(other.name in had and _answers(other, one) for other in ranking)
+            for ranking in self.each
+            for one in ranking
+            if one.name == name
+        )
+
+
+def rank_tools(
+    intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], learned: Fits, depth: int
+) -> Rankings:
+    """The `depth` best of `tools` (name → category) for each text, and all of the chosen categories that fit.
+
+    Nothing is ranked where nothing is asked. What was `learned` is of the message: it says nothing of
+    phrases.
+    """
+    asked = () if asks_nothing(said) else (*intent.phrases, said)
+    own = frozenset(name for name, category in tools.items() if category in intent.categories)
+    known = {name: fit for name, fit in learned.items() if name in tools}
+    rankings: list[Ranking] = []
+    for text in dict.fromkeys(text for text in asked if says_something(text)):
+        phrase, fits = ("", known) if text == said else (text, {})
+        ranked = (
+            Ranked(
+                hit.id,
+                tools[hit.id],
+                phrase,
+                hit.score,
+                _BOOST if hit.id in own else 1.0,
+                hit.coverage,
+                SCORE_SHARE * fits.get(hit.id, 0.0),
+            )
+            for hit in overlaid(_hits(index, text, frozenset(tools), own, depth), fits)
+        )
+        if ranking := sorted(ranked, key=_order):
+            rankings.append(ranking)
+    return Rankings(rankings, tools)
+
+
+def _hits(
+    index: ToolIndex, text: str, among: Collection[str], own: Collection[str], depth: int
+) -> Collection[Hit]:
+    """The tools for a text; those of the chosen categories lose nothing to others that answer the same."""
+    hits = {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
+    if own:
+        hits |= {hit.id: hit for hit in index.rank(text, among=own, limit=len(own), spread=True)}
+    return hits.values()
+
+
+def _order(one: Ranked) -> tuple[float, str]:
+    return -one.worth, one.name
+
+
+def _head(ranking: Ranking) -> list[str]:
+    first, *others = ranking[:_HEAD_DEPTH]
+    nearly = (one for one in others if one.worth >= _HEAD_SHARE * first.worth)
+    head = [first, *(one for one in nearly if one.coverage >= KNOWS_ENOUGH)]
+    return [one.name for one in head if one.coverage > 0]
+
+
+def _fitting(ranking: Ranking) -> list[str]:
+    least = _FITTING_SHARE * ranking[0].worth
+    return [one.name for one in ranking if one.worth >= least]
+
+
+def _vital(ranking: Ranking, categories: Collection[str], margin: float) -> str | None:
+    own = [one for one in ranking if one.category in categories]
+    known = max((one.coverage for one in own), default=0.0)
+    if ranking[0].coverage > known + margin:
+        return ranking[0].name
+    return own[0].name if own and known >= KNOWS_ENOUGH else None
+
+
+def _answers(one: Ranked, other: Ranked) -> bool:
+    return one.coverage >= other.coverage and one.worth >= _NEARLY_AS_GOOD * other.worth
+
+
+def _by_turns(lists: Iterable[Sequence[str]]) -> Iterator[str]:
+    for names in zip_longest(*lists):
+        yield from filter(None, names)
