@@ -41,7 +41,7 @@ _LISTED = "Categories:\n"
 
 _ON_FROM_BEFORE = frozenset(("y", "e", "and", "also", "tambien"))
 _LONGEST_ADDITION = 5
-_LONGEST_ANSWER = 3
+_LONGEST_ANSWER = 5
 
 
 @dataclass(frozen=True, slots=True)

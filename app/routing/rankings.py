@@ -7,7 +7,7 @@ from itertools import zip_longest
 from app.llm.smalltalk import asks_nothing
 from app.routing.intent import Intent
 from app.search.index import Hit, ToolIndex
-from app.search.learned import SCORE_SHARE, Fits, overlaid
+from app.search.learned import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
 from app.search.words import says_something
 
 KNOWS_BETTER = 0.2
@@ -51,12 +51,12 @@ class Ranked:
 
 
 Ranking = Sequence[Ranked]
-"""Best first, never empty."""
+"""Best first; those of `Rankings` are never empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """One for each text. `tools` (name → category): all that may be offered.
+    """One for each text, two where something was learned about it; `tools` (name → category) may be offered.
 
     Names come by turns from each ranking, the best first; one may come several times.
     """
@@ -111,30 +111,41 @@ def rank_tools(
 ) -> Rankings:
     """The `depth` best of `tools` (name → category) for each text, and all of the chosen categories that fit.
 
-    Nothing is ranked where nothing is asked. What was `learned` is of the message: it says nothing of
-    phrases.
+    Nothing is ranked where nothing is asked. What was `learned` is of the message, which has a ranking with
+    it and one without: so it brings tools, and takes none away.
     """
     asked = () if asks_nothing(said) else (*intent.phrases, said)
     own = frozenset(name for name, category in tools.items() if category in intent.categories)
     known = {name: fit for name, fit in learned.items() if name in tools}
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
-        phrase, fits = ("", known) if text == said else (text, {})
-        ranked = (
-            Ranked(
-                hit.id,
-                tools[hit.id],
-                phrase,
-                hit.score,
-                _BOOST if hit.id in own else 1.0,
-                hit.coverage,
-                SCORE_SHARE * fits.get(hit.id, 0.0),
-            )
-            for hit in overlaid(_hits(index, text, frozenset(tools), own, depth), fits)
+        hits = _hits(index, text, frozenset(tools), own, depth)
+        rankings.append(_ranking(hits, "" if text == said else text, own, tools))
+        if text == said and known:
+            rankings.append(_ranking(hits, "", own, tools, known))
+    return Rankings([ranking for ranking in rankings if ranking], tools)
+
+
+def _ranking(
+    hits: Collection[Hit],
+    phrase: str,
+    own: Collection[str],
+    tools: Mapping[str, str],
+    learned: Fits = NOTHING_LEARNED,
+) -> Ranking:
+    ranked = (
+        Ranked(
+            hit.id,
+            tools[hit.id],
+            phrase,
+            hit.score,
+            _BOOST if hit.id in own else 1.0,
+            hit.coverage,
+            SCORE_SHARE * learned.get(hit.id, 0.0),
         )
-        if ranking := sorted(ranked, key=_order):
-            rankings.append(ranking)
-    return Rankings(rankings, tools)
+        for hit in overlaid(hits, learned)
+    )
+    return sorted(ranked, key=_order)
 
 
 def _hits(

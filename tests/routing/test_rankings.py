@@ -81,13 +81,15 @@ def test_a_tool_that_is_had_answers_where_it_is_nearly_as_good_and_knows_as_much
     assert not found.is_answered("rain", ("save",))
 
 
-def test_each_phrase_and_the_message_are_ranked_and_what_was_learned_only_for_the_message() -> None:
+def test_what_was_learned_is_of_the_message_and_takes_no_place_from_what_its_words_find() -> None:
     index = ToolIndex(Document(name, name, f"About {name}", category) for name, category in TOOLS.items())
     intent = Intent(("notes",), ("save",), source="model")
-    of_phrase, of_message = rank_tools(intent, "wind", index, TOOLS, {"zoo": 0.5, "gone": 1.0}, 4).each
+    found = rank_tools(intent, "wind", index, TOOLS, {"zoo": 0.5, "gone": 1.0}, 4)
+    of_phrase, of_words, of_message = found.each
     assert {(one.name, one.phrase, one.boost, one.learned) for one in of_phrase} == {
         ("save", "save", 1.25, 0)
     }
+    assert [(one.name, one.learned) for one in of_words] == [("wind", 0)]
     assert {(one.name, one.phrase, one.boost) for one in of_message} == {("wind", "", 1.0), ("zoo", "", 1.0)}
     assert next(one for one in of_message if one.name == "zoo").learned == pytest.approx(0.35)
     assert rank_tools(intent, "thanks!", index, TOOLS, {}, 4).each == []

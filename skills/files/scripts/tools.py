@@ -131,7 +131,7 @@ def read_file(path: str, page: int = 1, context=None) -> dict:
     """Reads one of the person's files: text or CSV, or the text of a PDF, Word or Excel file.
 
     Args:
-        path: The file, such as "compras.txt" or "recetas/pan.md".
+        path: The file, such as "informe.txt" or "viajes/2026.md".
         page: Which part of a long text, counted from 1.
 
     Example: lee el archivo lista.txt
@@ -189,12 +189,12 @@ def write_file(
     """Writes a text into one of the person's files, and makes the file where there is none.
 
     Args:
-        path: The file, such as "compras.txt" or "recetas/pan.md".
+        path: The file, such as "informe.txt" or "viajes/2026.md".
         content: The text, whole.
         mode: Whether the text replaces what is in the file or is added at its end.
 
-    Example: guarda esto en compras.txt: leche y pan
-    Example: adiciona ovos em compras.txt
+    Example: guarda esto en informe.txt: leche y pan
+    Example: adiciona ovos em informe.txt
     """
     say, files = Sentences(SAID, context), _files(context)
     if files is None:
@@ -211,7 +211,7 @@ def delete_file(path: str, context=None) -> dict:
     """Deletes one of the person's files, for good.
 
     Args:
-        path: The file, such as "compras.txt".
+        path: The file, such as "informe.txt".
 
     Example: borra el archivo viejo.txt
     """
