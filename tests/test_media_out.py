@@ -395,8 +395,10 @@ def test_files_go_a_day_after_they_were_sent_and_those_of_who_is_gone_at_once(st
         age(path, past)
     server.start()
     wait_for(lambda: len(kept(server)) == 1, "the old files to go")
-    assert kept(server)[0].read_bytes().endswith(b"waiting")
-    assert [folder.name for folder in (server.folder / "media").iterdir()] == [kept(server)[0].parent.name]
+    waiting = kept(server)[0]
+    assert waiting.read_bytes().endswith(b"waiting")
+    media = server.folder / "media"
+    wait_for(lambda: [one.name for one in media.iterdir()] == [waiting.parent.name], "the folders to go")
     graph.faults(offline=False)
     arrived(graph, "p0", 4)
     settled(server, graph)
