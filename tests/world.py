@@ -157,6 +157,7 @@ class Graph:
 
     def __init__(self, folder: Path, server: Server, **config: Any) -> None:
         self.folder = folder
+        self._server = server
         credentials = {"access_token": TOKEN, "phone_number_id": NUMBER, "app_secret": SECRET}
         quick = {"status_pause": 0, "first_pause": 0.05}
         app = control_app(graph_of({**credentials, **quick, **config}, f"{server.url}/webhook"))
@@ -196,12 +197,16 @@ class Graph:
 
     def reply(self, person: str, count: int = 1, seconds: float = DEADLINE) -> str:
         """The text of the person's `count`-th message from us."""
-        found = wait_for(
-            lambda: (texts := self.texts(person)) and len(texts) >= count and texts,
-            f"reply {count} to {person}; there are: {self.texts(person)}",
-            seconds,
-        )
-        return str(found[count - 1])
+        try:
+            texts = wait_for(
+                lambda: (texts := self.texts(person)) and len(texts) >= count and texts,
+                f"reply {count} to {person}",
+                seconds,
+            )
+        except AssertionError as late:
+            log = self._server.log[-3000:]
+            raise AssertionError(f"{late}; there are: {self.texts(person)}; the log:\n{log}") from None
+        return str(texts[count - 1])
 
 
 def connected(graph_port: int) -> dict[str, str]:
