@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from heapq import nlargest
+from heapq import heappop, heapreplace, nlargest
 
 from app.search.postings import Asked, Postings, shared
 from app.search.query import Query, Worth, read_query
@@ -276,40 +276,41 @@ def _coverages(asked: Iterable[Asked], slots: Sequence[int]) -> dict[int, float]
 
 
 def _spread(slots: Sequence[int], asked: Iterable[Asked], scores: list[float], limit: int) -> list[int]:
-    """The slots in the order in which each adds most to those before it; lowers their `scores` to that."""
-    left = {slot: scores[slot] for slot in slots[:_SPREAD_AMONG]}
-    those = frozenset(left)
-    terms = [_Held(held, max(held.values())) for one in asked if len(held := one.held(those)) > 1]
+    """The slots in the order in which each adds most to those before it; lowers their `scores` to that.
+
+    What better ones leave of a term only falls, and with it all scores: so the first one whose score is of
+    now has the highest, and few are made anew for each place.
+    """
+    among = slots[:_SPREAD_AMONG]
+    those = frozenset(among)
+    answers: dict[int, list[tuple[int, float]]] = {slot: [] for slot in among}
+    best: list[float] = []
+    for held in filter(_is_shared, (one.held(those) for one in asked)):
+        for slot, answer in held.items():
+            answers[slot].append((len(best), answer))
+        best.append(max(held.values()))
+    said = [0.0] * len(best)
     order: list[int] = []
-    while left and len(order) < min(limit, _SPREAD_PLACES):
-        taken = max(left, key=left.__getitem__)
-        scores[taken] = left.pop(taken)
-        order.append(taken)
-        for term in terms:
-            if taken in term.answers:
-                term.lower(taken, left)
+    waiting = [(-scores[slot], place, 0, slot) for place, slot in enumerate(among)]
+    while waiting and len(order) < min(limit, _SPREAD_PLACES):
+        score, place, as_of, slot = waiting[0]
+        if as_of < len(order):
+            now = scores[slot] - sum([said[term] * answer for term, answer in answers[slot]])
+            heapreplace(waiting, (-now, place, len(order), slot))
+            continue
+        heappop(waiting)
+        scores[slot] = -score
+        order.append(slot)
+        for term, answer in answers[slot]:
+            said[term] += (1 - said[term]) * _SPREAD * answer / best[term]
     rest = [slot for slot in slots if slot not in order]
     for slot in rest:
         scores[slot] = min(scores[slot], scores[order[-1]])
     return order + rest
 
 
-@dataclass(slots=True)
-class _Held:
-    """What slots answer of a term; `left`: how much of that better ones have left to say."""
-
-    answers: Mapping[int, float]
-    best: float
-    left: float = 1.0
-
-    def lower(self, taken: int, scores: dict[int, float]) -> None:
-        """What a slot that was taken has answered counts less for those that have scores still."""
-        lost = _SPREAD * self.answers[taken] / self.best
-        part = self.left * lost
-        for slot, answer in self.answers.items():
-            if slot in scores:
-                scores[slot] -= part * answer
-        self.left -= part
+def _is_shared(held: Mapping[int, float]) -> bool:
+    return len(held) > 1
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
