@@ -29,6 +29,8 @@ from tests.standins.listener import Listener
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.world import ROOT, TOKEN, Server, open_work, wait_for
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG\r\n\x1a\n" + b"a picture"
 
 CODES = {400: 100, 401: 190, 500: 131000, 503: 131016}
@@ -439,7 +441,6 @@ def test_the_simulators_phone_has_the_picture_its_name_and_the_document(installe
     assert files[1].headers["Content-Disposition"] == "attachment"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_page_shows_the_picture_with_its_name_for_who_does_not_see_it(installed, tmp_path, theme):
@@ -518,7 +519,6 @@ DEATHS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DEATHS)
 def test_a_death_at_any_step_loses_no_picture_and_doubles_none(studio, release, name):
     server, graph, _ = studio(SEND_RECONCILE_SECONDS="2", graph={"longest_pause": 0.2})
@@ -539,7 +539,6 @@ def test_a_death_at_any_step_loses_no_picture_and_doubles_none(studio, release, 
     assert len(marks.read_text().split()) == (2 if name == "drawn, result lost" else 1)
 
 
-@pytest.mark.slow
 def test_a_death_while_a_file_is_written_leaves_half_of_none(studio):
     server, graph, _ = studio()
     server.stop()

@@ -12,6 +12,8 @@ from tests.doctor.report import found
 from tests.standins.answers import Answer, AnsweringServer, Asked, Told
 from tests.standins.chat import CALL, CHAT, able, completion, window
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-the-key-of-the-operator"
 
 

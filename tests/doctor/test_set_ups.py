@@ -15,6 +15,8 @@ from tests.standins.answers import AnsweringServer
 from tests.standins.chat import CHAT, able, window
 from tests.world import Server
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 60
 
 

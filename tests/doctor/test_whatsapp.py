@@ -12,6 +12,8 @@ from tests.doctor.report import found
 from tests.standins import meta
 from tests.standins.answers import AnsweringServer, Told
 
+pytestmark = pytest.mark.slow
+
 DAY = 24 * 3600
 DEBUG, NUMBER = "/v25.0/debug_token", f"/v25.0/{meta.NUMBER}"
 SUBSCRIPTIONS = f"/v25.0/{meta.APP}/subscriptions"

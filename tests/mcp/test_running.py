@@ -18,6 +18,8 @@ from tests.mcp.house import QUICK, House, lives
 from tests.standins.mcp_server import TOOLS, tool
 from tests.world import until
 
+pytestmark = pytest.mark.slow
+
 
 async def test_tools_of_a_server_are_offered_and_answer(house: House) -> None:
     state = await house.start("time", description="knows what time it is")
@@ -79,7 +81,6 @@ async def test_what_did_not_answer_the_probe_is_replaced_and_the_revision_rememb
     assert len(starts.read_text().split()) == 3
 
 
-@pytest.mark.slow
 async def test_a_slow_server_of_the_newest_revision_is_found_out_by_its_refusal(house: House) -> None:
     state = await house.start("one", {"eras": "modern", "seconds": 3})
     assert (state.phase, state.revision) == ("ready", "2026-07-28")
