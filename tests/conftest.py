@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.store.database import Database
 from tests.standins.model import ModelServer, Play
 from tests.tides import Web, obeys
 from tests.world import Graph, Server, world
@@ -27,6 +28,15 @@ def samples() -> Path:
     if not folder:
         pytest.skip("RECADO_SAMPLES is unset: the folder with real samples is not here")
     return Path(folder)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    """An open database of its own."""
+    database = Database(tmp_path / "recado.db")
+    await database.open()
+    yield database
+    await database.close()
 
 
 @pytest.fixture

@@ -1,23 +1,11 @@
 """The clock of reminders over a database of its own."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from sqlite3 import Connection
-
-import pytest
 
 from app.schedule.reminders import Reminders
 from app.store.database import Database
 
 KNOWN, UNKNOWN = "America/Bogota", "Atlantis/Poseidonis"
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    yield database
-    await database.close()
 
 
 def _due(conn: Connection, person: str, zone: str) -> None:
@@ -34,14 +22,14 @@ def _due(conn: Connection, person: str, zone: str) -> None:
     )
 
 
-async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(database: Database) -> None:
-    await database.tx(lambda conn: _due(conn, "p1", UNKNOWN))
-    await database.tx(lambda conn: _due(conn, "p2", KNOWN))
+async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(store: Database) -> None:
+    await store.tx(lambda conn: _due(conn, "p1", UNKNOWN))
+    await store.tx(lambda conn: _due(conn, "p2", KNOWN))
     woken: list[str] = []
-    reminders = Reminders(database, ("terminal",), template=None, wake_person=woken.append, alarms=False)
+    reminders = Reminders(store, ("terminal",), template=None, wake_person=woken.append, alarms=False)
     await reminders.tick()
     assert woken == ["p2"]
-    told = await database.all("SELECT person_id FROM outbox")
+    told = await store.all("SELECT person_id FROM outbox")
     assert [row["person_id"] for row in told] == ["p2"]
-    waits = await database.all("SELECT id FROM schedules WHERE active = 1 AND held_at IS NOT NULL")
+    waits = await store.all("SELECT id FROM schedules WHERE active = 1 AND held_at IS NOT NULL")
     assert [row["id"] for row in waits] == ["rem_p1"]

@@ -1,13 +1,13 @@
-"""A database file with every migration applied: as a connection, and as the store."""
+"""A database file with every migration applied."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from app.store.database import Database, migrate
+from app.store.database import migrate
 
 
 @pytest.fixture
@@ -18,11 +18,3 @@ def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA foreign_keys=ON")
         migrate(connection)
         yield connection
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    yield database
-    await database.close()

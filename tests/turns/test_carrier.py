@@ -1,12 +1,8 @@
 """Lanes: what brings a turn to its runner, and again when it failed."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from sqlite3 import Connection
 from typing import cast
-
-import pytest
 
 from app.people import Conversation
 from app.store import opening, turns
@@ -37,14 +33,6 @@ class FailsFirst:
 
     async def close(self) -> None:
         return None
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    yield database
-    await database.close()
 
 
 def local_carrier(store: Database, runner: object, at_once: int = 100) -> LocalCarrier:
