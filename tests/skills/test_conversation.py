@@ -6,7 +6,6 @@ import pytest
 
 from app.people import Person
 from app.search.history import MOST_READ, PAGE, History
-from app.store.database import Database
 from tests.world import world
 
 
@@ -46,12 +45,9 @@ def test_nobody_finds_what_another_person_said(graph):
 
 
 @pytest.fixture
-async def store(tmp_path):
-    database = Database(tmp_path / "recado.db")
-    await database.open()
-    await database.tx(_people)
-    yield database
-    await database.close()
+async def store(store):
+    await store.tx(_people)
+    return store
 
 
 def _people(conn):
