@@ -192,9 +192,18 @@ class Worker:
         return self._how
 
     async def leave(self) -> None:
-        """After `run`: removes its home, in case its keeper did not come to it."""
-        if self._home:
-            await asyncio.to_thread(remove, self._home)
+        """After `run`: removes its home, in case its keeper did not come to it.
+
+        Cancelled, it still ends what it began: `to_thread` alone would not begin where no thread was free.
+        """
+        if not self._home:
+            return
+        removal = asyncio.create_task(asyncio.to_thread(remove, self._home))
+        try:
+            await asyncio.shield(removal)
+        except asyncio.CancelledError:
+            await removal
+            raise
 
     async def _launch(self, connection: int) -> Process:
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}

@@ -87,7 +87,10 @@ def test_within_the_window_what_was_missed_is_told_at_the_start(clocked) -> None
     jump(5 * HOUR)
     server.start()
     wait_for(lambda: any("banco" in text for text in late(graph)), "the one-off")
-    assert any("una vez más desde entonces: tomar agua" in text for text in late(graph))
+    wait_for(
+        lambda: any("una vez más desde entonces: tomar agua" in text for text in late(graph)),
+        "the repeated one",
+    )
 
 
 def test_a_template_reaches_who_has_not_written_for_a_day(clocked) -> None:

@@ -1,6 +1,8 @@
 """Workers whose code speaks to the server in their place: whatever it says ends the worker at most."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +205,14 @@ def kills() -> None:
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(600)
 
+def dies() -> None:
+    """Kills its keeper once it is told to."""
+    open(os.path.join(os.environ["HOME"], "here"), "w").close()
+    while not os.path.exists(os.path.join(os.environ["HOME"], "now")):
+        time.sleep(0.01)
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+
 def home() -> str:
     """Where."""
     return os.environ["HOME"]
@@ -220,6 +230,23 @@ async def test_a_workers_home_goes_with_it_whatever_it_made_of_it(tmp_path: Path
     await house.call("home")
     await house.workers.close()
     assert not any(homes.iterdir())
+
+
+async def test_a_home_is_removed_though_no_thread_is_free_when_its_worker_ends(tmp_path: Path) -> None:
+    threads, busy = ThreadPoolExecutor(1), threading.Event()
+    asyncio.get_running_loop().set_default_executor(threads)
+    homes = tmp_path / "workers"
+    house = House(tmp_path / "skills", homes=homes)
+    house.drop("homes", HOMES)
+    home = Path((await house.call("home")).data)
+    call = asyncio.create_task(house.call("dies"))
+    await until((home / "here").exists, "the call to run")
+    threads.submit(busy.wait)
+    (home / "now").touch()
+    assert (await call).code == "OUTCOME_UNKNOWN"
+    busy.set()
+    await until(lambda: not home.exists(), "the home to be removed")
+    await house.workers.close()
 
 
 async def test_homes_that_a_killed_server_left_are_removed_at_the_first_call(tmp_path: Path) -> None:
