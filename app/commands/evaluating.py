@@ -78,7 +78,7 @@ def routing_figures(catalog: Path, queries: Path, examples: Path | None, *, as_j
     unknown = 0
     for query in _rows(queries, _query):
         started = time.perf_counter()
-        found = [hit.id for hit in index.rank(query.text, limit=OFFERED, spread=True)]
+        found = [hit.id for hit in index.spread(query.text, limit=OFFERED)]
         milliseconds = 1000 * (time.perf_counter() - started)
         unknown += not all(any(id in index for id in group) for group in query.groups)
         for tally in (overall, tallies.setdefault(query.language, _Tally())):

@@ -27,7 +27,6 @@ from app.skills.disclosure import (
 )
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
-from app.tools.brief import brief
 from app.tools.threads import DaemonThreads
 
 log = structlog.get_logger(__name__)
@@ -294,7 +293,7 @@ class Abilities:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):
                 in_catalog = self._view.tools.get(name) is tool
-                schema = brief(tool) if in_catalog else tool.get_schema()
+                schema = self._view.definitions[name] if in_catalog else tool.get_schema()
                 offer.schemas.append(schema)
                 offer.names.append(name if in_catalog else schema["function"])
         return offer

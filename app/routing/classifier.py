@@ -5,6 +5,7 @@ No call is made where the conversation clearly goes on with what it was about.
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import accumulate, zip_longest
 
 from app.llm.model import Model, ModelAnswer, ModelRequest, Usage
@@ -224,6 +225,7 @@ def build_prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JS
     return [{"role": "system", "content": first}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
+@lru_cache(maxsize=8)
 def _listed(categories: Categories) -> str | None:
     """The categories, a line each, as long as there is room; None where there is not even for short ones."""
     for longest in _LONGEST_DESCRIPTIONS:

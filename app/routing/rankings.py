@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 from app.llm.smalltalk import asks_nothing
 from app.routing.intent import Intent
@@ -29,8 +30,7 @@ _NEARLY_AS_GOOD = 0.7
 """Where words alone decide, a tool that is offered already and so good is left to answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A tool in the ranking for one text: a `phrase`, or "" for the message itself.
 
     `boost`: what its chosen category makes of its score; `learned`: how much of the score comes from what it
@@ -119,7 +119,7 @@ def rank_tools(
     known = {name: fit for name, fit in learned.items() if name in tools}
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
-        hits = _hits(index, text, frozenset(tools), own, depth)
+        hits = index.spread(text, among=tools.keys(), apart=own, limit=depth)
         rankings.append(_ranking(hits, "" if text == said else text, own, tools))
         if text == said and known:
             rankings.append(_ranking(hits, "", own, tools, known))
@@ -146,16 +146,6 @@ def _ranking(
         for hit in overlaid(hits, learned)
     )
     return sorted(ranked, key=_order)
-
-
-def _hits(
-    index: ToolIndex, text: str, among: Collection[str], own: Collection[str], depth: int
-) -> Collection[Hit]:
-    """The tools for a text; those of the chosen categories lose nothing to others that answer the same."""
-    hits = {hit.id: hit for hit in index.rank(text, among=among, limit=depth, spread=True)}
-    if own:
-        hits |= {hit.id: hit for hit in index.rank(text, among=own, limit=len(own), spread=True)}
-    return hits.values()
 
 
 def _order(one: Ranked) -> tuple[float, str]:

@@ -21,7 +21,7 @@ class ToolSearch:
         """Name, description and category of the tools that fit the words best, chosen as those of a turn:
         of words about several tasks each is found."""
         among = self._categories_of_tools(person)
-        hits = self._abilities.index.rank(words, among=among, limit=limit, spread=True)
+        hits = self._abilities.index.spread(words, among=among, limit=limit)
         tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
         return [
             {

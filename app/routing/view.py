@@ -15,6 +15,7 @@ from app.skills.skill import Skill
 from app.tools import Tool
 from app.tools.brief import brief
 from app.tools.catalog import stamp
+from app.tools.schema import Schema
 
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Example phrases of tools: by tool, then by language."""
@@ -66,6 +67,8 @@ class View:
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What can be read of each skill."""
     catalog: Catalog = field(default_factory=Catalog)
+    definitions: Mapping[str, Schema] = field(default_factory=dict)
+    """Each tool as a model is offered it."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each tool's definition."""
 
@@ -108,8 +111,9 @@ def view_of(
     offered = {tool.name: tool for tool in tools}
     for server in categories.values():
         offered |= {tool.name: tool for tool in server.tools if tool.name not in offered}
-    definitions = {name: brief(tool)["function"] for name, tool in offered.items()}
-    bodies = {name: orjson.dumps(definition) for name, definition in definitions.items()}
+    definitions = {name: brief(tool) for name, tool in offered.items()}
+    functions = {name: definition["function"] for name, definition in definitions.items()}
+    bodies = {name: orjson.dumps(function) for name, function in functions.items()}
     return View(
         by_name,
         {name: skill for name, skill in by_name.items() if skill.audience != "owners"},
@@ -120,7 +124,8 @@ def view_of(
             **phrases,
         },
         {name: _files(skill, before) for name, skill in by_name.items()},
-        Catalog(*stamp([*definitions.values()]), f"[{b','.join(bodies.values()).decode()}]"),
+        Catalog(*stamp([*functions.values()]), f"[{b','.join(bodies.values()).decode()}]"),
+        definitions,
         {name: len(body) for name, body in bodies.items()},
     )
 

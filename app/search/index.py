@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import heappop, heapreplace, nlargest
+from operator import mul
+from typing import NamedTuple
 
 from app.search.postings import Asked, Postings, shared
 from app.search.query import Query, Worth, read_query
@@ -23,8 +25,7 @@ class Document:
     examples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A tool that was found.
 
     `score` lies in 0..1 and orders the hits of one query; `coverage` is the share of the query's words,
@@ -72,7 +73,7 @@ _COMMON_GRAM = 1 / 40
 _SPREAD = 0.2
 """How much of what the best holder answers of a word the others answer no more."""
 _SPREAD_AMONG = 32
-_SPREAD_PLACES = 16
+_SPREAD_PLACES = 8
 """So many of the best are put into another order, for so many places."""
 _COMPACT_AT = 64
 """Slots of removed tools that stay at least."""
@@ -82,11 +83,12 @@ _LATELY = 8
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a text asks for: words and 4-grams by their shares of it, telling words by theirs of these."""
+    """What a text asks for: words and 4-grams by their shares of it; `telling`: what each word adds to the
+    coverage."""
 
     words: Sequence[Asked]
     grams: Sequence[Asked]
-    telling: Sequence[Asked]
+    telling: Sequence[float]
 
     @property
     def all(self) -> Sequence[Asked]:
@@ -135,23 +137,39 @@ class ToolIndex:
         *,
         among: Collection[str] | None = None,
         limit: int = 20,
-        spread: bool = False,
         bridge: bool = True,
     ) -> list[Hit]:
         """The best tools for `query`, best first; ties in the order of their ids.
 
-        `bridge`: what words mean by the lexicon counts too. `spread`: for messages that need several tools.
-        What better ones answer of the query counts less for those that follow, and their scores are lower
-        by it.
+        `bridge`: what words mean by the lexicon counts too.
         """
         with self._lock:
             asked = self._asked(query, bridge=bridge)
-            scores = self._scores(asked.all)
-            best = self._best(scores, among, max(limit, _SPREAD_AMONG) if spread else limit)
-            if spread:
-                best = _spread(best, asked.all, scores, limit)
-            covered = _coverages(asked.telling, best[:limit])
-            return [Hit(self._ids[slot], scores[slot], covered[slot]) for slot in best[:limit]]
+            scores = self._scores(asked)
+            best = self._best(scores, among, limit)
+            return self._hits(asked, {slot: scores[slot] for slot in best})
+
+    def spread(
+        self,
+        query: str,
+        *,
+        among: Collection[str] | None = None,
+        apart: Collection[str] = (),
+        limit: int = 20,
+    ) -> list[Hit]:
+        """The best tools for a message that may need several, and those of `apart` that fit at all.
+
+        What better ones answer of the query counts less for those that follow, and their scores are lower by
+        it; those of `apart` lose nothing to others, but to each other.
+        """
+        with self._lock:
+            asked = self._asked(query, bridge=True)
+            scores = self._scores(asked)
+            best = self._best(scores, among, max(limit, _SPREAD_AMONG))
+            own = self._best(scores, apart, len(apart))
+            answers = _answers(asked, {*best, *own})
+            spread = _spread(best, answers, scores, limit) | _spread(own, answers, scores, len(own))
+            return sorted(self._hits(asked, spread), key=lambda hit: (-hit.score, hit.id))
 
     def coverage(self, id: str, query: str) -> float:
         """The share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
@@ -183,10 +201,13 @@ class ToolIndex:
         said = read_query(text, bridge=bridge)
         by_word = self._words.weighed(said.words, len(self), said.meanings)
         by_gram = self._grams.weighed(self._grams_of(said), len(self))
+        telling = shared([one for one in by_word if one.term in said.telling])
+        shares = {one.term: one.share for one in telling}
+        asked = shared(by_word, 1 - _GRAM_SHARE)
         question = _Question(
-            words=shared(by_word, 1 - _GRAM_SHARE),
+            words=asked,
             grams=shared(by_gram, _GRAM_SHARE),
-            telling=shared([one for one in by_word if one.term in said.telling]),
+            telling=[shares.get(one.term, 0.0) for one in asked],
         )
         if len(self._lately) >= _LATELY:
             del self._lately[next(iter(self._lately))]
@@ -201,9 +222,9 @@ class ToolIndex:
                 found.update(meant)
         return {**found, **query.grams}
 
-    def _scores(self, asked: Iterable[Asked]) -> list[float]:
+    def _scores(self, asked: _Question) -> list[float]:
         scores = [0.0] * len(self._ids)
-        for one in asked:
+        for one in asked.all:
             whole = one.whole
             for slot, weight in zip(one.slots, one.weights, strict=True):
                 scores[slot] += whole * weight
@@ -229,6 +250,10 @@ class ToolIndex:
             if len(found) >= limit or least <= 0:
                 return found
             looked *= 4
+
+    def _hits(self, asked: _Question, scores: Mapping[int, float]) -> list[Hit]:
+        covered = _coverages(asked, scores)
+        return [Hit(self._ids[slot], score, covered[slot]) for slot, score in scores.items()]
 
     def _is_there(self, slot: int, among: Collection[str] | None) -> bool:
         id = self._ids[slot]
@@ -266,51 +291,52 @@ class ToolIndex:
         self._grams = Postings(_COMMON_GRAM)
 
 
-def _coverages(asked: Iterable[Asked], slots: Sequence[int]) -> dict[int, float]:
+def _coverages(asked: _Question, slots: Iterable[int]) -> dict[int, float]:
     covered = dict.fromkeys(slots, 0.0)
-    those = frozenset(slots)
-    for one in asked:
-        for slot in one.held(those):
-            covered[slot] += one.share
+    those = frozenset(covered)
+    for one, share in zip(asked.words, asked.telling, strict=True):
+        for slot in one.held(those) if share else ():
+            covered[slot] += share
     return covered
 
 
-def _spread(slots: Sequence[int], asked: Iterable[Asked], scores: list[float], limit: int) -> list[int]:
-    """The slots in the order in which each adds most to those before it; lowers their `scores` to that.
+def _answers(asked: _Question, slots: Iterable[int]) -> dict[int, list[float]]:
+    """How much each slot answers of every term that several of them answer."""
+    those = frozenset(slots)
+    several = [held for one in asked.all if len(held := one.held(those)) > 1]
+    answers = {slot: [0.0] * len(several) for slot in those}
+    for term, held in enumerate(several):
+        for slot, answer in held.items():
+            answers[slot][term] = answer
+    return answers
+
+
+def _spread(
+    slots: Sequence[int], answers: Mapping[int, Sequence[float]], scores: Sequence[float], limit: int
+) -> dict[int, float]:
+    """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
 
     What better ones leave of a term only falls, and with it all scores: so the first one whose score is of
     now has the highest, and few are made anew for each place.
     """
     among = slots[:_SPREAD_AMONG]
-    those = frozenset(among)
-    answers: dict[int, list[tuple[int, float]]] = {slot: [] for slot in among}
-    best: list[float] = []
-    for held in filter(_is_shared, (one.held(those) for one in asked)):
-        for slot, answer in held.items():
-            answers[slot].append((len(best), answer))
-        best.append(max(held.values()))
+    best = [max(term) or 1.0 for term in zip(*[answers[slot] for slot in among], strict=True)]
     said = [0.0] * len(best)
-    order: list[int] = []
+    order: dict[int, float] = {}
+    last = 0.0
     waiting = [(-scores[slot], place, 0, slot) for place, slot in enumerate(among)]
     while waiting and len(order) < min(limit, _SPREAD_PLACES):
         score, place, as_of, slot = waiting[0]
         if as_of < len(order):
-            now = scores[slot] - sum([said[term] * answer for term, answer in answers[slot]])
+            now = scores[slot] - sum(map(mul, said, answers[slot]))
             heapreplace(waiting, (-now, place, len(order), slot))
             continue
         heappop(waiting)
-        scores[slot] = -score
-        order.append(slot)
-        for term, answer in answers[slot]:
-            said[term] += (1 - said[term]) * _SPREAD * answer / best[term]
-    rest = [slot for slot in slots if slot not in order]
-    for slot in rest:
-        scores[slot] = min(scores[slot], scores[order[-1]])
-    return order + rest
-
-
-def _is_shared(held: Mapping[int, float]) -> bool:
-    return len(held) > 1
+        order[slot] = last = -score
+        told = zip(said, answers[slot], best, strict=True)
+        said = [gone + (1 - gone) * _SPREAD * answer / most for gone, answer, most in told]
+    rest = [slot for slot in slots if slot not in order][: limit - len(order)]
+    return order | {slot: min(scores[slot], last) for slot in rest}
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:

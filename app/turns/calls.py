@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from sqlite3 import Connection
 from typing import TypeVar
 
@@ -143,7 +144,7 @@ class ToolCalls:
             offered=run.offered_by(number),
             chosen=run.chosen_skills,
             approved=tool if agreed is not None else None,
-            must_ask=must_ask or run.is_uncertain(recorder.call),
+            must_ask=must_ask or run.is_uncertain(lambda: recorder.call),
             note=sources_said(run.person.language, run.sources),
             sources=run.sources,
             subject=agreed.subject if agreed is not None else "",
@@ -179,7 +180,8 @@ class _Recorder:
         self._turn = run.opened.id
         self._language = run.person.language
         self.key = f"{number}:{call.id}"
-        self.call = call_identity(tool, call)
+        self._call = call
+        self._tool = tool
         self._searches = tool is not None and tool.permits_addresses
         self._after = answer_key(number)
         self._begun = begun
@@ -190,6 +192,11 @@ class _Recorder:
         """Why a row could not be written."""
         self.text = ""
         """The result as it was written."""
+
+    @cached_property
+    def call(self) -> UncertainCall:
+        """The call by what it does; worked out where that matters."""
+        return call_identity(self._tool, self._call)
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         if not self._begun:  # an idempotent call that a crash cut off has its row already
@@ -207,6 +214,7 @@ class _Recorder:
         text = await result.text()
         found = listed_addresses(result.data) if self._searches and result.ok else []
         day = tool_statistics.day_of(time.time())
+        doubtful = self.call if self._ran and (_is_unknown(result) or self._was_uncertain) else None
 
         def write(conn: Connection) -> tuple[ToolResult, str]:
             refused = self._keep_stored(conn) if result.ok else None
@@ -216,7 +224,8 @@ class _Recorder:
                 self._record(conn, "found", _text(found))
             if files and refused is None:
                 self._record(conn, "files", _text(files))
-            self._note_outcome(conn, kept)
+            if doubtful is not None:
+                self._note_outcome(conn, doubtful, kept)
             tool_statistics.count(conn, tool, kept.code, seconds, day)
             return kept, said
 
@@ -224,9 +233,13 @@ class _Recorder:
         self._run.found += found
         if files and written.ok:
             self._run.files[self.key] = files
-        if self._ran:
-            self._run.outcomes[self.call] = _is_unknown(written)
+        if doubtful is not None:
+            self._run.outcomes[doubtful] = _is_unknown(written)
         return written
+
+    @property
+    def _was_uncertain(self) -> bool:
+        return self._run.is_uncertain(lambda: self.call)
 
     @property
     def _ran(self) -> bool:
@@ -257,13 +270,12 @@ class _Recorder:
             )
         return replace(result.with_meta(files=said), attachments=()), tuple(kept)
 
-    def _note_outcome(self, conn: Connection, result: ToolResult) -> None:
+    def _note_outcome(self, conn: Connection, call: UncertainCall, result: ToolResult) -> None:
         """What is not known now must not be done again unasked, and what is known may be."""
-        person = self._run.person.id
-        if self._ran and _is_unknown(result):
-            uncertain.note(conn, person, self.call, time.time())
-        elif self._ran and self._run.is_uncertain(self.call):
-            uncertain.settle(conn, person, self.call)
+        if _is_unknown(result):
+            uncertain.note(conn, self._run.person.id, call, time.time())
+        else:
+            uncertain.settle(conn, self._run.person.id, call)
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
         try:

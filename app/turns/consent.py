@@ -202,7 +202,7 @@ class Consent:
             raise _Unreadable  # the engine does not know it either, unless it is another one by then
         if tool.harmless or tool.name not in offered or (begun and not tool.idempotent):
             return None
-        always_asks = tool.name in self._cards or run.is_uncertain(call_identity(tool, call))
+        always_asks = tool.name in self._cards or run.is_uncertain(lambda: call_identity(tool, call))
         is_tainted = bool(run.sources)
         asks = always_asks or self._policy.should_confirm(tool)
         if not asks and (not is_tainted or self._policy.mode == "yolo"):

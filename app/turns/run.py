@@ -59,6 +59,8 @@ class Run:
     """How many these are, those that are still on their way to the disk among them."""
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
     """Whether a call became uncertain in this run, or is not any more."""
+    _sources: tuple[Transcript, tuple[str, ...]] | None = None
+    """Those of a transcript: each call of a round asks for them several times."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
     recording: "asyncio.Future[int | None] | None" = None
@@ -110,6 +112,11 @@ class Run:
     @property
     def sources(self) -> tuple[str, ...]:
         """Where text of others in the prompt came from; none where all of it is the person's or ours."""
+        if self._sources is None or self._sources[0] is not self.transcript:
+            self._sources = self.transcript, self._found_sources()
+        return self._sources[1]
+
+    def _found_sources(self) -> tuple[str, ...]:
         opened = self.opened
         found = sources(
             opened.members,
@@ -149,8 +156,12 @@ class Run:
         keys = (f"{number}:{call.id}" for number, one in rounds for call in one.calls)
         return list(dict.fromkeys(file for key in keys for file in self.files.get(key, ())))
 
-    def is_uncertain(self, call: UncertainCall) -> bool:
-        """Whether the same call may have happened or not, in this turn or before."""
+    def is_uncertain(self, identify: Callable[[], UncertainCall]) -> bool:
+        """Whether the same call may have happened or not, in this turn or before; mostly no call is such, and
+        none need be identified."""
+        if not (self.outcomes or self.opened.uncertain):
+            return False
+        call = identify()
         return self.outcomes.get(call, call in self.opened.uncertain)
 
     def build_prompt(self, instructions: Sequence[Instructions], offer: Offer) -> None:

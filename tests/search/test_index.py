@@ -129,11 +129,11 @@ def test_a_message_that_needs_several_tools_finds_each_of_them() -> None:
     index = ToolIndex([*rains, shelf, *others])
     query = "the rain forecast, and then where my shoes are"
     assert "shelf" not in ids(index, query, limit=8)
-    assert "shelf" in ids(index, query, limit=8, spread=True)
-    scores = [hit.score for hit in index.rank(query, limit=20, spread=True, bridge=False)]
+    assert "shelf" in [hit.id for hit in index.spread(query, limit=8)]
+    scores = [hit.score for hit in index.spread(query)]
     assert len(scores) == 10
     assert scores == sorted(scores, reverse=True)
-    assert index.rank("zzz", spread=True) == []
+    assert index.spread("zzz") == []
 
 
 def test_says_of_what_a_score_is_made() -> None:
