@@ -1,5 +1,6 @@
 """What a turn has done, a row a step, and what its model calls cost."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -44,6 +45,7 @@ def record(
     now: float,
     *,
     after: str = "",
+    tried_before: bool = True,
     spent: Spent | None = None,
     day: str = "",
 ) -> int | None:
@@ -51,23 +53,22 @@ def record(
 
     `after` is the key of a row that must stand before it: see `require`. With `spent` it counts the tokens
     too and gives how many the person has used on that day, else None. What was finished shows that the turn
-    comes further: earlier attempts no longer speak against it.
+    comes further: earlier attempts, where it was `tried_before`, no longer speak against it.
     """
-    if after:
-        require(conn, turn, after)
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
-        " SELECT id, ?, person_id, ?, ?, ? FROM turns WHERE id = ? AND state = 'running'"
+        " SELECT id, :key, person_id, :kind, :payload, :now FROM turns"
+        " WHERE id = :turn AND state = 'running'"
+        " AND (:after = '' OR EXISTS (SELECT 1 FROM journal WHERE turn_id = :turn AND key = :after))"
         " ON CONFLICT DO NOTHING",
-        (key, kind, payload, now, turn),
+        {"turn": turn, "key": key, "kind": kind, "payload": payload, "now": now, "after": after},
     ).rowcount
     if not added:
+        if after:
+            require(conn, turn, after)
         raise TurnGone(f"turn {turn} has ended, or has {key} already")
-    if kind != "intent":
-        conn.execute(
-            "UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ? AND (attempts > 1 OR crowded > 0)",
-            (turn,),
-        )
+    if tried_before and kind != "intent":
+        conn.execute("UPDATE turns SET attempts = 1, crowded = 0 WHERE id = ?", (turn,))
     return None if spent is None else _record_cost(conn, turn, key, spent, now, day)
 
 
@@ -104,11 +105,7 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
         return used
     if spent.catalog:
         catalogs.keep(conn, spent.catalog, spent.definitions, now)
-    conn.executemany(
-        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (person_id, hash) DO NOTHING",
-        [(person, part, _bounded(body), now) for part, body in spent.parts],
-    )
+    _keep_parts(conn, person, spent.parts, now)
     conn.execute(
         "INSERT INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens,"
         " cached_tokens, seconds, catalog, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -128,6 +125,18 @@ def _record_cost(conn: Connection, turn: str, key: str, spent: Spent, now: float
         ),
     )
     return used
+
+
+def _keep_parts(conn: Connection, person: str, parts: Sequence[tuple[str, str]], now: float) -> None:
+    """In one statement: after each the writer waits for the interpreter, which turns keep busy."""
+    if not parts:
+        return
+    rows = ", ".join(["(?, ?, ?, ?)"] * len(parts))
+    conn.execute(
+        f"INSERT INTO prompt_parts (person_id, hash, body, at) VALUES {rows}"
+        " ON CONFLICT (person_id, hash) DO NOTHING",
+        [value for part, body in parts for value in (person, part, _bounded(body), now)],
+    )
 
 
 def _bounded(body: str) -> str:

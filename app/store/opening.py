@@ -85,6 +85,8 @@ class Opened:
     """The person's calls that may have happened or not."""
     facts: tuple[Fact, ...] = ()
     """What the person asked to be remembered, the newest first; nothing of it where others read along."""
+    tried_before: bool = False
+    """Earlier attempts, or crashes beside other turns, speak against it."""
 
 
 def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
@@ -126,6 +128,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
         asked_after=tuple(source for one in waiting for source in one.sources),
         uncertain=uncertain.of_person(conn, person["id"]),
         facts=() if conversation["group_id"] else facts.of_person(conn, person["id"]),
+        tried_before=row["attempts"] > 1 or row["crowded"] > 0,
     )
 
 

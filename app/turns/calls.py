@@ -286,7 +286,8 @@ class _Recorder:
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
         key = f"{kind}:{self.key}"
-        journal.record(conn, self._turn, key, kind, row, time.time(), after=self._after)
+        tried, now = self._run.opened.tried_before, time.time()
+        journal.record(conn, self._turn, key, kind, row, now, after=self._after, tried_before=tried)
 
     def _keep_stored(self, conn: Connection) -> ToolResult | None:
         """Writes what the tool stored; gives why it may not stay, None where it may."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from sqlite3 import Connection
 
 import orjson
 import structlog
@@ -298,11 +299,16 @@ class TurnRunner:
 
     def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
         """Queues a journal row: what is written later is written after it."""
-        now, turn, day = time.time(), run.opened.id, today()
+        now, opened, day = time.time(), run.opened, today()
         text = orjson.dumps(payload).decode()
-        run.recording = self._store.submit(
-            lambda conn: journal.record(conn, turn, key, kind, text, now, spent=spent, day=day)
-        )
+
+        def write(conn: Connection) -> int | None:
+            tried = opened.tried_before
+            return journal.record(
+                conn, opened.id, key, kind, text, now, tried_before=tried, spent=spent, day=day
+            )
+
+        run.recording = self._store.submit(write)
 
 
 def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:
