@@ -83,12 +83,17 @@ _LATELY = 8
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a text asks for: words and 4-grams by their shares of it; `telling`: what each word adds to the
-    coverage."""
+    """What a text asks for: words and 4-grams by their shares of it.
+
+    `telling`: what each of these words adds to the coverage; `word_of`: for each of all terms the number of
+    the word in the text that it is, or is a piece of; `said`: how many words that has.
+    """
 
     words: Sequence[Asked]
     grams: Sequence[Asked]
     telling: Sequence[float]
+    word_of: Sequence[int]
+    said: int
 
     @property
     def all(self) -> Sequence[Asked]:
@@ -200,27 +205,34 @@ class ToolIndex:
             return found
         said = read_query(text, bridge=bridge)
         by_word = self._words.weighed(said.words, len(self), said.meanings)
-        by_gram = self._grams.weighed(self._grams_of(said), len(self))
+        worth_of_grams, stem_of = self._grams_of(said)
+        by_gram = self._grams.weighed(worth_of_grams, len(self))
         telling = shared([one for one in by_word if one.term in said.telling])
         shares = {one.term: one.share for one in telling}
-        asked = shared(by_word, 1 - _GRAM_SHARE)
+        asked, pieces = shared(by_word, 1 - _GRAM_SHARE), shared(by_gram, _GRAM_SHARE)
+        numbers = {stem: number for number, stem in enumerate(said.words)}
+        stems = (*(one.term for one in asked), *(stem_of[one.term] for one in pieces))
         question = _Question(
             words=asked,
-            grams=shared(by_gram, _GRAM_SHARE),
+            grams=pieces,
             telling=[shares.get(one.term, 0.0) for one in asked],
+            word_of=[numbers[stem] for stem in stems],
+            said=len(numbers),
         )
         if len(self._lately) >= _LATELY:
             del self._lately[next(iter(self._lately))]
         self._lately[key] = question
         return question
 
-    def _grams_of(self, query: Query) -> Worth:
-        """Its 4-grams, and those of what its words mean where that counts."""
-        found: dict[str, float] = {}
-        for term, meant in query.meant_grams.items():
-            if not self._words.is_well_known(term):
-                found.update(meant)
-        return {**found, **query.grams}
+    def _grams_of(self, query: Query) -> tuple[Worth, Mapping[str, str]]:
+        """Its 4-grams, and those of what its words mean where that counts; for each the stem of the word."""
+        worth: dict[str, float] = {}
+        stems: dict[str, str] = {}
+        meant = ((term, of) for term, of in query.meant_grams.items() if not self._words.is_well_known(term))
+        for term, of_word in (*meant, *query.grams.items()):
+            worth.update(of_word)
+            stems.update(dict.fromkeys(of_word, term))
+        return worth, stems
 
     def _scores(self, asked: _Question) -> list[float]:
         scores = [0.0] * len(self._ids)
@@ -301,13 +313,12 @@ def _coverages(asked: _Question, slots: Iterable[int]) -> dict[int, float]:
 
 
 def _answers(asked: _Question, slots: Iterable[int]) -> dict[int, list[float]]:
-    """How much each slot answers of every term that several of them answer."""
+    """How much each slot answers of every word of the text, with its 4-grams."""
     those = frozenset(slots)
-    several = [held for one in asked.all if len(held := one.held(those)) > 1]
-    answers = {slot: [0.0] * len(several) for slot in those}
-    for term, held in enumerate(several):
-        for slot, answer in held.items():
-            answers[slot][term] = answer
+    answers = {slot: [0.0] * asked.said for slot in those}
+    for word, one in zip(asked.word_of, asked.all, strict=True):
+        for slot, answer in one.held(those).items():
+            answers[slot][word] += answer
     return answers
 
 
@@ -316,11 +327,11 @@ def _spread(
 ) -> dict[int, float]:
     """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
 
-    What better ones leave of a term only falls, and with it all scores: so the first one whose score is of
+    What better ones leave of a word only falls, and with it all scores: so the first one whose score is of
     now has the highest, and few are made anew for each place.
     """
     among = slots[:_SPREAD_AMONG]
-    best = [max(term) or 1.0 for term in zip(*[answers[slot] for slot in among], strict=True)]
+    best = [max(word) or 1.0 for word in zip(*[answers[slot] for slot in among], strict=True)]
     said = [0.0] * len(best)
     order: dict[int, float] = {}
     last = 0.0

@@ -1,6 +1,6 @@
 """A message as the index asks for it: terms with their worth, and what the lexicon says they may mean."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -23,12 +23,12 @@ _MEANT_BY_GRAMS = 3
 class Query:
     """`words` are all stems, `telling` those that carry meaning.
 
-    By stem: its `meanings`, and the 4-grams of the first of them.
+    By stem: the 4-grams of its words, its `meanings`, and the 4-grams of the first of them.
     """
 
     words: Worth = field(default_factory=dict)
     telling: Worth = field(default_factory=dict)
-    grams: Worth = field(default_factory=dict)
+    grams: Mapping[str, Worth] = field(default_factory=dict)
     meanings: Mapping[str, tuple[Meaning, ...]] = field(default_factory=dict)
     meant_grams: Mapping[str, Worth] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ def read_query(text: str, *, bridge: bool) -> Query:
     return Query(
         words=dict.fromkeys(map(stem, found), _SMALL_WORD) | stems,
         telling=stems,
-        grams=dict.fromkeys(grams(telling), 1.0),
+        grams=_grams(telling),
         meanings=meant,
         meant_grams={term: _meant_grams(means[:_MEANT_BY_GRAMS]) for term, means in meant.items()},
     )
@@ -57,6 +57,13 @@ def worth_of(meaning: Meaning) -> Worth:
     return {
         stem(word): _MEANT * (_SMALL_WORD if word in ALL_STOP_WORDS else 1.0) / telling for word in meaning
     }
+
+
+def _grams(telling: Iterable[str]) -> dict[str, Worth]:
+    found: dict[str, dict[str, float]] = {}
+    for word in telling:
+        found.setdefault(stem(word), {}).update(dict.fromkeys(grams([word]), 1.0))
+    return {**found}
 
 
 def _meant_grams(meanings: Sequence[Meaning]) -> Worth:
