@@ -1,69 +1,121 @@
-"""Webhooks before turns: what is taken in waits for one step of one turn at most."""
+"""Webhooks and the writer before turns: neither what is taken in nor what is written down waits for many."""
 
 import asyncio
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 LONGEST_SECONDS = 0.006
-_LOOK_SECONDS = 0.0005
+MOST_AT_ONCE = 4
+"""Turns that go on in one pass of the loop, while passes are short."""
+_SHORT_PASS_SECONDS = 0.0005
 
 
 class RightOfWay:
-    """Entered (`with`) by who takes in a webhook; turns `give` way wherever they have waited anyway.
+    """Held by who takes in a webhook (`with`), and by the writer while it runs functions (`writing`); turns
+    `give` way wherever they have waited anyway.
 
-    While a webhook is inside no turn goes on, at most `longest_seconds` in a row: neither a slow disk nor
-    webhooks that come one upon the other stop them. Else one goes on in each pass of the loop, in the order
-    in which they came, so that a hundred answers which arrive together do not stand before the webhook that
-    comes next.
+    While it is held no turn goes on, at most `longest_seconds` in a row: neither a slow disk nor webhooks
+    that come one upon the other stop them. Else they go on in the order in which they came, a few in each
+    pass of the loop, so that a hundred answers which arrive together do not stand before the next webhook.
     """
 
     def __init__(self, longest_seconds: float = LONGEST_SECONDS) -> None:
-        self._longest_seconds = longest_seconds
-        self._inside = 0
-        self._since = 0.0
-        self._keeps_waiting = False
-        """A turn was held up, and none went on since: the next webhook may not do so from the start."""
+        self._webhooks = _Holders(longest_seconds)
+        self._writer = _Holders(longest_seconds)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._next_pass: asyncio.Handle | None = None
+        self._is_held = False
+        """The next pass waits for one who holds it."""
+        self._last_pass = 0.0
+        self._at_once = 1
 
     def __enter__(self) -> None:
-        if not self._inside and not self._keeps_waiting:
-            self._since = time.monotonic()
-        self._inside += 1
+        self._webhooks.enter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._inside -= 1
+        self._webhooks.leave()
+        self._look_again()
+
+    @contextmanager
+    def writing(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """For the writer's thread. After each statement it waits for the interpreter, which the turns of this
+        loop would keep from it."""
+        self._writer.enter()
+        try:
+            yield
+        finally:
+            self._writer.leave()
+            if self._is_held:
+                with suppress(RuntimeError):  # the loop closed first: nobody waits
+                    loop.call_soon_threadsafe(self._look_again)
 
     async def give(self) -> None:
         """Returns when it is the caller's turn to go on."""
         loop = asyncio.get_running_loop()
         if self._next_pass is None:
             self._next_pass = loop.call_soon(self._pass)
-            if not self._taken:
+            if not (self._webhooks.seconds_left() or self._writer.seconds_left()):
                 return
         waiter = loop.create_future()
         self._waiting.append(waiter)
         await waiter
 
-    @property
-    def _taken(self) -> bool:
-        return self._inside > 0 and time.monotonic() - self._since < self._longest_seconds
+    def _look_again(self) -> None:
+        """Before its time, for one who held it left."""
+        if self._is_held and self._next_pass is not None:
+            self._next_pass.cancel()
+            self._pass()
 
     def _pass(self) -> None:
-        """Lets the first that still waits go on, and looks again in the next pass."""
+        """Lets the first of those that wait go on, and looks again in the next pass."""
         loop = asyncio.get_running_loop()
-        self._next_pass = None
-        if self._taken:
-            self._keeps_waiting = True
-            self._next_pass = loop.call_later(_LOOK_SECONDS, self._pass)
+        held = max(one.hold_up() for one in (self._webhooks, self._writer))
+        self._is_held = held > 0
+        if self._is_held:
+            self._next_pass = loop.call_later(held, self._pass)
             return
-        self._keeps_waiting = False
-        while self._waiting:
+        self._webhooks.keeps_waiting = self._writer.keeps_waiting = False
+        now = time.monotonic()
+        is_short = now - self._last_pass < _SHORT_PASS_SECONDS
+        self._at_once = min(2 * self._at_once, MOST_AT_ONCE) if is_short else 1
+        self._last_pass = now
+        going = 0
+        while self._waiting and going < self._at_once:
             waiter = self._waiting.popleft()
             if not waiter.done():  # cancelled meanwhile
                 waiter.set_result(None)
-                self._next_pass = loop.call_soon(self._pass)
-                return
+                going += 1
+        self._next_pass = loop.call_soon(self._pass) if going else None
+
+
+class _Holders:
+    """Those of one kind that hold it, together at most `longest_seconds` until turns went on again."""
+
+    def __init__(self, longest_seconds: float) -> None:
+        self._longest_seconds = longest_seconds
+        self._inside = 0
+        self._since = 0.0
+        self.keeps_waiting = False
+        """Turns were held up, and none went on since: who comes next may not do so from the start."""
+
+    def enter(self) -> None:
+        if not (self._inside or self.keeps_waiting):
+            self._since = time.monotonic()
+        self._inside += 1
+
+    def leave(self) -> None:
+        self._inside -= 1
+
+    def hold_up(self) -> float:
+        """For how many seconds turns that wait now are to wait at most."""
+        left = self.seconds_left()
+        self.keeps_waiting = self.keeps_waiting or left > 0
+        return left
+
+    def seconds_left(self) -> float:
+        return max(self._since + self._longest_seconds - time.monotonic(), 0.0) if self._inside else 0.0

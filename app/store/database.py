@@ -165,19 +165,21 @@ class Database:
         self._jobs.put(submitted)
 
     def _write(self) -> None:
+        assert self._loop is not None
         connection = self._reopen(None)
         while self._jobs.wait():
             taken: list[_Job[Any]] = []
             outcomes: list[Any]
             try:
-                outcomes = _commit(connection, self._jobs.batch(), taken)
+                with self._right_of_way.writing(self._loop):
+                    outcomes = _run(connection, self._jobs.batch(), taken)
+                connection.execute("COMMIT")
                 self.last_failure = ""
             except BaseException as error:  # whatever it is: without this thread nothing is written any more
                 self.last_failure = str(error)
                 taken += self._jobs.batch()
                 outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(taken)
                 connection = self._reopen(connection)
-            assert self._loop is not None
             try:
                 self._loop.call_soon_threadsafe(_settle, taken, outcomes)
             except RuntimeError:  # the loop closed first: nobody is left to tell
@@ -245,8 +247,8 @@ class _Jobs:
             self._ordinary.extend(jobs)
 
 
-def _commit(connection: sqlite3.Connection, batch: Iterable[_Job[Any]], taken: list[_Job[Any]]) -> list[Any]:
-    """One transaction for the batch, whose functions `taken` then holds; their outcomes.
+def _run(connection: sqlite3.Connection, batch: Iterable[_Job[Any]], taken: list[_Job[Any]]) -> list[Any]:
+    """Runs the batch, whose functions `taken` then holds, in one transaction, still open; their outcomes.
 
     A function that raises is undone alone. A savepoint costs a copy of every page touched (a fifth of the
     writer's time), so they come only once one has raised: then all is undone and run again with one around
@@ -262,11 +264,10 @@ def _commit(connection: sqlite3.Connection, batch: Iterable[_Job[Any]], taken: l
         if not connection.in_transaction:
             raise _BatchLost(str(error)) from error
         connection.execute("ROLLBACK")
+        connection.execute("BEGIN IMMEDIATE")
         if len(taken) == 1:
             return [_Failed(_raisable(error))]
-        connection.execute("BEGIN IMMEDIATE")
         outcomes = [_guarded(connection, job) for job in taken]
-    connection.execute("COMMIT")
     return outcomes
 
 
