@@ -90,10 +90,15 @@ class Rankings:
             return min(own, key=_order).name
         return min((name for name, of in self.tools.items() if of == category), default=None)
 
-    def best_for(self, name: str) -> Ranked | None:
-        """A tool where it is worth most."""
-        found = (one for ranking in self.each for one in ranking if one.name == name)
-        return max(found, key=lambda one: one.worth, default=None)
+    def best(self) -> dict[str, Ranked]:
+        """Each tool where it is worth most."""
+        found: dict[str, Ranked] = {}
+        for ranking in self.each:
+            for one in ranking:
+                known = found.get(one.name)
+                if known is None or one.worth > known.worth:
+                    found[one.name] = one
+        return found
 
     def is_answered(self, name: str, had: Collection[str]) -> bool:
         """Whether for each text that a tool fits there is one of `had` that knows as many words, and is

@@ -1,7 +1,7 @@
 """Which tools a model call offers: found by words and categories, kept steady through a conversation."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from app.routing.intent import Intent
@@ -81,8 +81,7 @@ def select_tools(
     wanted = _wanted(intent, rankings, fixed, included, limit)
     had = [name for name in sticky if name in tools]
     names = had if _serves(had, wanted, rankings, limit) else _renewed(had, wanted, sizes, room, limit)
-    chosen = [_chosen(name, wanted.why(name), rankings, kept=name in had) for name in names]
-    return tuple(_explained(chosen, said, index))
+    return tuple(_explained(names, wanted, rankings, had, said, index))
 
 
 def changed(
@@ -220,23 +219,29 @@ def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int
     return _without(names, gone)
 
 
-def _chosen(name: str, why: Why, rankings: Rankings, *, kept: bool) -> Chosen:
-    best = rankings.best_for(name)
-    if best is None:
-        return Chosen(name, why, kept=kept)
-    score, coverage = round(best.score, 3), round(best.coverage, 3)
-    return Chosen(name, why, best.phrase, score, best.boost, coverage, kept, round(best.learned, 3))
-
-
-def _explained(chosen: Sequence[Chosen], said: str, index: ToolIndex) -> Iterator[Chosen]:
-    """Each with the parts of its score, as the index has them for the text that it fits best."""
+def _explained(
+    names: Iterable[str],
+    wanted: _Wanted,
+    rankings: Rankings,
+    had: Collection[str],
+    said: str,
+    index: ToolIndex,
+) -> Iterator[Chosen]:
+    """Each with the text that it fits best, and the parts of its score for that."""
+    ranked = rankings.best()
     fitting: dict[str, list[str]] = {}
-    for one in chosen:
-        if one.score:
-            fitting.setdefault(one.phrase, []).append(one.name)
-    parts = {phrase: index.parts(phrase or said, names) for phrase, names in fitting.items()}
-    for one in chosen:
-        yield replace(one, parts=_rounded(parts.get(one.phrase, {}).get(one.name, _NO_PARTS)))
+    for name in names:
+        if name in ranked:
+            fitting.setdefault(ranked[name].phrase, []).append(name)
+    parts = {phrase: index.parts(phrase or said, those) for phrase, those in fitting.items()}
+    for name in names:
+        why, kept, best = wanted.why(name), name in had, ranked.get(name)
+        if best is None:
+            yield Chosen(name, why, kept=kept)
+            continue
+        score, coverage, learned = (round(one, 3) for one in (best.score, best.coverage, best.learned))
+        made_of = _rounded(parts[best.phrase].get(name, _NO_PARTS))
+        yield Chosen(name, why, best.phrase, score, best.boost, coverage, kept, learned, made_of)
 
 
 def _rounded(parts: Parts) -> Parts:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from sqlite3 import Connection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -89,14 +89,17 @@ class ToolCalls:
 
     def reach(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
         """What a call has at hand, whoever makes it: store, addresses, settings and services."""
+        return ToolContext(**self._at_hand(tool, store))
+
+    def _at_hand(self, tool: Tool | None, store: SkillStore | None) -> dict[str, Any]:
         if tool is None:
-            return ToolContext()
-        return ToolContext(
-            store=store if store is None or tool.is_async else store.sync(),
-            http=self._http(tool),
-            settings=self._abilities.settings(tool.category),
-            services=self._services if self._abilities.ships(tool.name) else Services(),
-        )
+            return {}
+        return {
+            "store": store if store is None or tool.is_async else store.sync(),
+            "http": self._http(tool),
+            "settings": self._abilities.settings(tool.category),
+            "services": self._services if self._abilities.ships(tool.name) else Services(),
+        }
 
     async def _run_one(
         self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
@@ -135,8 +138,8 @@ class ToolCalls:
         agreed: Agreed | None,
         must_ask: bool,
     ) -> ToolContext:
-        return replace(
-            self.reach(tool, store),
+        return ToolContext(
+            **self._at_hand(tool, store),
             person=run.person,
             conversation=run.opened.conversation.id,
             idempotency_key=f"{run.opened.id}:{recorder.key}",

@@ -60,7 +60,8 @@ class Run:
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
     """Whether a call became uncertain in this run, or is not any more."""
     _sources: tuple[Transcript, tuple[str, ...]] | None = None
-    """Those of a transcript: each call of a round asks for them several times."""
+    _offered: tuple[Transcript, list[tuple[str, ...]]] | None = None
+    """Both of a transcript: each call of a round asks for them several times."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
     recording: "asyncio.Future[int | None] | None" = None
@@ -81,13 +82,19 @@ class Run:
     @property
     def offered(self) -> tuple[str, ...]:
         """Names of the tools of the next model call; none before the turn is routed."""
-        chosen = self.transcript.routed.tools if self.transcript.routed is not None else ()
-        return offers(chosen, self.transcript.rounds, self.most_tools)[-1]
+        return self._offers[-1]
 
     def offered_by(self, number: int) -> frozenset[str]:
         """Names of all tools that the model calls up to that of round `number` were offered."""
-        earlier = self.transcript.rounds[:number]
-        return frozenset().union(*offers(self.routed.tools, earlier, self.most_tools))
+        return frozenset().union(*self._offers[: number + 1])
+
+    @property
+    def _offers(self) -> list[tuple[str, ...]]:
+        """Names of the tools of each model call so far, and of the next one."""
+        if self._offered is None or self._offered[0] is not self.transcript:
+            chosen = self.transcript.routed.tools if self.transcript.routed is not None else ()
+            self._offered = self.transcript, offers(chosen, self.transcript.rounds, self.most_tools)
+        return self._offered[1]
 
     @property
     def chosen_skills(self) -> frozenset[str]:
