@@ -9,17 +9,18 @@ from types import TracebackType
 
 LONGEST_SECONDS = 0.006
 MOST_AT_ONCE = 4
-"""Turns that go on in one pass of the loop, while passes are short."""
-_SHORT_PASS_SECONDS = 0.0005
+"""Turns that go on in one pass of the loop, as long as they come to its end quickly."""
+_QUICK_SECONDS = 0.0005
 
 
 class RightOfWay:
     """Held by who takes in a webhook (`with`), and by the writer while it runs functions (`writing`); turns
     `give` way wherever they have waited anyway.
 
-    While it is held no turn goes on, at most `longest_seconds` in a row: neither a slow disk nor webhooks
-    that come one upon the other stop them. Else they go on in the order in which they came, a few in each
-    pass of the loop, so that a hundred answers which arrive together do not stand before the next webhook.
+    While it is held no turn goes on. Webhooks and the writer each have `longest_seconds` in a row at most:
+    neither a slow disk nor webhooks that come one upon the other stop turns. Else they go on in the order in
+    which they came, one in each pass of the loop, or a few where the last went on just before: so a hundred
+    answers that arrive together do not stand before the next webhook.
     """
 
     def __init__(self, longest_seconds: float = LONGEST_SECONDS) -> None:
@@ -29,7 +30,7 @@ class RightOfWay:
         self._next_pass: asyncio.Handle | None = None
         self._is_held = False
         """The next pass waits for one who holds it."""
-        self._last_pass = 0.0
+        self._last_went_on = 0.0
         self._at_once = 1
 
     def __enter__(self) -> None:
@@ -72,8 +73,9 @@ class RightOfWay:
             self._pass()
 
     def _pass(self) -> None:
-        """Lets the first of those that wait go on, and looks again in the next pass."""
+        """Lets those go on that have waited longest, and looks again in the next pass."""
         loop = asyncio.get_running_loop()
+        self._is_held = True  # before the look: the writer may leave right after it
         held = max(one.hold_up() for one in (self._webhooks, self._writer))
         self._is_held = held > 0
         if self._is_held:
@@ -81,9 +83,9 @@ class RightOfWay:
             return
         self._webhooks.keeps_waiting = self._writer.keeps_waiting = False
         now = time.monotonic()
-        is_short = now - self._last_pass < _SHORT_PASS_SECONDS
-        self._at_once = min(2 * self._at_once, MOST_AT_ONCE) if is_short else 1
-        self._last_pass = now
+        were_quick = now - self._last_went_on < _QUICK_SECONDS
+        self._at_once = min(2 * self._at_once, MOST_AT_ONCE) if were_quick else 1
+        self._last_went_on = now
         going = 0
         while self._waiting and going < self._at_once:
             waiter = self._waiting.popleft()

@@ -68,7 +68,7 @@ class View:
     """What can be read of each skill."""
     catalog: Catalog = field(default_factory=Catalog)
     definitions: Mapping[str, Schema] = field(default_factory=dict)
-    """Each tool as a model is offered it."""
+    """Each tool as a model is offered it; not to be changed."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each tool's definition."""
 

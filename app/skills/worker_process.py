@@ -50,6 +50,7 @@ log = structlog.get_logger(__name__)
 START_SECONDS = 60.0
 """For running a folder's code, its imports included."""
 END_SECONDS = 1.0
+REMOVAL_SECONDS = 5.0
 
 _ROOT = Path(__file__).resolve().parents[2]
 # The keeper is split off before the rest is loaded: it stays small.
@@ -202,7 +203,7 @@ class Worker:
         try:
             await asyncio.shield(removal)
         except asyncio.CancelledError:
-            await removal
+            await asyncio.wait({removal}, timeout=REMOVAL_SECONDS)
             raise
 
     async def _launch(self, connection: int) -> Process:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from sqlite3 import Connection
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 
@@ -21,12 +21,12 @@ from app.store.media import MediaFolder, NotKept, described
 from app.store.skill_data import NoRoom, SkillStore
 from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
-from app.tools.context import Services
+from app.tools.context import PersonStore, Services
 from app.transport.address import origins
 from app.transport.client import HttpClient, SyncHttpClient
 from app.transport.transport import Transport
 from app.turns.actions import answer_key
-from app.turns.consent import Agreed, Verdicts, call_identity
+from app.turns.consent import Agreed, Verdicts, arguments_hash, call_identity
 from app.turns.questions import sources_said
 from app.turns.run import Run
 from app.turns.taint import listed_addresses
@@ -89,17 +89,12 @@ class ToolCalls:
 
     def reach(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
         """What a call has at hand, whoever makes it: store, addresses, settings and services."""
-        return ToolContext(**self._at_hand(tool, store))
-
-    def _at_hand(self, tool: Tool | None, store: SkillStore | None) -> dict[str, Any]:
-        if tool is None:
-            return {}
-        return {
-            "store": store if store is None or tool.is_async else store.sync(),
-            "http": self._http(tool),
-            "settings": self._abilities.settings(tool.category),
-            "services": self._services if self._abilities.ships(tool.name) else Services(),
-        }
+        return ToolContext(
+            store=_handed(tool, store),
+            http=self._http(tool),
+            settings=self._settings(tool),
+            services=self._services_of(tool),
+        )
 
     async def _run_one(
         self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
@@ -139,7 +134,10 @@ class ToolCalls:
         must_ask: bool,
     ) -> ToolContext:
         return ToolContext(
-            **self._at_hand(tool, store),
+            store=_handed(tool, store),
+            http=self._http(tool),
+            settings=self._settings(tool),
+            services=self._services_of(tool),
             person=run.person,
             conversation=run.opened.conversation.id,
             idempotency_key=f"{run.opened.id}:{recorder.key}",
@@ -147,7 +145,7 @@ class ToolCalls:
             offered=run.offered_by(number),
             chosen=run.chosen_skills,
             approved=tool if agreed is not None else None,
-            must_ask=must_ask or run.is_uncertain(lambda: recorder.call),
+            must_ask=must_ask or recorder.was_uncertain,
             note=sources_said(run.person.language, run.sources),
             sources=run.sources,
             subject=agreed.subject if agreed is not None else "",
@@ -155,8 +153,14 @@ class ToolCalls:
             recorder=recorder,
         )
 
-    def _http(self, tool: Tool) -> HttpClient | SyncHttpClient | None:
-        if self._transport is None:
+    def _settings(self, tool: Tool | None) -> Mapping[str, str]:
+        return self._abilities.settings(tool.category) if tool is not None else {}
+
+    def _services_of(self, tool: Tool | None) -> Services:
+        return self._services if tool is not None and self._abilities.ships(tool.name) else Services()
+
+    def _http(self, tool: Tool | None) -> HttpClient | SyncHttpClient | None:
+        if tool is None or self._transport is None:
             return None
         trusted = origins(self._abilities.settings(tool.category).values())
         client = HttpClient(self._transport, self._abilities.hosts(tool), trusted)
@@ -191,6 +195,8 @@ class _Recorder:
         self._skill_store = skill_store
         self._media = media
         self._intended = False
+        self.was_uncertain = run.is_uncertain(lambda: self.call)
+        """Before it ran: another one like it beside it may become so."""
         self.error: Exception | None = None
         """Why a row could not be written."""
         self.text = ""
@@ -198,10 +204,12 @@ class _Recorder:
 
     @cached_property
     def call(self) -> UncertainCall:
-        """The call by what it does; worked out where that matters."""
+        """The call by what it does; worked out where that matters, and never after a run: a tool may have
+        changed its arguments."""
         return call_identity(self._tool, self._call)
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
+        self.call = self._call.name, arguments_hash(args)
         if not self._begun:  # an idempotent call that a crash cut off has its row already
             row = _text({"tool": tool.name, "arguments": args})
             await self._write(lambda conn: self._record(conn, "intent", row))
@@ -217,7 +225,7 @@ class _Recorder:
         text = await result.text()
         found = listed_addresses(result.data) if self._searches and result.ok else []
         day = tool_statistics.day_of(time.time())
-        doubtful = self.call if self._ran and (_is_unknown(result) or self._was_uncertain) else None
+        doubtful = self.call if self._ran and (_is_unknown(result) or self.was_uncertain) else None
 
         def write(conn: Connection) -> tuple[ToolResult, str]:
             refused = self._keep_stored(conn) if result.ok else None
@@ -239,10 +247,6 @@ class _Recorder:
         if doubtful is not None:
             self._run.outcomes[doubtful] = _is_unknown(written)
         return written
-
-    @property
-    def _was_uncertain(self) -> bool:
-        return self._run.is_uncertain(lambda: self.call)
 
     @property
     def _ran(self) -> bool:
@@ -300,6 +304,11 @@ class _Recorder:
         except NoRoom as full:
             return not_kept(full, self._language)
         return None
+
+
+def _handed(tool: Tool | None, store: SkillStore | None) -> PersonStore | None:
+    """The store as a function awaits it or not."""
+    return store if store is None or tool is None or tool.is_async else store.sync()
 
 
 def _text(payload: JSON) -> str:

@@ -91,7 +91,7 @@ class Endings:
         after: str = "",
         lesson: Lesson = _NOTHING,
     ) -> None:
-        opened, files = run.opened, run.returned
+        opened, files, sources = run.opened, run.returned, run.sources
         draft = _draft(run, text) if len(text) <= QUICK else await asyncio.to_thread(_draft, run, text)
         now = time.time()
 
@@ -109,7 +109,7 @@ class Endings:
                 error=error,
                 kept=kept,
                 source=source,
-                sources=run.sources,
+                sources=sources,
             )
             phrases.learn(conn, run.person.id, lesson.tools, lesson.stems, now)
             outbox.put_files(conn, conversation, opened.id, files, now)

@@ -45,6 +45,8 @@ class Run:
     """Whether a tool is one of the release."""
     foreign: Callable[[Iterable[str], Iterable[str]], tuple[str, ...]] = lambda skills, tools: ()
     """Which of these skills, and of those with these tools, came from elsewhere."""
+    view: Callable[[], object] = lambda: None
+    """What there is now: another object once any tool or skill has changed."""
     is_learned: Callable[[str], bool] = lambda tool: False
     """Whether successful calls of a tool teach anything."""
     messages: list[dict[str, JSON]] = field(default_factory=list)
@@ -59,9 +61,9 @@ class Run:
     """How many these are, those that are still on their way to the disk among them."""
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
     """Whether a call became uncertain in this run, or is not any more."""
-    _sources: tuple[Transcript, tuple[str, ...]] | None = None
+    _sources: tuple[Transcript, object, tuple[str, ...]] | None = None
     _offered: tuple[Transcript, list[tuple[str, ...]]] | None = None
-    """Both of a transcript: each call of a round asks for them several times."""
+    """Both of a transcript, the sources of a view too: each call of a round asks for them several times."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
     recording: "asyncio.Future[int | None] | None" = None
@@ -119,9 +121,10 @@ class Run:
     @property
     def sources(self) -> tuple[str, ...]:
         """Where text of others in the prompt came from; none where all of it is the person's or ours."""
-        if self._sources is None or self._sources[0] is not self.transcript:
-            self._sources = self.transcript, self._found_sources()
-        return self._sources[1]
+        view = self.view()
+        if self._sources is None or self._sources[0] is not self.transcript or self._sources[1] is not view:
+            self._sources = self.transcript, view, self._found_sources()
+        return self._sources[2]
 
     def _found_sources(self) -> tuple[str, ...]:
         opened = self.opened

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from sqlite3 import Connection
 
 import orjson
 import structlog
@@ -243,6 +242,7 @@ class TurnRunner:
             is_outside=self._abilities.is_outside,
             ships=self._abilities.ships,
             foreign=self._abilities.foreign,
+            view=lambda: self._abilities.catalog,
             is_learned=self._abilities.is_learned,
         )
 
@@ -299,16 +299,13 @@ class TurnRunner:
 
     def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
         """Queues a journal row: what is written later is written after it."""
-        now, opened, day = time.time(), run.opened, today()
+        now, turn, tried, day = time.time(), run.opened.id, run.opened.tried_before, today()
         text = orjson.dumps(payload).decode()
-
-        def write(conn: Connection) -> int | None:
-            tried = opened.tried_before
-            return journal.record(
-                conn, opened.id, key, kind, text, now, tried_before=tried, spent=spent, day=day
+        run.recording = self._store.submit(
+            lambda conn: journal.record(
+                conn, turn, key, kind, text, now, tried_before=tried, spent=spent, day=day
             )
-
-        run.recording = self._store.submit(write)
+        )
 
 
 def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:

@@ -18,7 +18,7 @@ from app.store.database import Database
 from app.store.opening import Opened
 from app.store.outbox import Draft
 from app.store.tool_statistics import ToolFigures, summary
-from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
+from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.calls import ToolCalls
 from app.turns.consent import Agreed, Verdicts, call_identity
@@ -64,6 +64,16 @@ class Hall:
             """Looks words up."""
             return [{"title": words, "url": "https://found.example/a", "snippet": "https://other.example/"}]
 
+        async def stamp(slip: dict[str, Any]) -> ToolResult:
+            """Stamps a slip; of the first time nobody hears."""
+            self.ran.append("stamp")
+            if len(self.ran) > 1:
+                await self.gate.wait()
+                return ToolResult.success("stamped")
+            slip["stamped"] = True
+            asyncio.get_running_loop().call_later(0.1, self.gate.set)
+            return ToolResult.failure("OUTCOME_UNKNOWN", "no answer came", outcome="unknown")
+
         self.gate = asyncio.Event()
         self.registry = registry = ToolRegistry()
         registry.register(Tool.from_function(wait, category="tables"))
@@ -71,6 +81,7 @@ class Hall:
         registry.register(Tool.from_function(look_up, name="look_up_elsewhere", category="tables"))
         registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
         registry.register(Tool.from_function(keep, category="tables"))
+        registry.register(Tool.from_function(stamp, category="tables"))
         registry.register(Tool.from_function(scroll, category="tables"))
         registry.register(Tool.from_function(ring, category="tables"))
         registry.register(Tool.from_function(ring, name="ring_shipped", category="shipped"))
@@ -180,6 +191,25 @@ async def test_other_arguments_after_an_unknown_outcome_run(make_hall: Callable[
     await hall.call(BOOK, begun=True)
     await hall.call(ToolCall("b", "book", {"table": 5}), round_=1)
     assert hall.ran == ["t1:1:b"]
+
+
+async def test_a_call_is_the_same_again_whatever_the_tool_made_of_its_arguments(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    assert (await hall.call(ToolCall("a", "stamp", {"slip": {"number": 1}})))["meta"]["outcome"] == "unknown"
+    assert not (await hall.call(ToolCall("b", "stamp", {"slip": {"number": 1}}), round_=1))["ok"]
+    assert hall.ran == ["stamp"]
+
+
+async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: Callable[..., Any]) -> None:
+    hall = await make_hall()
+    twins = [ToolCall(id, "stamp", {"slip": {"number": 1}}) for id in ("a", "b")]
+    results = await hall.calls.run(hall.run_of, 0, twins, frozenset(), Verdicts())
+    assert [orjson.loads(results[id])["ok"] for id in ("a", "b")] == [False, True]
+    assert await hall.uncertain() == ["stamp"]
+    assert not (await hall.call(ToolCall("c", "stamp", {"slip": {"number": 1}}), round_=1))["ok"]
+    assert len(hall.ran) == 2
 
 
 async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[..., Any]) -> None:
