@@ -1,6 +1,7 @@
 """What is judged of a round's calls, and what becomes of a yes when things change before they run."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, cast
@@ -246,6 +247,16 @@ async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost
     await desk.answer("yes")
     opened = await desk.store.tx(lambda conn: opening.begin(conn, "t1", T, 40, "2027-01-15"))
     run = Run(opened, desk.run.person, TerminalChannel(), "", desk.run.transcript, 0)
+    assert run.sources == ("skill:guide",)
+
+
+async def test_whose_words_a_prompt_holds_is_told_by_the_skills_there_are_now(make_desk: MakeDesk) -> None:
+    desk = await make_desk()
+    found, view = list[str](), [object()]
+    run = replace(desk.run, view=lambda: view[0], foreign=lambda skills, tools: tuple(found))
+    assert run.sources == ()
+    found.append("guide")
+    view[0] = object()
     assert run.sources == ("skill:guide",)
 
 
