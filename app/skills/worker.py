@@ -66,7 +66,7 @@ def work(connection: socket.socket, folder: Path) -> None:
 
 def _leave(connection: socket.socket) -> None:
     """In a process that the code forked: it must not speak for the worker, and ends when it is told to."""
-    connection.close()
+    os.close(connection.detach())  # close() alone would wait for the file that the worker reads from
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

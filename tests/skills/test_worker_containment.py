@@ -74,10 +74,16 @@ async def test_whatever_a_tool_does_comes_to_a_result(
     assert (await house.call("precise")).data == 2**100, "the skill does not work any more"
 
 
+async def test_a_copy_of_the_worker_never_answers_in_its_name(house: House) -> None:
+    house.drop("crashes", CRASHES)
+    assert (await house.call("forks_and_waits")).data == "the worker"
+    assert (await house.call("precise")).data == 2**100
+
+
 async def test_a_process_left_behind_ends_with_the_worker(house: House) -> None:
     house.drop("crashes", CRASHES)
     left = (await house.call("forks")).data
-    assert (await house.call("precise")).data == 2**100, "the copy answered in the worker's name"
+    assert (await house.call("precise")).data == 2**100
     await house.workers.close()
     await until(gone([left]), "the forked process to end")
 

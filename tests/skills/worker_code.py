@@ -103,6 +103,13 @@ def forks() -> int:
         return os.getpid()
     return pid
 
+def forks_and_waits() -> str:
+    """Leaves a process behind, which comes back from this function first."""
+    if os.fork() == 0:
+        return "the copy"
+    time.sleep(0.5)
+    return "the worker"
+
 def threads() -> str:
     """Leaves a thread behind."""
     threading.Thread(target=time.sleep, args=(600,)).start()
