@@ -201,7 +201,9 @@ def fetched(graph: Any, entry: dict[str, Any]) -> bytes:
 
 
 def kept(server: Any) -> list[Path]:
-    return sorted(path for path in (server.folder / "media").rglob("*") if path.is_file())
+    """The files there are; a folder may go while it is looked at."""
+    walked = os.walk(server.folder / "media")
+    return sorted(Path(folder) / name for folder, _, names in walked for name in names)
 
 
 def settled(server: Any, graph: Any) -> None:
