@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from app.llm.smalltalk import asks_nothing
 from app.routing.intent import Intent
+from app.search.answers import Parts
 from app.search.index import Hit, ToolIndex
 from app.search.learned import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
 from app.search.words import says_something
@@ -34,7 +35,7 @@ class Ranked(NamedTuple):
     """A tool in the ranking for one text: a `phrase`, or "" for the message itself.
 
     `boost`: what its chosen category makes of its score; `learned`: how much of the score comes from what it
-    was called for before.
+    was called for before; `parts`: of what the index made the rest.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Ranked(NamedTuple):
     boost: float
     coverage: float
     learned: float
+    parts: Parts
 
     @property
     def worth(self) -> float:
@@ -147,6 +149,7 @@ def _ranking(
             _BOOST if hit.id in own else 1.0,
             hit.coverage,
             SCORE_SHARE * learned.get(hit.id, 0.0),
+            hit.parts,
         )
         for hit in overlaid(hits, learned)
     )

@@ -1,12 +1,13 @@
 """Which tools a model call offers: found by words and categories, kept steady through a conversation."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from app.routing.intent import Intent
 from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
-from app.search.index import Parts, ToolIndex
+from app.search.answers import Parts
+from app.search.index import ToolIndex
 from app.search.learned import NOTHING_LEARNED, Fits
 
 ROOM = 3_300
@@ -21,7 +22,6 @@ _RANKED = 4
 categories."""
 
 _OF_NO_SIZE: Mapping[str, int] = {}
-_NO_PARTS = Parts()
 
 Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "reading"]
 """All are offered · the best of a chosen category · in every call · a chosen skill asks for it · its words
@@ -35,7 +35,8 @@ class Chosen:
     `phrase`: which it fits best, "" for the message itself; `score` is the index's for that, `boost` what
     its chosen category makes of it, `coverage` the share of the words that it knows; all 0 where it fits
     none. `kept`: the conversation had it before. `learned`: how much of the score comes from what it was
-    called for before; `parts`: of what the index made it.
+    called for before; `parts`: of what the index made it,
+    as `Parts` names them.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Chosen:
     coverage: float = 0.0
     kept: bool = False
     learned: float = 0.0
-    parts: Parts = _NO_PARTS
+    parts: Mapping[str, float] = field(default_factory=Parts()._asdict)
 
 
 def select_tools(
@@ -81,7 +82,7 @@ def select_tools(
     wanted = _wanted(intent, rankings, fixed, included, limit)
     had = [name for name in sticky if name in tools]
     names = had if _serves(had, wanted, rankings, limit) else _renewed(had, wanted, sizes, room, limit)
-    return tuple(_explained(names, wanted, rankings, had, said, index))
+    return tuple(_explained(names, wanted, rankings, had))
 
 
 def changed(
@@ -220,32 +221,18 @@ def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int
 
 
 def _explained(
-    names: Iterable[str],
-    wanted: _Wanted,
-    rankings: Rankings,
-    had: Collection[str],
-    said: str,
-    index: ToolIndex,
+    names: Iterable[str], wanted: _Wanted, rankings: Rankings, had: Collection[str]
 ) -> Iterator[Chosen]:
     """Each with the text that it fits best, and the parts of its score for that."""
     ranked = rankings.best()
-    fitting: dict[str, list[str]] = {}
-    for name in names:
-        if name in ranked:
-            fitting.setdefault(ranked[name].phrase, []).append(name)
-    parts = {phrase: index.parts(phrase or said, those) for phrase, those in fitting.items()}
     for name in names:
         why, kept, best = wanted.why(name), name in had, ranked.get(name)
         if best is None:
             yield Chosen(name, why, kept=kept)
             continue
         score, coverage, learned = (round(one, 3) for one in (best.score, best.coverage, best.learned))
-        made_of = _rounded(parts[best.phrase].get(name, _NO_PARTS))
-        yield Chosen(name, why, best.phrase, score, best.boost, coverage, kept, learned, made_of)
-
-
-def _rounded(parts: Parts) -> Parts:
-    return Parts(round(parts.words, 3), round(parts.meanings, 3), round(parts.grams, 3))
+        parts = {kind: round(part, 3) for kind, part in best.parts._asdict().items()}
+        yield Chosen(name, why, best.phrase, score, best.boost, coverage, kept, learned, parts)
 
 
 def _without(names: Iterable[str], others: Collection[str]) -> list[str]:

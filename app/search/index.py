@@ -1,14 +1,14 @@
 """A search index of tools: words (BM25F) mixed with character 4-grams, in plain Python, changed in place."""
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from heapq import heappop, heapreplace, nlargest
-from operator import mul
+from heapq import nlargest
 from typing import NamedTuple
 
-from app.search.postings import Asked, Postings, shared
+from app.search.answers import SPREAD_AMONG, Answers, Parts, Question
+from app.search.postings import Postings, shared
 from app.search.query import Query, Worth, read_query
 from app.search.words import content, grams, stem, without_slots, words
 
@@ -29,24 +29,14 @@ class Hit(NamedTuple):
     """A tool that was found.
 
     `score` lies in 0..1 and orders the hits of one query; `coverage` is the share of the query's words,
-    weighted by how telling they are, that the tool knows: what a threshold is put on.
+    weighted by how telling they are, that the tool knows: what a threshold is put on. `parts`: of what the
+    score is made.
     """
 
     id: str
     score: float
     coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a score is made of: words that the tool knows, what others mean by the lexicon, 4-grams.
-
-    A spread ranking takes off what better tools have answered of it.
-    """
-
-    words: float = 0.0
-    meanings: float = 0.0
-    grams: float = 0.0
+    parts: Parts = Parts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +60,10 @@ _GRAM_SHARE = 0.3
 _COMMON_WORD = 1 / 2
 _COMMON_GRAM = 1 / 40
 """Terms in a larger share of the tools tell next to nothing, and are most of the work."""
-_SPREAD = 0.2
-"""How much of what the best holder answers of a word the others answer no more."""
-_SPREAD_AMONG = 32
-_SPREAD_PLACES = 8
-"""So many of the best are put into another order, for so many places."""
 _COMPACT_AT = 64
 """Slots of removed tools that stay at least."""
 _LATELY = 8
 """Texts of which it is kept what they ask for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What a text asks for: words and 4-grams by their shares of it.
-
-    `telling`: what each of these words adds to the coverage; `word_of`: for each of all terms the number of
-    the word in the text that it is, or is a piece of; `said`: how many words that has.
-    """
-
-    words: Sequence[Asked]
-    grams: Sequence[Asked]
-    telling: Sequence[float]
-    word_of: Sequence[int]
-    said: int
-
-    @property
-    def all(self) -> Sequence[Asked]:
-        return [*self.words, *self.grams]
 
 
 class ToolIndex:
@@ -152,7 +118,7 @@ class ToolIndex:
             asked = self._asked(query, bridge=bridge)
             scores = self._scores(asked)
             best = self._best(scores, among, limit)
-            return self._hits(asked, {slot: scores[slot] for slot in best})
+            return self._hits({slot: scores[slot] for slot in best}, Answers(asked, best, scores))
 
     def spread(
         self,
@@ -170,32 +136,18 @@ class ToolIndex:
         with self._lock:
             asked = self._asked(query, bridge=True)
             scores = self._scores(asked)
-            best = self._best(scores, among, max(limit, _SPREAD_AMONG))
+            best = self._best(scores, among, max(limit, SPREAD_AMONG))
             own = self._best(scores, apart, len(apart))
-            answers = _answers(asked, {*best, *own})
-            spread = _spread(best, answers, scores, limit) | _spread(own, answers, scores, len(own))
-            return sorted(self._hits(asked, spread), key=lambda hit: (-hit.score, hit.id))
+            answers = Answers(asked, (*best, *own), scores)
+            answers.add_pieces()
+            spread = answers.spread(best, limit) | answers.spread(own, len(own))
+            return sorted(self._hits(spread, answers), key=lambda hit: (-hit.score, hit.id))
 
     def coverage(self, id: str, query: str) -> float:
         """The share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
         return next((hit.coverage for hit in self.rank(query, among=(id,))), 0.0)
 
-    def parts(self, query: str, ids: Iterable[str]) -> dict[str, Parts]:
-        """Of what the scores of these tools for `query` are made; unknown ids are passed over."""
-        with self._lock:
-            asked = self._asked(query, bridge=True)
-            slots = frozenset(self._slot_of[id] for id in ids if id in self._slot_of)
-            by_word, by_meaning, by_gram = (dict.fromkeys(slots, 0.0) for _ in range(3))
-            for one in asked.words:
-                for slot, answer in one.held(slots).items():
-                    is_said = one.by_itself is None or slot in one.by_itself
-                    (by_word if is_said else by_meaning)[slot] += answer
-            for one in asked.grams:
-                for slot, answer in one.held(slots).items():
-                    by_gram[slot] += answer
-            return {self._ids[slot]: Parts(by_word[slot], by_meaning[slot], by_gram[slot]) for slot in slots}
-
-    def _asked(self, text: str, *, bridge: bool) -> _Question:
+    def _asked(self, text: str, *, bridge: bool) -> Question:
         """What `text` asks for; that of the last few is kept, for a turn asks about a text several times.
 
         Under a digest, with no term but those of tools and the lexicon: nobody's words outlive their rows.
@@ -212,7 +164,7 @@ class ToolIndex:
         asked, pieces = shared(by_word, 1 - _GRAM_SHARE), shared(by_gram, _GRAM_SHARE)
         numbers = {stem: number for number, stem in enumerate(said.words)}
         stems = (*(one.term for one in asked), *(stem_of[one.term] for one in pieces))
-        question = _Question(
+        question = Question(
             words=asked,
             grams=pieces,
             telling=[shares.get(one.term, 0.0) for one in asked],
@@ -234,7 +186,7 @@ class ToolIndex:
             stems.update(dict.fromkeys(of_word, term))
         return worth, stems
 
-    def _scores(self, asked: _Question) -> list[float]:
+    def _scores(self, asked: Question) -> list[float]:
         scores = [0.0] * len(self._ids)
         for one in asked.all:
             whole = one.whole
@@ -263,9 +215,9 @@ class ToolIndex:
                 return found
             looked *= 4
 
-    def _hits(self, asked: _Question, scores: Mapping[int, float]) -> list[Hit]:
-        covered = _coverages(asked, scores)
-        return [Hit(self._ids[slot], score, covered[slot]) for slot, score in scores.items()]
+    def _hits(self, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
+        ids, coverage, parts = self._ids, answers.coverage, answers.parts
+        return [Hit(ids[slot], score, coverage(slot), parts(slot)) for slot, score in scores.items()]
 
     def _is_there(self, slot: int, among: Collection[str] | None) -> bool:
         id = self._ids[slot]
@@ -298,56 +250,9 @@ class ToolIndex:
     def _reset(self) -> None:
         self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
-        self._lately: dict[tuple[bytes, bool], _Question] = {}
+        self._lately: dict[tuple[bytes, bool], Question] = {}
         self._words = Postings(_COMMON_WORD)
         self._grams = Postings(_COMMON_GRAM)
-
-
-def _coverages(asked: _Question, slots: Iterable[int]) -> dict[int, float]:
-    covered = dict.fromkeys(slots, 0.0)
-    those = frozenset(covered)
-    for one, share in zip(asked.words, asked.telling, strict=True):
-        for slot in one.held(those) if share else ():
-            covered[slot] += share
-    return covered
-
-
-def _answers(asked: _Question, slots: Iterable[int]) -> dict[int, list[float]]:
-    """How much each slot answers of every word of the text, with its 4-grams."""
-    those = frozenset(slots)
-    answers = {slot: [0.0] * asked.said for slot in those}
-    for word, one in zip(asked.word_of, asked.all, strict=True):
-        for slot, answer in one.held(those).items():
-            answers[slot][word] += answer
-    return answers
-
-
-def _spread(
-    slots: Sequence[int], answers: Mapping[int, Sequence[float]], scores: Sequence[float], limit: int
-) -> dict[int, float]:
-    """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
-
-    What better ones leave of a word only falls, and with it all scores: so the first one whose score is of
-    now has the highest, and few are made anew for each place.
-    """
-    among = slots[:_SPREAD_AMONG]
-    best = [max(word) or 1.0 for word in zip(*[answers[slot] for slot in among], strict=True)]
-    said = [0.0] * len(best)
-    order: dict[int, float] = {}
-    last = 0.0
-    waiting = [(-scores[slot], place, 0, slot) for place, slot in enumerate(among)]
-    while waiting and len(order) < min(limit, _SPREAD_PLACES):
-        score, place, as_of, slot = waiting[0]
-        if as_of < len(order):
-            now = scores[slot] - sum(map(mul, said, answers[slot]))
-            heapreplace(waiting, (-now, place, len(order), slot))
-            continue
-        heappop(waiting)
-        order[slot] = last = -score
-        told = zip(said, answers[slot], best, strict=True)
-        said = [gone + (1 - gone) * _SPREAD * answer / most for gone, answer, most in told]
-    rest = [slot for slot in slots if slot not in order][: limit - len(order)]
-    return order | {slot: min(scores[slot], last) for slot in rest}
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:

@@ -96,5 +96,6 @@ def overlaid(hits: Iterable[Hit], learned: Fits) -> list[Hit]:
     by_id = {hit.id: hit for hit in hits}
     for id, fit in learned.items():
         hit = by_id.get(id, Hit(id, 0.0, 0.0))
-        by_id[id] = Hit(id, min(1.0, hit.score + SCORE_SHARE * fit), max(hit.coverage, fit))
+        score, coverage = min(1.0, hit.score + SCORE_SHARE * fit), max(hit.coverage, fit)
+        by_id[id] = hit._replace(score=score, coverage=coverage)
     return sorted(by_id.values(), key=lambda hit: (-hit.score, hit.id))

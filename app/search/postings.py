@@ -29,17 +29,16 @@ class Asked(NamedTuple):
     weights: "array[float]"
     by_itself: frozenset[int] | None = None
 
-    def held(self, slots: frozenset[int]) -> dict[int, float]:
-        """How much of it each of these answers, without those that answer nothing."""
-        mine, weights, whole = self.slots, self.weights, self.whole
+    def near(self, slots: frozenset[int]) -> Iterable[tuple[int, float]]:
+        """Those of `slots` that answer, with their weights; where few answer, all of them: gone through as
+        soon as looked for."""
+        mine, weights = self.slots, self.weights
         if len(mine) <= _FEW:
-            pairs = zip(mine, weights, strict=True)
-            return {slot: whole * weight for slot, weight in pairs if slot in slots}
-        return {slot: whole * weights[bisect_left(mine, slot)] for slot in slots.intersection(mine)}
+            return zip(mine, weights, strict=True)
+        return [(slot, weights[bisect_left(mine, slot)]) for slot in slots.intersection(mine)]
 
 
 _FEW = 128
-"""Slots that are gone through faster than they are looked up one by one."""
 
 _NO_SLOTS = array("I")
 _NO_WEIGHTS = array("f")

@@ -5,6 +5,7 @@ import pytest
 from app.routing.intent import Intent
 from app.routing.rankings import Ranked, Rankings, rank_tools
 from app.search import Document, ToolIndex
+from app.search.answers import Parts
 
 TOOLS = {
     "rain": "weather",
@@ -18,7 +19,10 @@ TOOLS = {
 
 def ranking(**known: tuple[float, float]) -> list[Ranked]:
     """The tools of a text, best first: score and coverage of each."""
-    return [Ranked(name, TOOLS[name], "", score, 1.0, share, 0.0) for name, (score, share) in known.items()]
+    return [
+        Ranked(name, TOOLS[name], "", score, 1.0, share, 0.0, Parts())
+        for name, (score, share) in known.items()
+    ]
 
 
 def rankings(*each: list[Ranked]) -> Rankings:

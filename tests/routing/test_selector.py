@@ -4,7 +4,7 @@ import pytest
 
 from app.routing import Intent, select_tools
 from app.search import Document, ToolIndex
-from app.search.index import Parts
+from app.search.answers import Parts
 
 THINGS = {
     "weather": ("forecast", "rain", "wind", "sunrise"),
@@ -149,8 +149,8 @@ def test_each_tool_says_why_it_was_chosen() -> None:
     best = next(one for one in found if one.why == "category")
     assert (best.phrase, best.boost, best.coverage, best.kept) == ("convert currency", 1.25, 1.0, False)
     assert 0 < best.score <= 1
-    assert best.score == pytest.approx(best.parts.words + best.parts.meanings + best.parts.grams, abs=0.002)
-    assert next(one for one in found if one.name == "xyzzy").parts == Parts()
+    assert best.score == pytest.approx(sum(best.parts.values()), abs=0.002)
+    assert next(one for one in found if one.name == "xyzzy").parts == Parts()._asdict()
     assert [one.name for one in found if one.kept] == ["rain"]
 
 

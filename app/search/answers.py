@@ -1,0 +1,117 @@
+"""What some tools answer of a question, word by word, and their ranking spread over its words."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from app.search.postings import Asked
+
+_SPREAD = 0.2
+"""How much of what the best holder answers of a word the others answer no more."""
+SPREAD_AMONG = 32
+_SPREAD_PLACES = 8
+"""So many of the best are put into another order, for so many places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a text asks for: words and 4-grams by their shares of it.
+
+    `telling`: what each of these words adds to the coverage; `word_of`: for each of all terms the number of
+    the word in the text that it is, or is a piece of; `said`: how many words that has.
+    """
+
+    words: Sequence[Asked]
+    grams: Sequence[Asked]
+    telling: Sequence[float]
+    word_of: Sequence[int]
+    said: int
+
+    @property
+    def all(self) -> Sequence[Asked]:
+        return [*self.words, *self.grams]
+
+
+class Parts(NamedTuple):
+    """What a score is made of: words that the tool knows, what others mean by the lexicon, 4-grams.
+
+    A spread ranking takes off what better tools have answered of it.
+    """
+
+    words: float = 0.0
+    meanings: float = 0.0
+    grams: float = 0.0
+
+
+class Answers:
+    """What each of some tools answers of a question: the best of a ranking, and others that are looked at.
+
+    `scores` are those of all tools, by slot.
+    """
+
+    def __init__(self, question: Question, slots: Iterable[int], scores: Sequence[float]) -> None:
+        self._question = question
+        self._scores = scores
+        self._place = {slot: place for place, slot in enumerate(dict.fromkeys(slots))}
+        self._slots = frozenset(self._place)
+        self._by_word = [self._nothing() for _ in range(question.said)]
+        self._said, self._meant, self._covered = self._nothing(), self._nothing(), self._nothing()
+        self._add_words()
+
+    def coverage(self, slot: int) -> float:
+        """The share of the question that it knows, weighted by how telling each word is."""
+        return self._covered[self._place[slot]]
+
+    def parts(self, slot: int) -> Parts:
+        place = self._place[slot]
+        said, meant = self._said[place], self._meant[place]
+        return Parts(said, meant, max(self._scores[slot] - said - meant, 0.0))
+
+    def _nothing(self) -> list[float]:
+        return [0.0] * len(self._place)
+
+    def _add_words(self) -> None:
+        question, place = self._question, self._place
+        for word, one, share in zip(question.word_of, question.words, question.telling, strict=False):
+            by_word, by_itself = self._by_word[word], one.by_itself
+            for slot, weight in one.near(self._slots):
+                if slot in place:
+                    at, answer = place[slot], one.whole * weight
+                    by_word[at] += answer
+                    self._covered[at] += share
+                    (self._said if by_itself is None or slot in by_itself else self._meant)[at] += answer
+
+    def add_pieces(self) -> None:
+        """Counts 4-grams as what they are pieces of, as a spread ranking does."""
+        place = self._place
+        pieces = self._question.word_of[len(self._question.words) :]
+        for word, one in zip(pieces, self._question.grams, strict=True):
+            by_word, whole = self._by_word[word], one.whole
+            for slot, weight in one.near(self._slots):
+                if slot in place:
+                    by_word[place[slot]] += whole * weight
+
+    def spread(self, slots: Sequence[int], limit: int) -> dict[int, float]:
+        """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
+
+        They come with the best first. What one answers of a word, those that follow answer no more.
+        """
+        among = slots[:SPREAD_AMONG]
+        places = [self._place[slot] for slot in among]
+        by_word = [[answers[place] for place in places] for answers in self._by_word]
+        most = [max(answers, default=0.0) or 1.0 for answers in by_word]
+        left = [1.0] * len(most)
+        now = [self._scores[slot] for slot in among]
+        order: dict[int, float] = {}
+        while len(order) < min(limit, _SPREAD_PLACES, len(among)):
+            last = max(now)
+            best = now.index(last)
+            order[among[best]] = last
+            now[best] = -1.0  # taken
+            for word, answers in enumerate(by_word):
+                if answer := answers[best]:
+                    gone = left[word] * _SPREAD * answer / most[word]
+                    left[word] -= gone
+                    now = [score - gone * other for score, other in zip(now, answers, strict=True)]
+        rest = [slot for slot in slots if slot not in order][: limit - len(order)]
+        return order | {slot: min(self._scores[slot], last) for slot in rest}
