@@ -22,6 +22,8 @@ INDENT = "  "
 RULE = "———"
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
+_SENTENCES = re.compile(r"[^\W\d_][^\n\r\0\\`*_~\[<&]*(?<!\s)")
+"""One line that begins with a letter and holds no sign of Markdown: what most short replies are."""
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
@@ -50,6 +52,8 @@ def render_whatsapp(markdown: str) -> str:
     lines, links `text (address)`, tables `*header*: cell` lines. Never raises.
     """
     text = without_signs(markdown).expandtabs(4)
+    if _SENTENCES.fullmatch(text):
+        return settle(literal(text))
     tokens = _parser().parse(text)
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
         return text.strip()

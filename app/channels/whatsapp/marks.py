@@ -25,6 +25,7 @@ _REVEAL = str.maketrans({sign: mark for mark, sign in _KEPT.items()})
 _NONCHARACTERS = re.compile("[\ufdd0-\ufdef\ud800-\udfff]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+", re.IGNORECASE)
 _SIGNS = re.compile("[\ufdd0-\ufdd5]")
+_SIGNS_AND_MARKS = re.compile(f"[\ufdd0-\ufdd5{MARKS}]")
 _ROUNDS = 8
 
 
@@ -160,6 +161,8 @@ def _shown(character: str) -> str:
 
 def _disarmed(line: str) -> str:
     """The line with its signs as marks, and a joiner before each literal that would act as one."""
+    if not _SIGNS_AND_MARKS.search(line):
+        return line
     pieces: list[str] = []
     closes: set[str] = set()
     following = ""

@@ -121,6 +121,23 @@ def test_any_markdown_is_rendered(markdown: str) -> None:
     assert all(content.strip() for mark, content in formatted(shown) if mark in "*_~")
 
 
+@given(
+    st.text(st.sampled_from("aé1 .,:;!?()#>-+=|\"'/\\*_~`[]<&\u2028\x0b\u200b"), max_size=40)
+    | st.text(max_size=40)
+)
+@settings(max_examples=1000, deadline=None)
+def test_a_line_is_shown_the_same_alone_and_before_others(text: str) -> None:
+    line = "a" + re.sub(r"\s*[\n\r]\s*", " ", text).replace("[", "(") + "."
+    assert f"{render_whatsapp(line)}\n\n———" == render_whatsapp(f"{line}\n\n---")
+
+
+@pytest.mark.parametrize(
+    "text", ["See https://a.example/x?b=c:d.", "Listo: son las 9.30!", "www.a.example (1|2) #x"]
+)
+def test_sentences_without_signs_are_shown_as_they_are(text: str) -> None:
+    assert render_whatsapp(text) == render_whatsapp(f" {text}\n") == text
+
+
 @pytest.mark.parametrize("markdown", [">" * 500 + " deep", "- " * 200 + "deep", "[" * 5000, "*a " * 20_000])
 def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
     shown = render_whatsapp(markdown)
