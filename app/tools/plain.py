@@ -19,6 +19,7 @@ _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _LONGEST_INTEGER_BITS = 14_000
 """Python refuses to write integers of more than 4,300 digits."""
 _BYTES = (bytes, bytearray, memoryview)
+_TEXT = frozenset({str})
 
 
 class TooLarge(ValueError):
@@ -75,9 +76,10 @@ def _left(value: Any, most: int, depth: int) -> int:
     most -= 1
     parts: Iterable[object] = value
     if kind is dict:
-        if not all(type(key) is str for key in value):
+        if not _TEXT.issuperset(map(type, value)):
             return -1
-        parts = (*value, *value.values())
+        most -= len(value) + sum(map(len, value))
+        parts = value.values()
     for part in parts:
         most = _left(part, most, depth - 1)
         if most < 0:
