@@ -89,7 +89,10 @@ _GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
 
 def small_talk(said: str) -> Talk | None:
     """The kind of small talk `said` wholly is; None for everything else, and for a message without words."""
-    found = [one for word in words(said) for one in _usual(word).split()]
+    written = words(said)
+    if len(written) > _LONGEST:
+        return None
+    found = [one for word in written for one in _usual(word).split()]
     if not found or len(found) > _LONGEST:
         return None
     if all(_LAUGHTER.fullmatch(word) for word in found):

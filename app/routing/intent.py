@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from app.messages import JSON
@@ -64,7 +65,7 @@ def read_intent(text: str, known: Collection[str]) -> Reading | None:
     An empty list, `none` and names that are not `known` are valid and give no categories.
     """
     answer = _without_thoughts(text[:_LONGEST_ANSWER])
-    names = {_key(name): name for name in known}
+    names = _by_key(tuple(known))
     if answer.strip("` \n.").lower() in _NOTHING and answer:
         return Reading()
     for value in _json_values(answer):
@@ -73,6 +74,12 @@ def read_intent(text: str, known: Collection[str]) -> Reading | None:
             return reading
     found = _plain_names(answer, names)
     return Reading(found) if found else None
+
+
+@lru_cache(maxsize=8)
+def _by_key(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Each turn asks with the same names, until skills or servers change."""
+    return {_key(name): name for name in names}
 
 
 def _without_thoughts(text: str) -> str:
@@ -99,7 +106,7 @@ def _next_bracket(text: str, start: int) -> int:
     return min(found, default=-1)
 
 
-def _reading(value: JSON, names: dict[str, str]) -> Reading | None:
+def _reading(value: JSON, names: Mapping[str, str]) -> Reading | None:
     if isinstance(value, list):
         return None if any(_is_object_list(item) for item in value) else Reading(_known(value, names))
     if not isinstance(value, dict):
@@ -123,7 +130,7 @@ def _first(fields: dict[str, JSON], keys: Iterable[str]) -> JSON:
     return next((fields[key] for key in keys if key in fields), None)
 
 
-def _known(value: JSON, names: dict[str, str]) -> tuple[str, ...]:
+def _known(value: JSON, names: Mapping[str, str]) -> tuple[str, ...]:
     found = (names.get(_key(text)) for text in _texts(value))
     return tuple(dict.fromkeys(name for name in found if name is not None))[:MOST_CATEGORIES]
 
@@ -160,7 +167,7 @@ def _language(value: JSON) -> str | None:
     return code if re.fullmatch(r"[a-z]{2}", code) else None
 
 
-def _plain_names(text: str, names: dict[str, str]) -> tuple[str, ...]:
+def _plain_names(text: str, names: Mapping[str, str]) -> tuple[str, ...]:
     """Known names that stand as whole words in a short answer, or in a list that was cut or is no JSON."""
     broken = _BROKEN_LIST.search(text)
     if broken is None and len(text) > _LONGEST_PROSE:
