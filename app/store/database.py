@@ -138,7 +138,6 @@ class Database:
             raise StoreError("the database is closed")
         assert self._loop is not None
         future: asyncio.Future[T] = self._loop.create_future()
-        future.add_done_callback(_retrieve)
         job = _Job(fn, then, future)
         if urgent:
             self._jobs.put_urgent(job)
@@ -297,7 +296,7 @@ def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
         if job.future.done():
             continue
         if isinstance(outcome, _Failed):
-            job.future.set_exception(outcome.error)
+            _fail(job.future, outcome.error)
         else:
             job.future.set_result(outcome)
     for job, outcome in zip(batch, outcomes, strict=True):
@@ -315,13 +314,13 @@ def _tell(then: Callable[[Any], None], outcome: Any) -> None:
 
 def _give_up(future: "asyncio.Future[Any]") -> None:
     if not future.done():
-        future.set_exception(TimeoutError())
+        _fail(future, TimeoutError())
 
 
-def _retrieve(future: "asyncio.Future[Any]") -> None:
-    """Marks an error as seen: a caller that gave up leaves nobody else to do so."""
-    if not future.cancelled():
-        future.exception()
+def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
+    """Sets an error and marks it as seen: a caller that gave up leaves nobody else to do so."""
+    future.set_exception(error)
+    future.exception()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
