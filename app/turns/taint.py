@@ -32,6 +32,8 @@ _ADDRESS = re.compile(
 )
 """With a scheme, or anything that may be a host: a file's name too, for nobody can tell."""
 _IPV6 = re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.IGNORECASE)
+_IN_BOTH = re.compile(r"\.\w|:|\[|localhost", re.IGNORECASE)
+"""What every match of these two holds, and most sentences do not."""
 _PART = r"(?:0x[0-9a-f]{0,40}|\d{1,40})"
 _NUMBERS = re.compile(
     rf"(?://|[^\s/@]{{1,64}}@)?({_PART}(?:\.{_PART}){{0,3}})\.?((?::\d+)?(?:[/?\\#].*)?)", re.I | re.S
@@ -173,6 +175,8 @@ def _addresses(text: str) -> Iterator[str]:
     form = _plain(text)
     for _ in range(MOST_ENCODED):
         yield from _addresses_as_written(form)
+        if "%" not in form and form.isascii():
+            return
         decoded = _plain(unquote(form))
         if decoded == form:
             return
@@ -182,12 +186,13 @@ def _addresses(text: str) -> Iterator[str]:
 
 def _addresses_as_written(text: str) -> Iterator[str]:
     shape = text if text.isascii() else "".join(map(_shape, text))
-    for found in _ADDRESS.finditer(shape):
-        written = text[found.start() : found.end()]
-        yield _spelled(written.rstrip(_AFTER) or written)
-    for found in _IPV6.finditer(text):
-        if _is_ip(found[0]):
-            yield _spelled(f"[{found[0]}]")
+    if _IN_BOTH.search(shape):
+        for found in _ADDRESS.finditer(shape):
+            written = text[found.start() : found.end()]
+            yield _spelled(written.rstrip(_AFTER) or written)
+        for found in _IPV6.finditer(text):
+            if _is_ip(found[0]):
+                yield _spelled(f"[{found[0]}]")
     numbers = _NUMBERS.fullmatch(text)
     if numbers is not None and _is_ipv4(numbers[1], alone=not numbers[2]):
         yield _spelled(f"{numbers[1]}{numbers[2]}")
