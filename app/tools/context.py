@@ -1,6 +1,6 @@
 """What a tool may know and reach during one call."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -79,5 +79,5 @@ class ToolContext:
     chosen: Collection[str] = ()
     approved: "Tool | None" = None
     must_ask: bool = False
-    note: str = ""
+    note: Callable[[], str] = str
     recorder: Recorder | None = None

@@ -150,7 +150,7 @@ class ExecutionEngine:
         try:
             if not (must_ask or self.policy.should_confirm(tool)):
                 return None
-            agreed = await self.policy.request_confirmation(tool.name, args, context.note)
+            agreed = await self.policy.request_confirmation(tool.name, args, context.note())
         except NoTTYError as error:
             hint = "say what would have been done and that somebody must allow it first"
             return ToolResult.failure("NO_TTY", str(error), hint)

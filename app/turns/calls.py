@@ -89,10 +89,11 @@ class ToolCalls:
 
     def reach(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
         """What a call has at hand, whoever makes it: store, addresses, settings and services."""
+        settings = self._settings(tool)
         return ToolContext(
             store=_handed(tool, store),
-            http=self._http(tool),
-            settings=self._settings(tool),
+            http=self._http(tool, settings),
+            settings=settings,
             services=self._services_of(tool),
         )
 
@@ -133,10 +134,11 @@ class ToolCalls:
         agreed: Agreed | None,
         must_ask: bool,
     ) -> ToolContext:
+        settings = self._settings(tool)
         return ToolContext(
             store=_handed(tool, store),
-            http=self._http(tool),
-            settings=self._settings(tool),
+            http=self._http(tool, settings),
+            settings=settings,
             services=self._services_of(tool),
             person=run.person,
             conversation=run.opened.conversation.id,
@@ -146,7 +148,7 @@ class ToolCalls:
             chosen=run.chosen_skills,
             approved=tool if agreed is not None else None,
             must_ask=must_ask or recorder.was_uncertain,
-            note=sources_said(run.person.language, run.sources),
+            note=lambda: sources_said(run.person.language, run.sources),
             sources=run.sources,
             subject=agreed.subject if agreed is not None else "",
             choice=agreed.choice if agreed is not None else "",
@@ -159,11 +161,10 @@ class ToolCalls:
     def _services_of(self, tool: Tool | None) -> Services:
         return self._services if tool is not None and self._abilities.ships(tool.name) else Services()
 
-    def _http(self, tool: Tool | None) -> HttpClient | SyncHttpClient | None:
+    def _http(self, tool: Tool | None, settings: Mapping[str, str]) -> HttpClient | SyncHttpClient | None:
         if tool is None or self._transport is None:
             return None
-        trusted = origins(self._abilities.settings(tool.category).values())
-        client = HttpClient(self._transport, self._abilities.hosts(tool), trusted)
+        client = HttpClient(self._transport, self._abilities.hosts(tool), origins(settings.values()))
         return client if tool.is_async else client.sync()
 
 
@@ -204,12 +205,12 @@ class _Recorder:
 
     @cached_property
     def call(self) -> UncertainCall:
-        """The call by what it does; worked out where that matters, and never after a run: a tool may have
-        changed its arguments."""
+        """The call by what it does; worked out where that matters."""
         return call_identity(self._tool, self._call)
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        self.call = self._call.name, arguments_hash(args)
+        if not isinstance(self._call.arguments, str):  # what is no text the tool may change
+            self.call = self._call.name, arguments_hash(args)
         if not self._begun:  # an idempotent call that a crash cut off has its row already
             row = _text({"tool": tool.name, "arguments": args})
             await self._write(lambda conn: self._record(conn, "intent", row))
