@@ -227,13 +227,9 @@ class Abilities:
             return skill.installed is not None
         return server is None or server.from_elsewhere
 
-    def tool_categories(self, person: Person) -> dict[str, str]:
+    def tool_categories(self, person: Person) -> Mapping[str, str]:
         """The tools that a person may be offered, with their categories."""
-        return {
-            tool.name: tool.category
-            for tool in self.registry.list_all()
-            if tool.category and is_for(person, tool)
-        }
+        return self._view.tool_categories(person)
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
         """Name and description of every skill and server that a person may use."""

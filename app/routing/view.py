@@ -71,10 +71,17 @@ class View:
     """Each tool as a model is offered it; not to be changed."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each tool's definition."""
+    categories: Mapping[str, str] = field(default_factory=dict)
+    """Of the tools, sorted by their names."""
+    categories_for_everyone: Mapping[str, str] = field(default_factory=dict)
 
     def usable(self, person: Person) -> Mapping[str, Skill]:
         """The skills that a person may use."""
         return self.skills if person.is_owner else self.for_everyone
+
+    def tool_categories(self, person: Person) -> Mapping[str, str]:
+        """The tools that a person may be offered, sorted, with their categories."""
+        return self.categories if person.is_owner else self.categories_for_everyone
 
     def servers_of(self, person: Person) -> Iterable[ServerAbility]:
         """The servers that have a tool for this person."""
@@ -113,6 +120,7 @@ def view_of(
         offered |= {tool.name: tool for tool in server.tools if tool.name not in offered}
     definitions = {name: brief(tool) for name, tool in offered.items()}
     functions = {name: definition["function"] for name, definition in definitions.items()}
+    categories_of_tools = {name: tool.category for name, tool in sorted(offered.items()) if tool.category}
     bodies = {name: orjson.dumps(function) for name, function in functions.items()}
     return View(
         by_name,
@@ -127,6 +135,8 @@ def view_of(
         Catalog(*stamp([*functions.values()]), f"[{b','.join(bodies.values()).decode()}]"),
         definitions,
         {name: len(body) for name, body in bodies.items()},
+        categories_of_tools,
+        {name: one for name, one in categories_of_tools.items() if offered[name].audience != "owners"},
     )
 
 

@@ -69,6 +69,8 @@ async def test_a_server_for_owners_is_no_category_of_anybody_else() -> None:
     assert "sea" in dict(found.categories(OWNER))
     assert "sea" not in dict(found.categories(MEMBER))
     assert "mcp_sea_read" in found.for_owners()
+    assert "mcp_sea_read" in found.tool_categories(OWNER)
+    assert "mcp_sea_read" not in found.tool_categories(MEMBER)
 
 
 async def test_the_operators_own_server_is_not_from_elsewhere(tmp_path: Path) -> None:
