@@ -76,7 +76,7 @@ class RightOfWay:
         """Lets those go on that have waited longest, and looks again in the next pass."""
         loop = asyncio.get_running_loop()
         self._is_held = True  # before the look: the writer may leave right after it
-        held = max(one.hold_up() for one in (self._webhooks, self._writer))
+        held = max(self._webhooks.hold_up(), self._writer.hold_up())
         self._is_held = held > 0
         if self._is_held:
             self._next_pass = loop.call_later(held, self._pass)

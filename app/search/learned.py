@@ -8,7 +8,7 @@ import structlog
 
 from app.people import Person
 from app.search.index import Hit
-from app.search.words import content, says_something, stem, words
+from app.search.words import ALL_STOP_WORDS, stem, words
 from app.store import phrases
 from app.store.database import Database
 from app.store.phrases import OwnStem, SharedStem
@@ -34,9 +34,8 @@ def stems_of(text: str) -> list[str]:
 
     Words with digits are left out: amounts, dates, codes.
     """
-    if not says_something(text):
-        return []
-    found = (stem(word) for word in content(words(text)) if not any(map(str.isdigit, word)))
+    telling = (word for word in words(text) if word not in ALL_STOP_WORDS)
+    found = (stem(word) for word in telling if not any(map(str.isdigit, word)))
     return list(dict.fromkeys(one for one in found if len(one) <= LONGEST_STEM))
 
 

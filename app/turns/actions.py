@@ -180,7 +180,7 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
             suffix += 1
             name = f"{call.id or f'call_{position}'}_{suffix}"
         used.add(name)
-        unique.append(replace(call, id=name))
+        unique.append(call if name == call.id else replace(call, id=name))
     return tuple(unique)
 
 

@@ -36,7 +36,7 @@ _LONGEST = 40
 
 def read_answer(text: str) -> Choice | None:
     """The choice that a whole message stands for, None where it says anything else or more."""
-    if len(text) > _LONGEST or "?" in text or any(_says_else(c) for c in text):
+    if len(text) > _LONGEST or "?" in text or (not text.isascii() and any(map(_says_else, text))):
         return None
     words = _plain(text)
     said = {_SIGNS[c] for c in text if c in _SIGNS} | ({_CHOICES.get(words)} if words else set())

@@ -39,6 +39,7 @@ _NUMBERS = re.compile(
     rf"(?://|[^\s/@]{{1,64}}@)?({_PART}(?:\.{_PART}){{0,3}})\.?((?::\d+)?(?:[/?\\#].*)?)", re.I | re.S
 )
 """Where it is all of a text: what a system takes for an IPv4 address, as 127.1 and 0x7f000001."""
+_BREAKS = re.compile(r"[\t\r\n]")
 _JOINS_LABELS = "·・׳״"
 """Punctuation that occurs inside names of hosts."""
 _AT_ONCE = 256
@@ -227,7 +228,7 @@ def _plain(text: str) -> str:
         text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).replace("\u3002", ".")
         text = "".join(c for c in text if unicodedata.category(c) != "Cf")
     text = text.strip()
-    return text if " " in text else re.sub(r"[\t\r\n]", "", text)
+    return text if " " in text else _BREAKS.sub("", text)
 
 
 def _spelled(text: str) -> str:
