@@ -122,7 +122,7 @@ async def _read(response: "ClientResponse") -> bytes:
     """The body; what is too large to be an answer is not read to its end."""
     chunks: list[bytes] = []
     size = 0
-    async for chunk in response.content.iter_any():
+    while chunk := await response.content.readany():
         size += len(chunk)
         if size > ANSWER_BYTES:
             raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
