@@ -51,8 +51,7 @@ class LearnedPhrases:
         if not stems:
             return {}
         try:
-            own = await phrases.of_person(self._store, person, stems)
-            shared = await phrases.of_others(self._store, person, stems)
+            own, shared = await phrases.about(self._store, person, stems)
         except sqlite3.Error:  # a turn goes on without it
             log.exception("what was learned could not be read")
             return {}

@@ -22,26 +22,26 @@ _MOST_READ = 1_000
 _MOST_PAIRS = 400
 """Of a stem and a tool that are looked at for one message."""
 
-_OWN = (
-    "SELECT tool, phrase_id, stem, share FROM learned_stems"
-    " WHERE person_id = ? AND stem IN (SELECT value FROM json_each(?)) LIMIT ?"
-)
-# Goes from tool to tool of a stem, and from person to person of both until there are enough: however many
-# people have learned it, that is a few steps.
-_SHARED = """
+# What is shared: goes from tool to tool of a stem, and from person to person of both until there are enough:
+# however many people have learned it, that is a few steps. Then the person's own.
+_LEARNED = """
 WITH RECURSIVE held (stem, tool) AS (
-  SELECT value, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = value) FROM json_each(?)
+  SELECT value, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = value) FROM json_each(?1)
   UNION ALL
   SELECT stem, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = held.stem AND l.tool > held.tool)
   FROM held WHERE tool IS NOT NULL
-  LIMIT ?
+  LIMIT ?4
 )
-SELECT tool, stem FROM held WHERE tool IS NOT NULL AND ? = (
+SELECT tool, stem, NULL AS phrase, NULL AS share FROM held WHERE tool IS NOT NULL AND ?5 = (
   SELECT count(*) FROM (
     SELECT DISTINCT l.person_id FROM learned_stems l CROSS JOIN people p ON p.id = l.person_id
-    WHERE l.stem = held.stem AND l.tool = held.tool AND l.person_id <> ?
-      AND p.realm = ? AND p.frozen = '' AND p.access <> 'blocked'
-    LIMIT ?))
+    WHERE l.stem = held.stem AND l.tool = held.tool AND l.person_id <> ?2
+      AND p.realm = ?3 AND p.frozen = '' AND p.access <> 'blocked'
+    LIMIT ?5))
+UNION ALL
+SELECT * FROM (
+  SELECT tool, stem, phrase_id, share FROM learned_stems
+  WHERE person_id = ?2 AND stem IN (SELECT value FROM json_each(?1)) LIMIT ?6)
 """
 
 
@@ -82,25 +82,26 @@ def learn(conn: Connection, person: str, tools: Collection[str], stems: Collecti
     conn.execute("RELEASE learning")
 
 
-async def of_person(store: Database, person: Person, stems: Sequence[str]) -> list[OwnStem]:
-    """Where the person's own phrases hold any of these stems."""
-    rows = await store.all(_OWN, person.id, orjson.dumps(stems).decode(), _MOST_READ)
-    return [OwnStem(*row) for row in rows]
+async def about(
+    store: Database, person: Person, stems: Sequence[str]
+) -> tuple[list[OwnStem], list[SharedStem]]:
+    """Where the person's own phrases hold any of these stems, and which of the stems enough other people of
+    the same realm have for which tools. Who is frozen or blocked does not count."""
+    sql, parameters = question_about(person, stems)
+    own: list[OwnStem] = []
+    shared: list[SharedStem] = []
+    for tool, stem, phrase, share in await store.all(sql, *parameters):
+        if phrase is None:
+            shared.append(SharedStem(tool, stem))
+        else:
+            own.append(OwnStem(tool, phrase, stem, share))
+    return own, shared
 
 
-async def of_others(store: Database, person: Person, stems: Sequence[str]) -> list[SharedStem]:
-    """Which of these stems enough other people of the same realm have for which tools.
-
-    Who is frozen or blocked does not count.
-    """
-    sql, parameters = shared_by_others(person, stems)
-    return [SharedStem(*row) for row in await store.all(sql, *parameters)]
-
-
-def shared_by_others(person: Person, stems: Sequence[str]) -> tuple[str, tuple[object, ...]]:
+def question_about(person: Person, stems: Sequence[str]) -> tuple[str, tuple[object, ...]]:
     """That question, and its parameters."""
     listed = orjson.dumps(stems).decode()
-    return _SHARED, (listed, _MOST_PAIRS, ENOUGH_PEOPLE, person.id, person.realm, ENOUGH_PEOPLE)
+    return _LEARNED, (listed, person.id, person.realm, _MOST_PAIRS, ENOUGH_PEOPLE, _MOST_READ)
 
 
 def _write(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:

@@ -31,7 +31,13 @@ async def taught(store: Database, number: int, *stems: str, tool: str = "spend")
 
 
 async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
-    return [(one.tool, one.stem) for one in await phrases.of_others(store, person, stems)]
+    _, found = await phrases.about(store, person, stems)
+    return [(one.tool, one.stem) for one in found]
+
+
+async def own(store: Database, person: Person, *stems: str) -> list[tuple[str, str, float]]:
+    found, _ = await phrases.about(store, person, stems)
+    return [(one.tool, one.stem, one.share) for one in found]
 
 
 def kept(conn: Connection) -> list[str]:
@@ -83,9 +89,8 @@ def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Conn
 
 async def test_a_persons_phrases_are_found_by_that_person_alone(store: Database) -> None:
     ana, beto = await taught(store, 1, "guit", "ayer"), await taught(store, 2, "plat")
-    (own,) = await phrases.of_person(store, ana, ["guit", "plat"])
-    assert (own.tool, own.stem, own.share) == ("spend", "guit", 0.5)
-    assert [one.stem for one in await phrases.of_person(store, beto, ["guit", "plat"])] == ["plat"]
+    assert await own(store, ana, "guit", "plat") == [("spend", "guit", 0.5)]
+    assert await own(store, beto, "guit", "plat") == [("spend", "plat", 1.0)]
 
 
 async def test_a_stem_is_shared_from_three_others_on(store: Database) -> None:
@@ -132,7 +137,7 @@ def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connecti
     asking = admit(conn, somebody(0))
 
     def cost() -> int:
-        return steps(conn, lambda: conn.execute(*phrases.shared_by_others(asking, ["guit"])).fetchall())
+        return steps(conn, lambda: conn.execute(*phrases.question_about(asking, ["guit"])).fetchall())
 
     for number in range(1, 5):
         phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
