@@ -58,14 +58,12 @@ class Answers:
         self._said, self._meant, self._covered = self._nothing(), self._nothing(), self._nothing()
         self._add_words()
 
-    def coverage(self, slot: int) -> float:
-        """The share of the question that it knows, weighted by how telling each word is."""
-        return self._covered[self._place[slot]]
-
-    def parts(self, slot: int) -> Parts:
+    def told_of(self, slot: int) -> tuple[float, Parts]:
+        """The share of the question that it knows, weighted by how telling each word is; and of what its
+        score is made."""
         place = self._place[slot]
         said, meant = self._said[place], self._meant[place]
-        return Parts(said, meant, max(self._scores[slot] - said - meant, 0.0))
+        return self._covered[place], Parts(said, meant, max(self._scores[slot] - said - meant, 0.0))
 
     def _nothing(self) -> list[float]:
         return [0.0] * len(self._place)

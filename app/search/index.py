@@ -201,7 +201,8 @@ class ToolIndex:
             found = [slot for slot in slots if slot is not None and scores[slot] > 0]
         else:
             found = self._highest(scores, among, limit)
-        found.sort(key=lambda slot: (-scores[slot], self._ids[slot]))
+        found.sort(key=self._ids.__getitem__)
+        found.sort(key=scores.__getitem__, reverse=True)
         return found[:limit]
 
     def _highest(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
@@ -216,8 +217,7 @@ class ToolIndex:
             looked *= 4
 
     def _hits(self, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
-        ids, coverage, parts = self._ids, answers.coverage, answers.parts
-        return [Hit(ids[slot], score, coverage(slot), parts(slot)) for slot, score in scores.items()]
+        return [Hit(self._ids[slot], score, *answers.told_of(slot)) for slot, score in scores.items()]
 
     def _is_there(self, slot: int, among: Collection[str] | None) -> bool:
         id = self._ids[slot]
