@@ -3,14 +3,13 @@
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from sqlite3 import Connection
 
 import structlog
 
-from app.people import Person
 from app.search.index import Hit
 from app.search.words import ALL_STOP_WORDS, stem, words
 from app.store import phrases
-from app.store.database import Database
 from app.store.phrases import OwnStem, SharedStem
 
 log = structlog.get_logger(__name__)
@@ -39,23 +38,20 @@ def stems_of(text: str) -> list[str]:
     return list(dict.fromkeys(one for one in found if len(one) <= LONGEST_STEM))
 
 
-class LearnedPhrases:
-    """Asks the rows anew for each message: nothing of anybody is held in memory, nothing outlives its row."""
+def learned_about(conn: Connection, person: str, realm: str, said: str) -> Fits:
+    """How tools fit a message by this person's own phrases, and by the words that enough people share.
 
-    def __init__(self, store: Database) -> None:
-        self._store = store
-
-    async def about(self, person: Person, said: str) -> Fits:
-        """How tools fit by this person's own phrases, and by the words that enough people share."""
-        stems = stems_of(said)[:MOST_ASKED]
-        if not stems:
-            return {}
-        try:
-            own, shared = await phrases.about(self._store, person, stems)
-        except sqlite3.Error:  # a turn goes on without it
-            log.exception("what was learned could not be read")
-            return {}
-        return fits(len(stems), own, shared)
+    Asks the rows anew each time: nothing of anybody is held in memory, nothing outlives its row.
+    """
+    stems = stems_of(said)[:MOST_ASKED]
+    if not stems:
+        return NOTHING_LEARNED
+    try:
+        own, shared = phrases.about(conn, person, realm, stems)
+    except sqlite3.Error:  # a turn goes on without it
+        log.exception("what was learned could not be read")
+        return NOTHING_LEARNED
+    return fits(len(stems), own, shared)
 
 
 def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> dict[str, float]:

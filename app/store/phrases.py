@@ -8,9 +8,7 @@ from sqlite3 import Connection
 import orjson
 import structlog
 
-from app.people import Person
 from app.store import space
-from app.store.database import Database
 
 log = structlog.get_logger(__name__)
 
@@ -82,26 +80,22 @@ def learn(conn: Connection, person: str, tools: Collection[str], stems: Collecti
     conn.execute("RELEASE learning")
 
 
-async def about(
-    store: Database, person: Person, stems: Sequence[str]
+def about(
+    conn: Connection, person: str, realm: str, stems: Sequence[str]
 ) -> tuple[list[OwnStem], list[SharedStem]]:
     """Where the person's own phrases hold any of these stems, and which of the stems enough other people of
     the same realm have for which tools. Who is frozen or blocked does not count."""
-    sql, parameters = question_about(person, stems)
+    listed = orjson.dumps(stems).decode()
     own: list[OwnStem] = []
     shared: list[SharedStem] = []
-    for tool, stem, phrase, share in await store.all(sql, *parameters):
+    for tool, stem, phrase, share in conn.execute(
+        _LEARNED, (listed, person, realm, _MOST_PAIRS, ENOUGH_PEOPLE, _MOST_READ)
+    ):
         if phrase is None:
             shared.append(SharedStem(tool, stem))
         else:
             own.append(OwnStem(tool, phrase, stem, share))
     return own, shared
-
-
-def question_about(person: Person, stems: Sequence[str]) -> tuple[str, tuple[object, ...]]:
-    """That question, and its parameters."""
-    listed = orjson.dumps(stems).decode()
-    return _LEARNED, (listed, person.id, person.realm, _MOST_PAIRS, ENOUGH_PEOPLE, _MOST_READ)
 
 
 def _write(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:

@@ -31,12 +31,12 @@ async def taught(store: Database, number: int, *stems: str, tool: str = "spend")
 
 
 async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
-    _, found = await phrases.about(store, person, stems)
+    _, found = await store.tx(lambda conn: phrases.about(conn, person.id, person.realm, stems))
     return [(one.tool, one.stem) for one in found]
 
 
 async def own(store: Database, person: Person, *stems: str) -> list[tuple[str, str, float]]:
-    found, _ = await phrases.about(store, person, stems)
+    found, _ = await store.tx(lambda conn: phrases.about(conn, person.id, person.realm, stems))
     return [(one.tool, one.stem, one.share) for one in found]
 
 
@@ -137,7 +137,7 @@ def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connecti
     asking = admit(conn, somebody(0))
 
     def cost() -> int:
-        return steps(conn, lambda: conn.execute(*phrases.question_about(asking, ["guit"])).fetchall())
+        return steps(conn, lambda: phrases.about(conn, asking.id, asking.realm, ["guit"]))
 
     for number in range(1, 5):
         phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
