@@ -33,6 +33,7 @@ from app.routing.tool_search import ToolSearch
 from app.schedule.reminders import Reminders
 from app.schedule.service import ScheduleService
 from app.search.history import History
+from app.search.learned import LearnedPhrases
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
@@ -310,6 +311,7 @@ class Assistant:
             Endings(self.store, wake_person),
             self.channels,
             self.profiles,
+            LearnedPhrases(self.store),
             Limits(
                 settings.max_tools_per_call,
                 settings.max_tool_rounds,

@@ -28,6 +28,10 @@ Why = Literal["few", "category", "always", "include", "words", "sibling", "kept"
 fit · another of its category · the conversation has it · reads the chosen skills."""
 
 
+def _no_parts() -> dict[str, float]:
+    return Parts()._asdict()
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """A tool that is offered, and why.
@@ -35,8 +39,7 @@ class Chosen:
     `phrase`: which it fits best, "" for the message itself; `score` is the index's for that, `boost` what
     its chosen category makes of it, `coverage` the share of the words that it knows; all 0 where it fits
     none. `kept`: the conversation had it before. `learned`: how much of the score comes from what it was
-    called for before; `parts`: of what the index made it,
-    as `Parts` names them.
+    called for before; `parts`: of what the index made it, by the names of `Parts`.
     """
 
     name: str
@@ -47,7 +50,7 @@ class Chosen:
     coverage: float = 0.0
     kept: bool = False
     learned: float = 0.0
-    parts: Mapping[str, float] = field(default_factory=Parts()._asdict)
+    parts: Mapping[str, float] = field(default_factory=_no_parts)
 
 
 def select_tools(

@@ -72,7 +72,7 @@ class View:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each tool's definition."""
     categories: Mapping[str, str] = field(default_factory=dict)
-    """Of the tools, sorted by their names."""
+    """The category of each tool that has one, by name, in the order of the names."""
     categories_for_everyone: Mapping[str, str] = field(default_factory=dict)
 
     def usable(self, person: Person) -> Mapping[str, Skill]:

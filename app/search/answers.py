@@ -35,7 +35,7 @@ class Question:
 class Parts(NamedTuple):
     """What a score is made of: words that the tool knows, what others mean by the lexicon, 4-grams.
 
-    A spread ranking takes off what better tools have answered of it.
+    They add up to the score before a spread ranking takes off what better tools have answered.
     """
 
     words: float = 0.0
@@ -46,17 +46,23 @@ class Parts(NamedTuple):
 class Answers:
     """What each of some tools answers of a question: the best of a ranking, and others that are looked at.
 
-    `scores` are those of all tools, by slot.
+    `scores` are those of all tools, by slot. `pieces`: 4-grams count as the words that they are pieces of,
+    which `spread` needs.
     """
 
-    def __init__(self, question: Question, slots: Iterable[int], scores: Sequence[float]) -> None:
+    def __init__(
+        self, question: Question, slots: Iterable[int], scores: Sequence[float], *, pieces: bool = False
+    ) -> None:
         self._question = question
         self._scores = scores
         self._place = {slot: place for place, slot in enumerate(dict.fromkeys(slots))}
         self._slots = frozenset(self._place)
         self._by_word = [self._nothing() for _ in range(question.said)]
         self._said, self._meant, self._covered = self._nothing(), self._nothing(), self._nothing()
-        self._add_words()
+        words = len(question.words)
+        self._add_words(question.word_of[:words])
+        if pieces:
+            self._add_pieces(question.word_of[words:])
 
     def told_of(self, slot: int) -> tuple[float, Parts]:
         """The share of the question that it knows, weighted by how telling each word is; and of what its
@@ -68,9 +74,9 @@ class Answers:
     def _nothing(self) -> list[float]:
         return [0.0] * len(self._place)
 
-    def _add_words(self) -> None:
+    def _add_words(self, word_of: Sequence[int]) -> None:
         question, place = self._question, self._place
-        for word, one, share in zip(question.word_of, question.words, question.telling, strict=False):
+        for word, one, share in zip(word_of, question.words, question.telling, strict=True):
             by_word, by_itself = self._by_word[word], one.by_itself
             for slot, weight in one.near(self._slots):
                 if slot in place:
@@ -79,11 +85,9 @@ class Answers:
                     self._covered[at] += share
                     (self._said if by_itself is None or slot in by_itself else self._meant)[at] += answer
 
-    def add_pieces(self) -> None:
-        """Counts 4-grams as what they are pieces of, as a spread ranking does."""
+    def _add_pieces(self, word_of: Sequence[int]) -> None:
         place = self._place
-        pieces = self._question.word_of[len(self._question.words) :]
-        for word, one in zip(pieces, self._question.grams, strict=True):
+        for word, one in zip(word_of, self._question.grams, strict=True):
             by_word, whole = self._by_word[word], one.whole
             for slot, weight in one.near(self._slots):
                 if slot in place:
@@ -101,6 +105,7 @@ class Answers:
         left = [1.0] * len(most)
         now = [self._scores[slot] for slot in among]
         order: dict[int, float] = {}
+        last = 0.0
         while len(order) < min(limit, _SPREAD_PLACES, len(among)):
             last = max(now)
             best = now.index(last)

@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
     `score` lies in 0..1 and orders the hits of one query; `coverage` is the share of the query's words,
     weighted by how telling they are, that the tool knows: what a threshold is put on. `parts`: of what the
-    score is made.
+    score is made, or was before it was spread.
     """
 
     id: str
@@ -138,8 +138,7 @@ class ToolIndex:
             scores = self._scores(asked)
             best = self._best(scores, among, max(limit, SPREAD_AMONG))
             own = self._best(scores, apart, len(apart))
-            answers = Answers(asked, (*best, *own), scores)
-            answers.add_pieces()
+            answers = Answers(asked, (*best, *own), scores, pieces=True)
             spread = answers.spread(best, limit) | answers.spread(own, len(own))
             return sorted(self._hits(spread, answers), key=lambda hit: (-hit.score, hit.id))
 

@@ -3,13 +3,15 @@
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from sqlite3 import Connection
 
 import structlog
 
+from app.errors import StoreError
+from app.people import Person
 from app.search.index import Hit
 from app.search.words import ALL_STOP_WORDS, stem, words
 from app.store import phrases
+from app.store.database import Database
 from app.store.phrases import OwnStem, SharedStem
 
 log = structlog.get_logger(__name__)
@@ -33,25 +35,33 @@ def stems_of(text: str) -> list[str]:
 
     Words with digits are left out: amounts, dates, codes.
     """
-    telling = (word for word in words(text) if word not in ALL_STOP_WORDS)
+    telling = (word for word in words(text) if word not in ALL_STOP_WORDS)  # no small word stands in for none
     found = (stem(word) for word in telling if not any(map(str.isdigit, word)))
     return list(dict.fromkeys(one for one in found if len(one) <= LONGEST_STEM))
 
 
-def learned_about(conn: Connection, person: str, realm: str, said: str) -> Fits:
-    """How tools fit a message by this person's own phrases, and by the words that enough people share.
+class LearnedPhrases:
+    """Asks the rows anew for each message: nothing of anybody is held in memory, nothing outlives its row.
 
-    Asks the rows anew each time: nothing of anybody is held in memory, nothing outlives its row.
+    In the writer's thread, which turns give way to, and after the turn's attempt is counted.
     """
-    stems = stems_of(said)[:MOST_ASKED]
-    if not stems:
-        return NOTHING_LEARNED
-    try:
-        own, shared = phrases.about(conn, person, realm, stems)
-    except sqlite3.Error:  # a turn goes on without it
-        log.exception("what was learned could not be read")
-        return NOTHING_LEARNED
-    return fits(len(stems), own, shared)
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+
+    async def about(self, person: Person, said: str) -> Fits:
+        """How tools fit by this person's own phrases, and by the words that enough people share."""
+        stems = stems_of(said)[:MOST_ASKED]
+        if not stems:
+            return {}
+        try:
+            own, shared = await self._store.tx(
+                lambda conn: phrases.held(conn, person.id, person.realm, stems)
+            )
+        except (sqlite3.Error, StoreError):  # a turn goes on without it
+            log.exception("what was learned could not be read")
+            return {}
+        return fits(len(stems), own, shared)
 
 
 def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> dict[str, float]:

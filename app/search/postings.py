@@ -30,8 +30,8 @@ class Asked(NamedTuple):
     by_itself: frozenset[int] | None = None
 
     def near(self, slots: frozenset[int]) -> Iterable[tuple[int, float]]:
-        """Those of `slots` that answer, with their weights; where few answer, all of them: gone through as
-        soon as looked for."""
+        """Slots that answer, with their weights: all those of `slots` that do, and where few answer the
+        others too."""
         mine, weights = self.slots, self.weights
         if len(mine) <= _FEW:
             return zip(mine, weights, strict=True)
@@ -39,6 +39,7 @@ class Asked(NamedTuple):
 
 
 _FEW = 128
+"""Slots that are gone through faster than they are looked up one by one."""
 
 _NO_SLOTS = array("I")
 _NO_WEIGHTS = array("f")

@@ -19,9 +19,11 @@ ENOUGH_PEOPLE = 3
 _MOST_READ = 1_000
 _MOST_PAIRS = 400
 """Of a stem and a tool that are looked at for one message."""
+_MOST_PEOPLE = 64
+"""Of a stem and a tool that are looked at: the blocked, the frozen and those of another realm count too."""
 
-# What is shared: goes from tool to tool of a stem, and from person to person of both until there are enough:
-# however many people have learned it, that is a few steps. Then the person's own.
+# First what is shared: from tool to tool of a stem, and from person to person of both until there are enough,
+# which is a few steps however many people have learned it. Then what is the person's own.
 _LEARNED = """
 WITH RECURSIVE held (stem, tool) AS (
   SELECT value, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = value) FROM json_each(?1)
@@ -32,9 +34,11 @@ WITH RECURSIVE held (stem, tool) AS (
 )
 SELECT tool, stem, NULL AS phrase, NULL AS share FROM held WHERE tool IS NOT NULL AND ?5 = (
   SELECT count(*) FROM (
-    SELECT DISTINCT l.person_id FROM learned_stems l CROSS JOIN people p ON p.id = l.person_id
-    WHERE l.stem = held.stem AND l.tool = held.tool AND l.person_id <> ?2
-      AND p.realm = ?3 AND p.frozen = '' AND p.access <> 'blocked'
+    SELECT 1 FROM (
+      SELECT DISTINCT l.person_id AS id FROM learned_stems l
+      WHERE l.stem = held.stem AND l.tool = held.tool AND l.person_id <> ?2 LIMIT ?7
+    ) AS one CROSS JOIN people p ON p.id = one.id
+    WHERE p.realm = ?3 AND p.frozen = '' AND p.access <> 'blocked'
     LIMIT ?5))
 UNION ALL
 SELECT * FROM (
@@ -80,7 +84,7 @@ def learn(conn: Connection, person: str, tools: Collection[str], stems: Collecti
     conn.execute("RELEASE learning")
 
 
-def about(
+def held(
     conn: Connection, person: str, realm: str, stems: Sequence[str]
 ) -> tuple[list[OwnStem], list[SharedStem]]:
     """Where the person's own phrases hold any of these stems, and which of the stems enough other people of
@@ -89,7 +93,7 @@ def about(
     own: list[OwnStem] = []
     shared: list[SharedStem] = []
     for tool, stem, phrase, share in conn.execute(
-        _LEARNED, (listed, person, realm, _MOST_PAIRS, ENOUGH_PEOPLE, _MOST_READ)
+        _LEARNED, (listed, person, realm, _MOST_PAIRS, ENOUGH_PEOPLE, _MOST_READ, _MOST_PEOPLE)
     ):
         if phrase is None:
             shared.append(SharedStem(tool, stem))

@@ -79,5 +79,5 @@ class ToolContext:
     chosen: Collection[str] = ()
     approved: "Tool | None" = None
     must_ask: bool = False
-    note: Callable[[], str] = str
+    note: Callable[[], str] = lambda: ""
     recorder: Recorder | None = None

@@ -205,12 +205,12 @@ class _Recorder:
 
     @cached_property
     def call(self) -> UncertainCall:
-        """The call by what it does; worked out where that matters."""
+        """The call by what it does; worked out where that matters, and never after a run: a tool may have
+        changed its arguments."""
         return call_identity(self._tool, self._call)
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        if not isinstance(self._call.arguments, str):  # what is no text the tool may change
-            self.call = self._call.name, arguments_hash(args)
+        self.call = self._call.name, arguments_hash(args)
         if not self._begun:  # an idempotent call that a crash cut off has its row already
             row = _text({"tool": tool.name, "arguments": args})
             await self._write(lambda conn: self._record(conn, "intent", row))

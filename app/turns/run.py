@@ -13,7 +13,6 @@ from app.messages import JSON, Channel, MediaFile
 from app.people import Person
 from app.routing.abilities import Instructions, Offer
 from app.routing.view import Catalog
-from app.search.learned import Fits
 from app.store.facts import Fact
 from app.store.journal import Spent
 from app.store.opening import Opened
@@ -38,8 +37,6 @@ class Run:
     tokens_today: int
     facts: tuple[Fact, ...] = ()
     """What the person asked to be remembered, as far as the prompt shows it."""
-    learned: Fits = field(default_factory=dict)
-    """How tools fit what was said by what they were called for before."""
     most_tools: int = 8
     """In one model call."""
     is_outside: Callable[[str], bool] = lambda tool: True

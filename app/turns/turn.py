@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from sqlite3 import Connection
 
 import orjson
 import structlog
@@ -16,11 +15,10 @@ from app.routing import Classified, Intent, IntentRequest, classify_intent
 from app.routing.abilities import Abilities, Choice, Offer
 from app.routing.tool_search import SEARCH_TOOLS
 from app.routing.view import Catalog
-from app.search.learned import NOTHING_LEARNED, Fits, learned_about
+from app.search.learned import Fits, LearnedPhrases
 from app.store import journal, opening
 from app.store.database import Database
 from app.store.journal import Spent
-from app.store.opening import Opened
 from app.store.turns import MAX_ATTEMPTS
 from app.tools.masking import mask_text
 from app.turns import commands
@@ -78,6 +76,7 @@ class TurnRunner:
         endings: Endings,
         channels: Mapping[str, Channel],
         profiles: Profiles,
+        learned: LearnedPhrases,
         limits: Limits,
         *,
         offline: bool,
@@ -90,6 +89,7 @@ class TurnRunner:
         self._endings = endings
         self._channels = channels
         self._profiles = profiles
+        self._learned = learned
         self._limits = limits
         self._offline = offline
         self._typing = Typing()
@@ -137,7 +137,8 @@ class TurnRunner:
         self._check_budget(run)
         started = time.monotonic()
         abilities, catalog = self._abilities, self._abilities.catalog
-        request = self._intent_request(run)
+        learned = {} if run.in_group else await self._learned.about(run.person, run.said)
+        request = self._intent_request(run, learned)
         classified = await classify_intent(self._model, request, abilities.index, abilities.skill_index)
         if classified.problem:
             log.warning(
@@ -147,7 +148,7 @@ class TurnRunner:
                 problem=mask_text(classified.problem),
             )
         intent = classified.intent
-        choice = self._choose(run, intent)
+        choice = self._choose(run, intent, learned)
         payload = {
             "categories": intent.categories,
             "tools": choice.tools,
@@ -164,7 +165,7 @@ class TurnRunner:
         run.transcript = run.transcript.with_route(routed)
         self._build_prompt(run, routed)
 
-    def _choose(self, run: Run, intent: Intent) -> Choice:
+    def _choose(self, run: Run, intent: Intent, learned: Fits) -> Choice:
         if run.in_group:
             return Choice()
         return self._abilities.choose(
@@ -174,7 +175,7 @@ class TurnRunner:
             sticky=run.opened.sticky_tools,
             active=run.opened.active_skills,
             always=(SEARCH_TOOLS,),
-            learned=run.learned,
+            learned=learned,
             limit=self._limits.tools_per_call,
         )
 
@@ -224,8 +225,8 @@ class TurnRunner:
 
     async def _open(self, turn: str) -> Run:
         now, day = time.time(), today()
-        opened, said, learned = await self._store.tx(lambda conn: _begin(conn, turn, now, day))
-        transcript = read_journal(opened.journal)
+        opened = await self._store.tx(lambda conn: opening.begin(conn, turn, now, HISTORY_TURNS, day))
+        said, transcript = said_by(opened.members), read_journal(opened.journal)
         return Run(
             opened=opened,
             person=await self._profiles.person(opened, said),
@@ -237,7 +238,6 @@ class TurnRunner:
             files_taken=sum(map(len, transcript.files.values())),
             tokens_today=opened.tokens_today,
             facts=remembered(opened.facts, said),
-            learned=learned,
             most_tools=self._limits.tools_per_call,
             is_outside=self._abilities.is_outside,
             ships=self._abilities.ships,
@@ -269,7 +269,7 @@ class TurnRunner:
         routed = run.transcript.routed or Routed((), ())
         return self._abilities.offer(run.offered, run.person, routed.skills, routed.shown)
 
-    def _intent_request(self, run: Run) -> IntentRequest:
+    def _intent_request(self, run: Run, learned: Fits) -> IntentRequest:
         return IntentRequest(
             said=run.said,
             person=run.person,
@@ -279,7 +279,7 @@ class TurnRunner:
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,
             catalog=self._abilities.catalog.hash,
-            learned=run.learned,
+            learned=learned,
         )
 
     def _check_budget(self, run: Run) -> None:
@@ -306,15 +306,6 @@ class TurnRunner:
                 conn, turn, key, kind, text, now, tried_before=tried, spent=spent, day=day
             )
         )
-
-
-def _begin(conn: Connection, turn: str, now: float, day: str) -> tuple[Opened, str, Fits]:
-    """What a turn starts from, the person's own words in it, and what was learned of these."""
-    opened = opening.begin(conn, turn, now, HISTORY_TURNS, day)
-    said, person = said_by(opened.members), opened.person
-    if opened.conversation.group:
-        return opened, said, NOTHING_LEARNED
-    return opened, said, learned_about(conn, person["id"], person["realm"], said)
 
 
 def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:

@@ -31,12 +31,12 @@ async def taught(store: Database, number: int, *stems: str, tool: str = "spend")
 
 
 async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
-    _, found = await store.tx(lambda conn: phrases.about(conn, person.id, person.realm, stems))
+    _, found = await store.tx(lambda conn: phrases.held(conn, person.id, person.realm, stems))
     return [(one.tool, one.stem) for one in found]
 
 
 async def own(store: Database, person: Person, *stems: str) -> list[tuple[str, str, float]]:
-    found, _ = await store.tx(lambda conn: phrases.about(conn, person.id, person.realm, stems))
+    found, _ = await store.tx(lambda conn: phrases.held(conn, person.id, person.realm, stems))
     return [(one.tool, one.stem, one.share) for one in found]
 
 
@@ -137,7 +137,7 @@ def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connecti
     asking = admit(conn, somebody(0))
 
     def cost() -> int:
-        return steps(conn, lambda: phrases.about(conn, asking.id, asking.realm, ["guit"]))
+        return steps(conn, lambda: phrases.held(conn, asking.id, asking.realm, ["guit"]))
 
     for number in range(1, 5):
         phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
@@ -145,3 +145,16 @@ def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connecti
     for number in range(5, 90):
         phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
     assert cost() < few + 20
+
+
+def test_it_looks_at_so_many_people_even_where_none_of_them_counts(conn: Connection) -> None:
+    asking = admit(conn, somebody(0))
+
+    def cost_with(numbers: range) -> int:
+        for number in numbers:
+            phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
+        conn.execute("UPDATE people SET access = 'blocked' WHERE id <> ?", (asking.id,))
+        return steps(conn, lambda: phrases.held(conn, asking.id, asking.realm, ["guit"]))
+
+    some = cost_with(range(1, 80))
+    assert cost_with(range(80, 160)) < some + 20
