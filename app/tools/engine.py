@@ -203,7 +203,7 @@ class ExecutionEngine:
         mark = _Mark()
         task = asyncio.create_task(self._guarded(tool, args, context, mark), name=f"tool {tool.name}")
         try:
-            await _ended(task, deadline - time.monotonic())
+            await asyncio.wait({task}, timeout=max(0.0, deadline - time.monotonic()))
         except asyncio.CancelledError:
             await self._abandon(task)
             raise
@@ -233,7 +233,7 @@ class ExecutionEngine:
         task.cancel()
         self._left_behind.add(task)
         task.add_done_callback(self._left_behind.discard)
-        await _ended(task, _GRACE)
+        await asyncio.wait({task}, timeout=_GRACE)
 
     async def _bounded(self, tool: Tool, value: object) -> ToolResult:
         """The result of what a tool returned; what is large or of other classes is read in a thread."""
@@ -308,24 +308,6 @@ class _Mark:
             return call()
 
         return marked
-
-
-async def _ended(task: "asyncio.Task[Any]", seconds: float) -> None:
-    """Waits until a task has ended, at most so long, and leaves it as it is: `asyncio.wait` for just one."""
-    loop = asyncio.get_running_loop()
-    waiter = loop.create_future()
-
-    def wake(_: object = None) -> None:
-        if not waiter.done():
-            waiter.set_result(None)
-
-    limit = loop.call_later(max(0.0, seconds), wake)
-    task.add_done_callback(wake)
-    try:
-        await waiter
-    finally:
-        limit.cancel()
-        task.remove_done_callback(wake)
 
 
 def call_text(name: str, args: dict[str, JSON]) -> str:
