@@ -242,23 +242,24 @@ def release(conn: Connection, turn: str) -> None:
     )
 
 
-def postpone(conn: Connection, turn: str, due: float, error: str) -> bool:
+def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own: bool = True) -> bool:
     """Leaves a turn that failed to a later attempt; True where it was ended instead.
 
     A turn that cannot even be given up with a reply (its rows cannot be read) ends here: with a dead
-    letter, an alert and no words, rather than never.
+    letter, an alert and no words, rather than never. Its attempt was undone with the reading, and so is
+    counted here, unless the error is not `is_its_own` but the disk's.
     """
-    row = conn.execute("SELECT attempts, person_id FROM turns WHERE id = ?", (turn,)).fetchone()
-    if row is not None and row["attempts"] > MAX_ATTEMPTS + 1:
-        _close(conn, turn, "failed", "", error, due)
-        dead_letters.put(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
-        alerts.raise_alert(conn, "turn", f"a turn was ended without a reply: {error}", due)
-        return True
-    conn.execute(
-        "UPDATE turns SET state = 'queued', due_at = ?, error = ? WHERE id = ? AND state = 'running'",
-        (due, error[:500], turn),
-    )
-    return False
+    row = conn.execute(
+        "UPDATE turns SET attempts = attempts + (state = 'queued' AND ?), state = 'queued', due_at = ?,"
+        " error = ? WHERE id = ? AND state IN ('queued', 'running') RETURNING attempts, person_id",
+        (is_its_own, due, error[:500], turn),
+    ).fetchone()
+    if row is None or row["attempts"] <= MAX_ATTEMPTS + 1:
+        return False
+    _close(conn, turn, "failed", "", error, due)
+    dead_letters.put(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
+    alerts.raise_alert(conn, "turn", f"a turn was ended without a reply: {error}", due)
+    return True
 
 
 def _close(

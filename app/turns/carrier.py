@@ -9,6 +9,7 @@ from sqlite3 import Connection
 
 import structlog
 
+from app.errors import StoreError
 from app.store import turns
 from app.store.database import Database
 from app.store.ids import new_id
@@ -197,13 +198,14 @@ class LocalCarrier:
             log.info("turn had ended", turn=turn, reason=str(gone))
         except Exception as error:
             log.exception("turn failed", turn=turn)
-            await self._postpone(turn, f"{type(error).__name__}: {error}")
+            await self._postpone(turn, error)
             lane.dirty.set()  # it is not over: the lane stays for its next attempt
 
-    async def _postpone(self, turn: str, error: str) -> None:
-        due = time.time() + RETRY_SECONDS
+    async def _postpone(self, turn: str, error: Exception) -> None:
+        due, said = time.time() + RETRY_SECONDS, f"{type(error).__name__}: {error}"
+        own = not isinstance(error, StoreError)
         try:
-            if await self._store.tx(lambda conn: turns.postpone(conn, turn, due, error)):
+            if await self._store.tx(lambda conn: turns.postpone(conn, turn, due, said, is_its_own=own)):
                 log.error("turn ended without a reply", turn=turn)
         except Exception as fault:
             log.error("turn not postponed", turn=turn, error=f"{type(fault).__name__}: {fault}")

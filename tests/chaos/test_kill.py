@@ -6,7 +6,9 @@ The seed is printed; RECADO_SEED replays it, RECADO_KILLS changes how often the 
 import asyncio
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -72,5 +74,25 @@ def test_a_turn_that_kills_the_server_ends_after_three_attempts_with_an_honest_r
     assert "Something went wrong" in graph.reply("p0")
     wait_for(lambda: not open_work(server), "the end")
     assert len(graph.sends("p0")) == 1
+    assert server.rows("SELECT 1 FROM dead_letters WHERE source = 'turn'")
+    assert server.rows("SELECT 1 FROM alerts WHERE code = 'turn'")
+
+
+def test_a_turn_whose_rows_cannot_be_read_ends_too_and_keeps_nobody_else_waiting(make_world, model):
+    server, graph = make_world(model=model(play))
+    graph.say("p0", "m0")
+    assert graph.reply("p0")
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "recado.db")) as conn, conn:
+        conn.execute(
+            "UPDATE conversations SET tools = 'not JSON' WHERE id = (SELECT conversation_id FROM turns)"
+        )
+    server.start()
+    graph.say("p0", "m1")
+    graph.say("p1", "m2")
+    assert graph.reply("p1")
+    wait_for(lambda: not open_work(server), "the end", seconds=40)
+    (turn,) = server.rows("SELECT attempts FROM turns WHERE outcome = 'failed'")
+    assert turn["attempts"] == 5
     assert server.rows("SELECT 1 FROM dead_letters WHERE source = 'turn'")
     assert server.rows("SELECT 1 FROM alerts WHERE code = 'turn'")
