@@ -15,6 +15,10 @@ from app.errors import ConfigurationError, RecadoError
 
 Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
 
+Person = Annotated[
+    str, typer.Argument(help="A number with its country code, a WhatsApp user id, or our own id of them.")
+]
+
 Question = Annotated[str, typer.Argument(metavar="ID", help="As `recado approvals list` shows it.")]
 
 
@@ -350,18 +354,29 @@ def _ended(error: RecadoError, status: int) -> typer.Exit:
     return typer.Exit(status)
 
 
-def _not_yet(group: typer.Typer, command: str, name: str, help: str) -> None:
-    """A command that a later version brings: it is named, and says so."""
+@app.command()
+def export(
+    person: Person,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A zip file to make, for their files too.")
+    ] = None,
+) -> None:
+    """Give out everything that is kept of somebody, as JSON."""
+    settings = command_settings()
+    from app.commands.belongings import export_person
 
-    @group.command(
-        name,
-        help=f"(not yet) {help}",
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    )
-    def later() -> None:
-        typer.echo(f"recado: '{command}' is not available in this version yet", err=True)
-        raise typer.Exit(MISUSED)
+    show(export_person(settings, person, to))
 
 
-_not_yet(app, "recado export", "export", "Give out a person's data: PERSON.")
-_not_yet(app, "recado erase", "erase", "Erase a person's data: PERSON.")
+@app.command()
+def erase(
+    person: Person,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first, in a terminal.")] = False,
+) -> None:
+    """Erase everything that is kept of somebody, for good."""
+    settings = command_settings()
+    if sys.stdin.isatty() and not yes:
+        typer.confirm(f"Erase everything of {person}? It cannot be undone", abort=True)
+    from app.commands.belongings import erase_person
+
+    show(erase_person(settings, person))

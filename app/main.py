@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -14,6 +14,7 @@ from app.channels.whatsapp.webhook import WebhookFirst, WhatsAppWebhook
 from app.console.admin import Admin, admin_routes
 from app.console.pages import console_routes
 from app.console.servers import server_routes
+from app.erasure import Erasure
 from app.health import health_routes
 from app.settings import Settings
 from app.transport.transport import Transport
@@ -27,6 +28,8 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     """The web application; `app.state` holds the `assistant` that it serves and its `admin`."""
     assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
+    forget_phones = simulator.graph.forget if simulator is not None else None
+    erasure = Erasure(assistant.store, settings, assistant.carrier.end, forget_phones)
     admin = Admin(
         assistant.store,
         assistant.realm,
@@ -34,6 +37,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
         type_in=assistant.intake.type_in,
         replies=assistant.terminal.replies,
         health=assistant.health.state,
+        erase=partial(erasure.erase, assistant.realm),
         on_change=assistant.sweep.soon,
         card=assistant.card,
         on_answer=assistant.carrier.wake,
@@ -90,12 +94,13 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
 
 def _simulator(assistant: Assistant) -> "Simulator":
     from app.simulator import Simulator
+    from app.simulator.history import TRANSCRIPT
 
     settings = assistant.settings
     published = settings.simulator == "on"
     return Simulator(
         assistant.credentials,
         f"{settings.own_url}/webhook",
-        settings.data_dir / "simulator.jsonl",
+        settings.data_dir / TRANSCRIPT,
         lambda request: is_local(request, published=published),
     )

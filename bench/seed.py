@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from app.phones import canonical
-from app.store.database import migrate
+from app.store.migrations import migrate
 from bench.client import SAID, phone
 from bench.standin import DONE
 

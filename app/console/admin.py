@@ -20,6 +20,7 @@ from app.messages import JSON
 from app.people import Realm
 from app.store import alerts, approvals, people, tool_statistics, traces
 from app.store.approvals import Choice, OpenQuestion
+from app.store.belongings import Erased
 from app.store.database import Database
 
 BODY_LIMIT = 256 * 1024
@@ -39,6 +40,7 @@ class Admin:
         type_in: Callable[[str], Awaitable[None]],
         replies: Callable[[float], Awaitable[list[str]]],
         health: Callable[[], Awaitable[State]],
+        erase: Callable[[str], Awaitable[Erased]],
         on_change: Callable[[], None],
         card: Callable[[OpenQuestion], str],
         on_answer: Callable[[str], None],
@@ -51,6 +53,7 @@ class Admin:
         self.type_in = type_in
         self.replies = replies
         self.health = health
+        self.erase = erase
         self.on_change = on_change
         """Told after a change of people: what they wrote meanwhile may wait no longer."""
         self.card = card
@@ -148,6 +151,9 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
     async def change_person(body: JSON) -> JSON:
         return await admin.change_person(str(body.get("action")), str(body.get("who")))
 
+    async def erase_person(body: JSON) -> JSON:
+        return asdict(await admin.erase(str(body.get("who"))))
+
     async def list_alerts(body: JSON) -> JSON:
         return await admin.alerts()
 
@@ -187,6 +193,7 @@ def admin_routes(admin: Admin) -> list[BaseRoute]:
     actions: dict[str, Callable[[JSON], Awaitable[JSON]]] = {
         "people": list_people,
         "people/change": change_person,
+        "people/erase": erase_person,
         "alerts": list_alerts,
         "approvals": list_approvals,
         "approvals/answer": answer,

@@ -15,7 +15,7 @@ from app.people import Realm
 from app.settings import Settings
 from app.store import alerts
 from app.store.alerts import Alert
-from app.store.database import migrations
+from app.store.migrations import migrations
 
 SCAN_SECONDS = 5.0
 LATELY_SECONDS = 7 * 24 * 3600.0

@@ -5,7 +5,7 @@ import hmac
 import re
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from app.simulator.feed import Feed
 from app.simulator.history import KEEP, History
 from app.simulator.lookups import Lookups, read_json
 from app.simulator.media import MB, MediaShelf
-from app.simulator.people import SimulatedPerson
+from app.simulator.people import SimulatedPerson, named
 from app.simulator.rates import Rates
 from app.simulator.refusals import Refusal
 from app.simulator.webhooks import WebhookPoster
@@ -144,6 +144,13 @@ class StandInGraph:
         if self.people.pop(person, None) is not None:
             self.history.forget(person)
             self.feed.publish({"event": "gone", "person": person})
+
+    def forget(self, names: Collection[str]) -> None:
+        """Empties the phones of these numbers or user ids."""
+        for person in named(self.people.values(), names):
+            self.history.forget(person.id)
+            self.feed.publish({"event": "gone", "person": person.id})
+            self.feed.publish({"event": "person", "person": asdict(person)})
 
     def set_faults(self, changes: Mapping[str, JSON]) -> None:
         """Switches faults on and off. Raises ValueError for an unknown name or value."""

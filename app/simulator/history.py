@@ -13,6 +13,8 @@ import orjson
 from app.messages import JSON
 from app.simulator.people import SimulatedPerson
 
+TRANSCRIPT = "simulator.jsonl"
+"""In the data folder."""
 KEEP = 500
 _NOTES = {"switches": ("changes",), "refused": ("person", "code", "details")}
 _EVENTS_FOR_EACH = 4  # a message of ours has seven: itself, three statuses, three that were told
@@ -83,6 +85,7 @@ class History:
             self.messages.pop(message_id, None)
         self._unread.pop(person, None)
         self.last_inbound.pop(person, None)
+        self.notes = deque((note for note in self.notes if note.get("person") != person), self._keep)
         self._rewrite()
 
     def _apply(self, event: JSON) -> None:

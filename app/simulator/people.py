@@ -3,7 +3,7 @@
 import re
 import secrets
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -64,6 +64,11 @@ def guest_for(person: SimulatedPerson, others: Collection[SimulatedPerson]) -> S
     username = f"{person.username[:24]}.{secrets.token_hex(4)}" if person.username else ""
     user_id = person.user_id.partition(".")[0] + "." + _random_digits()
     return replace(person, id=f"{person.id}-replay", phone=phone, username=username, user_id=user_id)
+
+
+def named(people: Iterable[SimulatedPerson], names: Collection[str]) -> list[SimulatedPerson]:
+    """Those who go by one of these canonical numbers or user ids."""
+    return [one for one in people if not {canonical(one.phone), one.user_id}.isdisjoint(names)]
 
 
 def _id_for(name: str, others: Collection[SimulatedPerson]) -> str:

@@ -1,4 +1,4 @@
-"""The database: one write path with group commit, read connections, migrations, the lock."""
+"""The database: one write path with group commit, read connections, the lock."""
 
 import asyncio
 import fcntl
@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -21,6 +20,7 @@ import structlog
 
 from app.errors import StoreError, StoreLockedError
 from app.right_of_way import RightOfWay
+from app.store.migrations import migrate
 
 T = TypeVar("T")
 
@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 MAX_BATCH = 256
 CLOSE_SECONDS = 5.0
+EMPTY_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,21 @@ class Database:
         """The first row of a query, or None."""
         rows = await self.all(sql, *parameters)
         return rows[0] if rows else None
+
+    async def empty_log(self) -> None:
+        """Moves what the write-ahead log holds into the file and cuts the log to nothing: what was deleted
+        stands nowhere any more. Raises StoreError where somebody reads for `EMPTY_SECONDS`.
+        """
+
+        def empty() -> bool:
+            with closing(_connect(self.path)) as connection:
+                return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+
+        until = time.monotonic() + EMPTY_SECONDS
+        while await asyncio.to_thread(empty):
+            if time.monotonic() > until:
+                raise StoreError(f"{self.path}-wal is still being read: it is emptied when nobody does")
+            await asyncio.sleep(0.1)
 
     def _hand_over(self) -> None:
         """What was called for in one round of the loop goes to the writer at once: one wake, one commit."""
@@ -330,6 +346,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
     connection.execute("PRAGMA wal_autocheckpoint=4000")  # 16 MB: a storm writes each page back less often
     return connection
 
@@ -350,40 +367,3 @@ def _lock(database: Path) -> int:
     os.ftruncate(handle, 0)
     os.write(handle, str(os.getpid()).encode())
     return handle
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Applies the numbered files that the database has not seen yet, each in one transaction."""
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS schema_version"
-        " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at REAL NOT NULL)"
-    )
-    current = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0]
-    steps = migrations()
-    if current > len(steps):
-        raise StoreError(
-            f"the database has schema {current}, this version of Recado knows {len(steps)}: "
-            "start the newer version that wrote it"
-        )
-    for version, (name, sql) in enumerate(steps, 1):
-        if version <= current:
-            continue
-        try:
-            connection.executescript(
-                f"BEGIN IMMEDIATE;\n{sql}\n"
-                f"INSERT INTO schema_version VALUES ({version}, '{name}', unixepoch());\nCOMMIT;"
-            )
-        except sqlite3.Error as error:
-            if connection.in_transaction:
-                connection.rollback()
-            raise StoreError(f"migration {name} failed, nothing of it was kept: {error}") from error
-
-
-def migrations() -> list[tuple[str, str]]:
-    """Name and SQL of every migration, in order; file names start with their number."""
-    folder = resources.files("app.store") / "migrations"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    for number, file in enumerate(files, 1):
-        if int(file.name.split("_")[0]) != number:
-            raise StoreError(f"migration {file.name} should have number {number:04d}")
-    return [(file.name.removesuffix(".sql"), file.read_text("utf-8")) for file in files]

@@ -87,14 +87,15 @@ def claim(
 
 
 def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
-    """Whether the person may still be answered: what a frozen one wrote waits, a blocked one's is closed."""
+    """Whether the person may still be answered: what a frozen one wrote waits, a blocked one's is closed, and
+    nothing is left of one who was erased."""
     person = conn.execute(
         "SELECT p.id, p.access, p.frozen FROM conversations c JOIN people p ON p.id = c.person_id"
         " WHERE c.id = ?",
         (conversation,),
     ).fetchone()
-    if person["access"] != "blocked":
-        return not person["frozen"]
+    if person is None or person["access"] != "blocked":
+        return person is not None and not person["frozen"]
     for row in conn.execute(
         "SELECT id FROM turns WHERE person_id = ? AND state <> 'done'", (person["id"],)
     ).fetchall():

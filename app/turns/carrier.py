@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from sqlite3 import Connection
@@ -96,6 +96,11 @@ class LocalCarrier:
         lane.hints += 1
         lane.dirty.set()
         self._watch_for_stop(conversation, lane)
+
+    async def end(self, conversations: Iterable[str]) -> None:
+        """Ends what runs in conversations that are gone, and returns once it has ended."""
+        lanes = [self._lanes[one] for one in conversations if one in self._lanes]
+        await _ended(*(lane.attempt for lane in lanes))
 
     async def close(self, seconds: float) -> None:
         """Takes up nothing more, waits for the turns that run, gives back unfinished what is left."""

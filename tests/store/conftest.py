@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database import migrate
+from app.store.migrations import migrate
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import StoreError
-from app.store.database import Database, migrate, migrations
+from app.store.database import Database
+from app.store.migrations import migrate, migrations
 
 
 def put(key: str) -> Callable[[sqlite3.Connection], str]:

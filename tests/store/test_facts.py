@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from app.store import facts
-from app.store.database import migrate
 from app.store.facts import Fact
+from app.store.migrations import migrate
 from tests.store.rows import ANA, BETO, T, begun, conversation, inbound, take
 from tests.store.test_steps import steps
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.store import journal, opening, turns
-from app.store.database import migrate
+from app.store.migrations import migrate
 
 
 @pytest.fixture

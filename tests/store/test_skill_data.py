@@ -11,7 +11,8 @@ import pytest
 from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
 from app.skills.proxies import answer
 from app.store import space
-from app.store.database import Database, migrate, migrations
+from app.store.database import Database
+from app.store.migrations import migrate, migrations
 from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, NoRoom, SkillStore
 from tests.store.rows import ANA, BETO, T, admit, value
 

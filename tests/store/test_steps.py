@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.store import inbox, outbox, turns
-from app.store.database import migrate
+from app.store.migrations import migrate
 from tests.store.rows import T, begun, claim, conversation, draft, inbound, take
 
 PAST = 3_000

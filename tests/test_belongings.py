@@ -1,0 +1,193 @@
+"""What is kept of a person is given out whole, and erased for good, with a server and without."""
+
+import json
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from app.simulator.people import PEOPLE
+from tests.forks import run_recado
+from tests.standins.model import calls, echo, is_classifier, last_user_text
+from tests.world import Server, open_work, text_body, wait_for
+
+ANA, BETO = "12125550000", "12125550001"
+ANAS, BETOS = "alfa-7319", "bravo-2846"
+
+
+def keeper(body):
+    """Keeps what it is told to, and says what it kept."""
+    if is_classifier(body):
+        return '{"categories": ["notes"], "phrases": ["note"]}'
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        return f"here: {last['content']}"
+    said = last_user_text(body)
+    if "keep" in said:
+        return calls(("save_note", {"text": said.splitlines()[-1]}))
+    return calls(("list_notes", {}))
+
+
+@pytest.fixture
+def lived_in(make_world, model):
+    """A server on which two people kept a secret each, one of them also in a file."""
+    server, graph = make_world(model=model(keeper))
+    for person, secret in [("p1", BETOS), ("p0", ANAS)]:
+        graph.say(person, f"keep {secret}")
+        graph.reply(person)
+    wait_for(lambda: graph.log()["pending"] == 0, "the last status")
+    folder = server.folder / "workspace" / "people" / person_of(server, BETO)
+    folder.mkdir(parents=True)
+    (folder / "plan.txt").write_text(f"of {BETOS}")
+    return server, graph
+
+
+def person_of(server: Server, phone: str) -> str:
+    (row,) = server.rows("SELECT person_id FROM aliases WHERE value = ?", phone)
+    return row["person_id"]
+
+
+def recado(server: Server, *arguments: str, status: int = 0) -> str:
+    """What the command says, beside a server or without one."""
+    done = run_recado(arguments, server.folder, server.env)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def places(server: Server, text: str) -> list[str]:
+    """The files of ours that hold a text anywhere in their bytes."""
+    files = filter(Path.is_file, server.folder.rglob("*"))
+    ours = (path for path in files if not path.name.startswith(("graph.", "server.log")))
+    return sorted(path.name for path in ours if text.encode() in path.read_bytes())
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["beside the server", "without a server"])
+def test_an_erased_persons_words_and_names_stand_nowhere_on_the_disk(lived_in, running):
+    server, graph = lived_in
+    if not running:
+        server.stop()
+    names = [
+        row["value"]
+        for row in server.rows("SELECT value FROM aliases WHERE person_id = ?", person_of(server, BETO))
+    ]
+    assert len(names) == 2
+    assert "plan.txt" in places(server, BETOS)
+    assert [] not in [places(server, name) for name in names]
+    said = recado(server, "erase", BETO)
+    assert "2 messages" in said
+    assert [places(server, one) for one in (BETOS, *names)] == [[]] * (1 + len(names))
+    assert places(server, ANAS) != []
+    if not running:
+        server.start()
+    graph.say("p0", "list")
+    assert ANAS in graph.reply("p0", 2)
+
+
+def test_who_writes_again_begins_anew_and_old_messages_are_still_known(lived_in):
+    server, graph = lived_in
+    body = text_body("wamid.once", f"keep {BETOS}", BETO)
+    assert server.post(body).status_code == 200
+    graph.reply("p1", 2)
+    recado(server, "erase", BETO)
+    assert server.post(body).status_code == 200
+    graph.say("p1", "list")
+    assert BETOS not in graph.reply("p1", 3)
+    assert [row["text"] for row in server.rows("SELECT text FROM messages WHERE text LIKE '%bravo%'")] == []
+    assert len(graph.sends("p1")) == 3
+
+
+def test_erasing_ends_what_runs_and_nothing_of_it_is_written_or_sent_afterwards(make_world, model):
+    go_on = threading.Event()
+    asked = threading.Event()
+
+    def slow(body):
+        if not is_classifier(body) and "slow" in last_user_text(body):
+            asked.set()
+            go_on.wait(30)
+        return echo(body)
+
+    server, graph = make_world(model=model(slow), DAILY_TOKEN_BUDGET="100000")
+    graph.say("p1", "slow please")
+    assert asked.wait(30)
+    person = person_of(server, BETO)
+    recado(server, "erase", BETO)
+    go_on.set()
+    graph.say("p0", "and me?")
+    assert "and me?" in graph.reply("p0")
+    assert graph.sends("p1") == []
+    tables = [row["name"] for row in server.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    kept = [
+        table for table in tables for row in server.rows(f"SELECT * FROM {table}") if person in tuple(row)
+    ]
+    assert kept == []
+    assert "stumbled" not in server.log
+
+
+def test_who_was_only_turned_away_is_forgotten_too(lived_in):
+    server, _ = lived_in
+    assert server.post(text_body("wamid.no", "let me in", "5491144445555")).status_code == 200
+    assert "5491144445555" in recado(server, "people", "list")
+    recado(server, "erase", "+54 9 11 4444-5555")
+    assert "5491144445555" not in recado(server, "people", "list")
+
+
+@pytest.mark.parametrize("command", ["erase", "export"])
+def test_somebody_unknown_is_named_in_one_line(lived_in, command):
+    server, _ = lived_in
+    said = recado(server, command, "5215512345678", status=1)
+    assert "nobody is known as '5215512345678'" in said
+    assert len(said.splitlines()) == 1
+    assert places(server, BETOS) != []
+
+
+def test_everything_of_a_person_is_given_out_and_nothing_of_another(lived_in):
+    server, _ = lived_in
+    given = json.loads(recado(server, "export", BETO))
+    assert given["names"][0] == BETO
+    assert [message["direction"] for message in given["messages"]] == ["in", "out"]
+    assert BETOS in json.dumps(given["skill_data"])
+    assert given["files"] == ["workspace/plan.txt"]
+    mine = {table for table in given if table not in ("names", "realm", "files")}
+    assert mine >= {
+        "people",
+        "aliases",
+        "conversations",
+        "turns",
+        "inbox",
+        "outbox",
+        "journal",
+        "model_calls",
+    }
+    assert ANAS not in json.dumps(given)
+    assert ANA not in json.dumps(given)
+
+
+def test_files_are_given_out_in_an_archive_that_replaces_nothing(lived_in):
+    server, _ = lived_in
+    assert "2 messages, 1 files" in recado(server, "export", BETO, "--to", "beto.zip")
+    with zipfile.ZipFile(server.folder / "beto.zip") as archive:
+        assert archive.read("workspace/plan.txt").decode() == f"of {BETOS}"
+        assert json.loads(archive.read("data.json"))["names"][0] == BETO
+    assert "beto.zip cannot be written: File exists" in recado(
+        server, "export", BETO, "--to", "beto.zip", status=1
+    )
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["beside the server", "without a server"])
+def test_the_simulators_phone_is_emptied_too(tmp_path, running):
+    server = Server(tmp_path).start()
+    body = {"person": PEOPLE[1].id, "type": "text", "text": f"hola {BETOS}"}
+    server.http.post("/simulator/api/send", json=body).raise_for_status()
+    wait_for(
+        lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'sent'") and not open_work(server),
+        "the reply",
+    )
+    assert "simulator.jsonl" in places(server, BETOS)
+    if not running:
+        server.stop()
+    recado(server, "erase", PEOPLE[1].phone)
+    assert places(server, BETOS) == []
+    if running:
+        assert BETOS not in server.http.get("/simulator/api/state").text
+        server.stop()
