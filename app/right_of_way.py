@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 
 LONGEST_SECONDS = 0.006
@@ -42,25 +42,23 @@ class RightOfWay:
         self._webhooks.leave()
         self._look_again()
 
-    @contextmanager
-    def writing(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """For the writer's thread. After each statement it waits for the interpreter, which the turns of this
-        loop would keep from it."""
-        self._writer.enter()
-        try:
-            yield
-        finally:
-            self._writer.leave()
+    def writing(self, loop: asyncio.AbstractEventLoop) -> AbstractContextManager[None]:
+        """For the writer's thread, to be entered for each batch. After each statement it waits for the
+        interpreter, which the turns of this loop would keep from it."""
+
+        def left() -> None:
             if self._is_held:
                 with suppress(RuntimeError):  # the loop closed first: nobody waits
                     loop.call_soon_threadsafe(self._look_again)
+
+        return _Inside(self._writer, left)
 
     async def give(self) -> None:
         """Returns when it is the caller's turn to go on."""
         loop = asyncio.get_running_loop()
         if self._next_pass is None:
             self._next_pass = loop.call_soon(self._pass)
-            if not (self._webhooks.seconds_left() or self._writer.seconds_left()):
+            if not (self._webhooks.inside or self._writer.inside):
                 return
         waiter = loop.create_future()
         self._waiting.append(waiter)
@@ -74,6 +72,9 @@ class RightOfWay:
 
     def _pass(self) -> None:
         """Lets those go on that have waited longest, and looks again in the next pass."""
+        if not self._waiting:
+            self._next_pass = None
+            return
         loop = asyncio.get_running_loop()
         self._is_held = True  # before the look: the writer may leave right after it
         held = max(self._webhooks.hold_up(), self._writer.hold_up())
@@ -100,24 +101,41 @@ class _Holders:
 
     def __init__(self, longest_seconds: float) -> None:
         self._longest_seconds = longest_seconds
-        self._inside = 0
+        self.inside = 0
+        """How many hold it now."""
         self._since = 0.0
         self.keeps_waiting = False
         """Turns were held up, and none went on since: who comes next may not do so from the start."""
 
     def enter(self) -> None:
-        if not (self._inside or self.keeps_waiting):
+        if not (self.inside or self.keeps_waiting):
             self._since = time.monotonic()
-        self._inside += 1
+        self.inside += 1
 
     def leave(self) -> None:
-        self._inside -= 1
+        self.inside -= 1
 
     def hold_up(self) -> float:
         """For how many seconds turns that wait now are to wait at most."""
-        left = self.seconds_left()
+        if not self.inside:
+            return 0.0
+        left = max(self._since + self._longest_seconds - time.monotonic(), 0.0)
         self.keeps_waiting = self.keeps_waiting or left > 0
         return left
 
-    def seconds_left(self) -> float:
-        return max(self._since + self._longest_seconds - time.monotonic(), 0.0) if self._inside else 0.0
+
+class _Inside(AbstractContextManager[None]):
+    """Those of one kind hold it; `left` is told of the end."""
+
+    def __init__(self, holders: _Holders, left: Callable[[], None]) -> None:
+        self._holders = holders
+        self._left = left
+
+    def __enter__(self) -> None:
+        self._holders.enter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._holders.leave()
+        self._left()
