@@ -8,6 +8,7 @@ import asyncio
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ from app.errors import RecadoError
 from app.right_of_way import RightOfWay
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
 CONNECT_SECONDS = 5.0
 ANSWER_BYTES = 8 * 1024 * 1024
@@ -89,15 +90,15 @@ class Endpoint:
             raise NotSent(f"no connection: {self._fault}")
         session = self._session or self._open()
         try:
-            async with session.post(
+            response = await session.post(
                 self._url + path,
                 data=body if len(body) <= SENT_AT_ONCE else BytesIO(body),
                 # the session's own headers would go to a proxy too, the key among them
                 headers={**self._headers, "Content-Type": content_type},
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
-            ) as response:
-                answer = Answer(response.status, await _read(response), response.headers.get("Retry-After"))
+                timeout=_limits(seconds),
+            )
+            answer = Answer(response.status, await _read(response), response.headers.get("Retry-After"))
             await self._right_of_way.give()
             return answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
@@ -118,15 +119,30 @@ class Endpoint:
         return self._session
 
 
+@lru_cache(maxsize=16)
+def _limits(seconds: float) -> "ClientTimeout":
+    """The settings name a few; each is made once."""
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS)
+
+
 async def _read(response: "ClientResponse") -> bytes:
-    """The body; what is too large to be an answer is not read to its end."""
+    """The body; what is too large to be an answer is not read to its end.
+
+    The end of the body gives the connection back; a response is closed only where it was not reached.
+    """
     chunks: list[bytes] = []
     size = 0
-    while chunk := await response.content.readany():
-        size += len(chunk)
-        if size > ANSWER_BYTES:
-            raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
-        chunks.append(chunk)
+    try:
+        while not response.content.at_eof():
+            chunks.append(await response.content.readany())
+            size += len(chunks[-1])
+            if size > ANSWER_BYTES:
+                raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
+    except BaseException:
+        response.close()
+        raise
     return b"".join(chunks)
 
 
