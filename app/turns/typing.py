@@ -1,9 +1,8 @@
 """The typing sign: shown while a turn runs, and never in its way."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import structlog
 
@@ -25,12 +24,22 @@ class Typing:
     @contextmanager
     def shown(self, channel: Channel, message_id: str) -> Iterator[None]:
         """Marks the message read and shows the sign, again every 20 s, until the block ends."""
-        task = self._own(self._repeat(channel, message_id)) if message_id else None
+        if not message_id:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        again: asyncio.TimerHandle
+
+        def show() -> None:
+            nonlocal again
+            self._show(channel, message_id)
+            again = loop.call_later(EVERY_SECONDS, show)
+
+        show()
         try:
             yield
         finally:
-            if task is not None:
-                task.cancel()
+            again.cancel()
 
     async def close(self) -> None:
         """Ends what still shows it."""
@@ -38,20 +47,19 @@ class Typing:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _repeat(self, channel: Channel, message_id: str) -> None:
-        while True:
-            self._own(self._show(channel, message_id))  # a task of its own: a quick turn does not cut it off
-            await asyncio.sleep(EVERY_SECONDS)
+    def _show(self, channel: Channel, message_id: str) -> None:
+        """Shows it in a task of its own: a quick turn does not cut it off."""
+        task = asyncio.create_task(channel.typing(message_id))
+        limit = asyncio.get_running_loop().call_later(LIMIT_SECONDS, _give_up, task)
 
-    async def _show(self, channel: Channel, message_id: str) -> None:
-        try:
-            async with asyncio.timeout(LIMIT_SECONDS):
-                await channel.typing(message_id)
-        except TimeoutError:
-            log.debug("typing was not shown in time")
+        def ended(task: asyncio.Task[None]) -> None:
+            limit.cancel()
+            self._tasks.discard(task)
 
-    def _own(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        task.add_done_callback(ended)
+
+
+def _give_up(task: "asyncio.Task[None]") -> None:
+    log.debug("typing was not shown in time")
+    task.cancel()
