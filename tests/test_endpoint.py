@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -79,6 +79,30 @@ async def test_an_answer_that_does_not_end_in_time_is_told_apart() -> None:
     async with server(HEAD % 10, b"half", hang=True) as (url, _):
         with pytest.raises(TimedOut, match=r"no answer within 0\.2 s"):
             await post(url, 0.2)
+
+
+async def test_a_whole_answer_leaves_its_connection_for_the_next_call_and_half_a_one_does_not() -> None:
+    connections, answers = list[int](), [HEAD % 2 + b"ok", HEAD % 0, HEAD % 10 + b"half", HEAD % 2 + b"ok"]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = len(set(connections))
+        with suppress(asyncio.IncompleteReadError):  # it was closed
+            while await reader.readuntil(b"\r\n\r\n{}"):
+                connections.append(number)
+                writer.write(answers.pop(0))
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    one = Endpoint(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", {})
+    try:
+        assert [(await one.post("/x", b"{}", 5)).body for _ in range(2)] == [b"ok", b""]
+        with pytest.raises(TimedOut):
+            await one.post("/x", b"{}", 0.2)
+        assert (await one.post("/x", b"{}", 5)).body == b"ok"
+    finally:
+        await one.close()
+        listening.close()
+    assert connections == [0, 0, 0, 1]
 
 
 async def test_what_is_too_large_is_not_read_to_its_end() -> None:
