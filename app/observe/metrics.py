@@ -58,10 +58,11 @@ class Metrics:
         if tool not in self._tools:
             self._tools[tool] = _ToolSeries(self.tool_seconds.labels(tool))
         series = self._tools[tool]
-        counted = counted_code(code, series.codes)
-        if counted not in series.codes:
-            series.codes[counted] = self.tool_calls.labels(tool, counted)
-        series.codes[counted].inc()
+        if code not in series.codes:
+            code = counted_code(code, series.codes)
+        if code not in series.codes:
+            series.codes[code] = self.tool_calls.labels(tool, code)
+        series.codes[code].inc()
         if seconds is not None:
             series.seconds.observe(seconds)
 

@@ -181,7 +181,7 @@ class Abilities:
         self._view = view
 
     def tool(self, name: str) -> Tool | None:
-        return self.registry.get(name) if self.registry.has_tool(name) else None
+        return self.registry.find(name)
 
     def skill(self, name: str) -> Skill | None:
         """The skill of that name that is in use."""
@@ -284,12 +284,13 @@ class Abilities:
         """The tools of these names as the model reads them, in their order, without those that are gone
         or not for this person. `about` are the skills that may be loaded; files of `shown` ones are read
         too."""
-        offer = Offer(catalog=self._view.catalog)
+        view = self._view
+        offer = Offer(catalog=view.catalog)
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):
-                in_catalog = self._view.tools.get(name) is tool
-                schema = self._view.definitions[name] if in_catalog else tool.get_schema()
+                in_catalog = view.tools.get(name) is tool
+                schema = view.definitions[name] if in_catalog else tool.get_schema()
                 offer.schemas.append(schema)
                 offer.names.append(name if in_catalog else schema["function"])
         return offer

@@ -124,10 +124,8 @@ class ExecutionEngine:
         return await self._run_recorded(tool, checked, context, wait, duration)
 
     def _find(self, name: str, context: ToolContext) -> Tool | None:
-        if not isinstance(name, str) or not self.registry.has_tool(name):
-            return None
-        tool = self.registry.get(name)
-        return tool if _may_know(tool, context) else None
+        tool = self.registry.find(name) if isinstance(name, str) else None
+        return tool if tool is not None and _may_know(tool, context) else None
 
     def _unknown(self, name: str, context: ToolContext) -> ToolResult:
         names = [tool.name for tool in self.registry.list_all() if _may_know(tool, context)]

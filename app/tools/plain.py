@@ -20,6 +20,7 @@ _LONGEST_INTEGER_BITS = 14_000
 """Python refuses to write integers of more than 4,300 digits."""
 _BYTES = (bytes, bytearray, memoryview)
 _TEXT = frozenset({str})
+_SIMPLE = frozenset({bool, float, type(None)})
 
 
 class TooLarge(ValueError):
@@ -31,7 +32,7 @@ def is_small(value: object, most: int) -> bool:
 
     Costs little whatever the value is: no code of others runs, and it stops at the first that does not fit.
     """
-    return _left(value, most, DEEPEST) >= 0
+    return _left((value,), most, DEEPEST) >= 0
 
 
 def plain(value: object, limit: int) -> JSON:
@@ -64,24 +65,24 @@ def sendable(value: JSON) -> JSON:
     return value
 
 
-def _left(value: Any, most: int, depth: int) -> int:
-    """What is left of `most`; negative where the value is not small."""
-    kind = type(value)
-    if kind is str:
-        return most - 1 - len(value)
-    if value is None or kind is bool or kind is float or (kind is int and value.bit_length() < 64):
-        return most - 1
-    if kind not in (dict, list, tuple) or depth == 0 or len(value) >= most:
-        return -1
-    most -= 1
-    parts: Iterable[object] = value
-    if kind is dict:
-        if not _TEXT.issuperset(map(type, value)):
-            return -1
-        most -= len(value) + sum(map(len, value))
-        parts = value.values()
+def _left(parts: Iterable[Any], most: int, depth: int) -> int:
+    """What these leave of `most`; negative where they are not small."""
     for part in parts:
-        most = _left(part, most, depth - 1)
+        kind = type(part)
+        most -= 1
+        if kind is str:
+            most -= len(part)
+        elif kind is dict or kind is list or kind is tuple:
+            if depth == 0 or len(part) > most:
+                return -1
+            if kind is dict:
+                if not _TEXT.issuperset(map(type, part)):
+                    return -1
+                most -= len(part) + sum(map(len, part))
+                part = part.values()
+            most = _left(part, most, depth - 1)
+        elif kind not in _SIMPLE and (kind is not int or part.bit_length() >= 64):
+            return -1
         if most < 0:
             return -1
     return most

@@ -50,6 +50,10 @@ class ToolRegistry:
             raise ToolNotFoundError(f"no tool is named {name!r}{guess}")
         return tool
 
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name, None where there is none."""
+        return self._tools.get(name)
+
     def list_all(self) -> list[Tool]:
         """All tools, by name."""
         return [self._tools[name] for name in sorted(self._tools)]

@@ -67,7 +67,7 @@ class ToolResult:
         """The result a function's return value stands for: itself, an envelope, or plain data."""
         if isinstance(value, ToolResult):
             return value
-        value = _unwrapped(value)
+        value = value if type(value) is dict else _unwrapped(value)
         if not isinstance(value, dict) or not isinstance(value.get("ok"), bool):
             return cls(ok=True, data=value)
         if value["ok"]:

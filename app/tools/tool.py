@@ -149,6 +149,11 @@ class Tool:
         """Whether it runs on the loop (`async def`); the others run in a thread."""
         return self._call.is_async
 
+    @property
+    def wants_context(self) -> bool:
+        """Whether its function is handed the context of the call."""
+        return self._call.wants_context
+
     def replace(self, **changes: Any) -> "Tool":
         """A copy with other attributes, such as `name` or `sensitive`."""
         changed = copy.copy(self)
@@ -253,16 +258,16 @@ class _Call:
         first = next(iter(parameters.values()), None)
         self._whole = first is not None and first.name == "args" and first.kind in _POSITIONAL
         self._positional = tuple(p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY)
-        self._wants_context = "context" in parameters if wants_context is None else wants_context
+        self.wants_context = "context" in parameters if wants_context is None else wants_context
 
     def bind(self, values: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
         function = self._function
         if self._whole:
-            if self._wants_context:
+            if self.wants_context:
                 return lambda: function(dict(values), context)
             return lambda: function(dict(values))
         named = dict(values)
-        if self._wants_context:
+        if self.wants_context:
             named["context"] = context
         if not self._positional:
             return lambda: function(**named)

@@ -38,7 +38,7 @@ class Round:
 
     @property
     def unfinished(self) -> tuple[ToolCall, ...]:
-        return tuple(call for call in self.calls if call.id not in self.results)
+        return tuple([call for call in self.calls if call.id not in self.results])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ class Transcript:
         return tuple(name for name in names if name)
 
     def with_route(self, routed: Routed) -> "Transcript":
-        return replace(self, routed=routed)
+        return Transcript(routed, self.rounds, self.found, self.files)
 
     def with_round(self, new: Round) -> "Transcript":
-        return replace(self, rounds=(*self.rounds, new))
+        return Transcript(self.routed, (*self.rounds, new), self.found, self.files)
 
     def with_results(self, number: int, results: Mapping[str, str]) -> "Transcript":
-        rounds = list(self.rounds)
-        rounds[number] = replace(rounds[number], results={**rounds[number].results, **results})
-        return replace(self, rounds=tuple(rounds))
+        rounds, old = list(self.rounds), self.rounds[number]
+        rounds[number] = Round(old.text, old.calls, {**old.results, **results}, old.intents)
+        return Transcript(self.routed, tuple(rounds), self.found, self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     if not rounds:
         return AskModel(0, with_tools=max_rounds > 0)
     for number, one in enumerate(rounds):
-        if one.unfinished:
-            return RunTools(number, one.unfinished, one.intents)
+        if left := one.unfinished:
+            return RunTools(number, left, one.intents)
     last = rounds[-1]
     if last.calls:
         return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not _repeats(rounds))

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from sqlite3 import Connection
 from typing import TypeVar
 
@@ -106,7 +105,7 @@ class ToolCalls:
         """
         tool = self._abilities.tool(call.name)
         store = None
-        if tool is not None:
+        if tool is not None and tool.wants_context:
             store = self.store_for(tool, run.person.id, outside=bool(run.sources))
         recorder = _Recorder(self._store, run, number, call, tool, begun, store, self._media)
         agreed = verdicts.agreed.get(call.id)
@@ -134,12 +133,13 @@ class ToolCalls:
         agreed: Agreed | None,
         must_ask: bool,
     ) -> ToolContext:
-        settings = self._settings(tool)
+        reaching = tool if store is not None else None  # what no function is handed need not be made
+        settings = self._settings(reaching)
         return ToolContext(
             store=_handed(tool, store),
-            http=self._http(tool, settings),
+            http=self._http(reaching, settings),
             settings=settings,
-            services=self._services_of(tool),
+            services=self._services_of(reaching),
             person=run.person,
             conversation=run.opened.conversation.id,
             idempotency_key=f"{run.opened.id}:{recorder.key}",
@@ -195,6 +195,7 @@ class _Recorder:
         self._begun = begun
         self._skill_store = skill_store
         self._media = media
+        self._intent = ""
         self._intended = False
         self.was_uncertain = run.is_uncertain(lambda: self.call)
         """Before it ran: another one like it beside it may become so."""
@@ -203,17 +204,17 @@ class _Recorder:
         self.text = ""
         """The result as it was written."""
 
-    @cached_property
+    @property
     def call(self) -> UncertainCall:
-        """The call by what it does; worked out where that matters, and never after a run: a tool may have
-        changed its arguments."""
-        return call_identity(self._tool, self._call)
+        """The call by what it does: one that ran by its intent, for a tool may have changed its arguments."""
+        if not self._intent:
+            return call_identity(self._tool, self._call)
+        return self._call.name, arguments_hash(orjson.loads(self._intent)["arguments"])
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        self.call = self._call.name, arguments_hash(args)
+        self._intent = _text({"tool": tool.name, "arguments": args})
         if not self._begun:  # an idempotent call that a crash cut off has its row already
-            row = _text({"tool": tool.name, "arguments": args})
-            await self._write(lambda conn: self._record(conn, "intent", row))
+            await self._write(lambda conn: self._record(conn, "intent", self._intent))
         self._after = ""  # the intent stands, and so does what it follows from
         self._intended = True
 

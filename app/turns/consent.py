@@ -167,8 +167,8 @@ class Consent:
         """The calls that a guard refuses, by call id."""
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            tool = self._abilities.tool(call.name)
             guard = self._guards.get(call.name)
+            tool = self._abilities.tool(call.name) if guard is not None else None
             if guard is None or tool is None or call.name not in offered:
                 continue
             try:
@@ -364,6 +364,9 @@ def arguments_hash(arguments: JSON) -> str:
     return sha256(_canonical(arguments)).hexdigest()
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+"""Takes any integer and any text."""
+
+
 def _canonical(arguments: JSON) -> bytes:
-    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=str)  # any integer, any text
-    return text.encode()
+    return _ENCODER.encode(arguments).encode()

@@ -24,9 +24,12 @@ def offers(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) -> list
     for one in rounds:
         called |= {call.name for call in one.calls}
         last, found = offered[-1], list(_found(one))
+        if not found:
+            offered.append(last)
+            continue
         wanted = [SEARCH_TOOLS, *_reading(last), *found]
         idle = [name for name in last if name not in called]
-        offered.append(tuple(changed(last, wanted, limit, first=idle)) if found else last)
+        offered.append(tuple(changed(last, wanted, limit, first=idle)))
     return offered
 
 

@@ -173,6 +173,8 @@ def _foreign(text: str, own: Collection[str]) -> list[str]:
 
 def _addresses(text: str) -> Iterator[str]:
     """What may be an address in a text, also percent-encoded, in one spelling."""
+    if text.isidentifier() and text.isascii() and "localhost" not in text.lower():
+        return  # a word or an argument's name, as most are
     form = _plain(text)
     for _ in range(MOST_ENCODED):
         yield from _addresses_as_written(form)
