@@ -170,7 +170,7 @@ class SkillLoader:
             return True
         if self._workers is not None and self._workers.aside(skill.folder, skill.version) != skill.aside:
             return True
-        return skill.bundled and os.path.basename(os.path.realpath(skill.folder)) not in self._names
+        return skill.bundled and _real_name(skill.folder) not in self._names
 
     def _arrange(self) -> None:
         clashes: list[str] = []
@@ -207,6 +207,11 @@ class SkillLoader:
             *(bool(skill.installed), not skill.available, bool(skill.faults)),
             *(misnamed, shipped, str(skill.folder)),
         )
+
+
+def _real_name(folder: Path) -> str:
+    """A folder's name, that of where it leads if it is a link; links above it change nothing about that."""
+    return os.path.basename(os.path.realpath(folder) if os.path.islink(folder) else folder)
 
 
 def _directories(path: str) -> list[str]:
