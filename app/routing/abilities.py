@@ -32,6 +32,7 @@ from app.tools.threads import DaemonThreads
 log = structlog.get_logger(__name__)
 
 _INDEXED_AT_ONCE = 16
+_LATELY_SECONDS = 1.0
 _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -107,17 +108,23 @@ class Abilities:
         self._look: asyncio.Task[None] | None = None
         self._next_look: asyncio.Task[None] | None = None
         self._look_began = 0.0
+        self._seen, self._seen_at = 0.0, 0.0
+        """When the last look that succeeded began, by both clocks."""
 
     @property
     def catalog(self) -> Catalog:
         return self._view.catalog
 
-    async def refresh(self) -> None:
+    async def refresh(self, since: float | None = None) -> None:
         """Takes over what changed on disk. Beyond `patience` the look goes on by itself, and the caller
         with what there is.
 
-        One look at a time; whoever asks during one waits for the next, which sees all that they know of.
+        One look at a time; whoever asks during one waits for the next, which sees all that they know of. Of
+        who knows of nothing later than `since` (Unix seconds) a look that began after that is enough: so
+        messages that come together share one.
         """
+        if since is not None and self._has_looked_since(since):
+            return
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
         since = time.monotonic() if self._look is None else self._look_began
@@ -125,6 +132,10 @@ class Abilities:
         done, _ = await asyncio.wait({self._next_look}, timeout=max(left, 0.0))
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")
+
+    def _has_looked_since(self, moment: float) -> bool:
+        """Only lately, for a clock that was set back tells nothing about it."""
+        return moment < self._seen_at and time.monotonic() - self._seen < _LATELY_SECONDS
 
     async def close(self) -> None:
         """Waits for no look any more."""
@@ -137,6 +148,7 @@ class Abilities:
         """One look, once the earlier one has ended."""
         if earlier is not None:
             await asyncio.wait({earlier})
+        began = time.time()
         self._look, self._next_look, self._look_began = self._next_look, None, time.monotonic()
         try:
             if self._servers is not None:
@@ -145,6 +157,7 @@ class Abilities:
             if view is not None:
                 self._take_over(view)
                 self._on_change()
+            self._seen, self._seen_at = self._look_began, began
         except Exception:
             log.exception("the skill folders could not be read: going on with what was loaded before")
         finally:

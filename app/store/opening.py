@@ -36,6 +36,7 @@ class InboxMessage:
     command: str
     waited: bool = False
     """It came faster than the person's pace, and so was taken up later than it came."""
+    received_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _journal(conn: Connection, turn: str) -> tuple[Entry, ...]:
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
     rows = conn.execute(
-        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command,"
+        "SELECT m.id, m.wamid, m.kind, m.text, m.payload, m.at, i.kind AS command, i.received_at,"
         " i.due_at > i.received_at AS waited FROM inbox i"
         " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
         (turn,),
@@ -159,6 +160,7 @@ def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
             row["at"],
             "" if row["command"] == "message" else row["command"],
             bool(row["waited"]),
+            row["received_at"],
         )
         for row in rows
     )

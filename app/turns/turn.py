@@ -115,8 +115,10 @@ class TurnRunner:
 
     async def execute_tool_loop(self, run: Run) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
-        await self._abilities.refresh()
-        if run.transcript.routed is not None:
+        if run.transcript.routed is None:
+            await self._abilities.refresh(since=run.opened.members[-1].received_at)
+        else:
+            await self._abilities.refresh()
             self._build_prompt(run, run.routed)
         while True:
             match next_action(run.transcript, self._limits.rounds):
