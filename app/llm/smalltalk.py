@@ -85,6 +85,8 @@ _SMALL_WORDS = frozenset[str]().union(
 )
 _LONGEST = 10
 _GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
+_KNOWN = _SMALL_WORDS.union(_GREETED_WITH, _SHORT_FORMS.values(), *map(spaced, _ABOUT))
+"""What all small talk is made of, beside laughter."""
 
 
 def small_talk(said: str) -> Talk | None:
@@ -92,7 +94,11 @@ def small_talk(said: str) -> Talk | None:
     written = words(said)
     if len(written) > _LONGEST:
         return None
-    found = [one for word in written for one in _usual(word).split()]
+    found = list[str]()
+    for word in map(_usual, written):
+        if word not in _KNOWN and not _LAUGHTER.fullmatch(word):
+            return None
+        found += word.split()
     if not found or len(found) > _LONGEST:
         return None
     if all(_LAUGHTER.fullmatch(word) for word in found):
@@ -119,5 +125,7 @@ def asks_nothing(said: str) -> bool:
 
 def _usual(word: str) -> str:
     """A word as it is usually written: "q" is "que", "holaaa" is "hola"."""
-    shorter = _DRAWN_OUT.sub(r"\1", word)
-    return _SHORT_FORMS.get(word, shorter if word not in _SMALL_WORDS and shorter in _SMALL_WORDS else word)
+    if word in _SHORT_FORMS:
+        return _SHORT_FORMS[word]
+    shorter = word if word in _SMALL_WORDS else _DRAWN_OUT.sub(r"\1", word)
+    return shorter if shorter in _SMALL_WORDS else word

@@ -100,18 +100,19 @@ class Answers:
         """
         among = slots[:SPREAD_AMONG]
         places = [self._place[slot] for slot in among]
-        by_word = [[answers[place] for place in places] for answers in self._by_word]
-        most = [max(answers, default=0.0) or 1.0 for answers in by_word]
+        columns = ([answers[place] for place in places] for answers in self._by_word)
+        by_word = [answers for answers in columns if any(answers)]
+        most = [max(answers) for answers in by_word]
         left = [1.0] * len(most)
         now = [self._scores[slot] for slot in among]
         order: dict[int, float] = {}
         last = 0.0
-        while len(order) < min(limit, _SPREAD_PLACES, len(among)):
+        for to_come in reversed(range(min(limit, _SPREAD_PLACES, len(among)))):
             last = max(now)
             best = now.index(last)
             order[among[best]] = last
             now[best] = -1.0  # taken
-            for word, answers in enumerate(by_word):
+            for word, answers in enumerate(by_word if to_come else ()):
                 if answer := answers[best]:
                     gone = left[word] * _SPREAD * answer / most[word]
                     left[word] -= gone

@@ -206,21 +206,19 @@ class ToolIndex:
 
     def _highest(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
         """At least `limit` slots, if as many score, among them the highest; looks no further than it must."""
+        ids, slot_of = self._ids, self._slot_of
+        among = slot_of if among is None else among
         looked = limit
         while True:
             least = nlargest(looked, scores)[-1] if 0 < looked < len(scores) else 0.0
             high = [slot for slot, score in enumerate(scores) if score >= least and score > 0]
-            found = [slot for slot in high if self._is_there(slot, among)]
+            found = [slot for slot in high if slot_of.get(id := ids[slot]) == slot and id in among]
             if len(found) >= limit or least <= 0:
                 return found
             looked *= 4
 
     def _hits(self, scores: Mapping[int, float], answers: Answers) -> list[Hit]:
         return [Hit(self._ids[slot], score, *answers.told_of(slot)) for slot, score in scores.items()]
-
-    def _is_there(self, slot: int, among: Collection[str] | None) -> bool:
-        id = self._ids[slot]
-        return self._slot_of.get(id) == slot and (among is None or id in among)
 
     def _insert(self, document: Document) -> None:
         slot = len(self._ids)

@@ -18,6 +18,7 @@ class Word(NamedTuple):
 # Vowel signs of these scripts are marks, not letters, and would tear a word apart.
 _MARKS = "\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
@@ -111,8 +112,9 @@ def spans(text: str) -> list[Word]:
 
 def words(text: str) -> list[str]:
     """Folded words; camelCase and snake_case names come apart, unspaced scripts as pairs of characters."""
-    text = _composed(text)
-    parts = (part for match in _WORD.finditer(text) for part in _CAMEL.split(match.group()))
+    if text.isascii():
+        return _ASCII_WORD.findall(_CAMEL.sub(" ", text).lower())
+    parts = _WORD.findall(_CAMEL.sub(" ", _composed(text)))
     return [piece for part in parts for piece in _pieces(fold(part))]
 
 
