@@ -92,14 +92,15 @@ class Rankings:
             return min(own, key=_order).name
         return min((name for name, of in self.tools.items() if of == category), default=None)
 
-    def best(self) -> dict[str, Ranked]:
-        """Each tool where it is worth most."""
+    def best(self, names: Collection[str]) -> dict[str, Ranked]:
+        """Each of these tools where it is worth most."""
         found: dict[str, Ranked] = {}
         for ranking in self.each:
             for one in ranking:
-                known = found.get(one.name)
-                if known is None or one.worth > known.worth:
-                    found[one.name] = one
+                if one.name in names:
+                    known = found.setdefault(one.name, one)
+                    if one.worth > known.worth:
+                        found[one.name] = one
         return found
 
     def is_answered(self, name: str, had: Collection[str]) -> bool:

@@ -127,15 +127,13 @@ class _Wanted:
     siblings: Sequence[str]
     needed: Sequence[str]
 
-    def why(self, name: str) -> Why:
-        reasons: dict[Why, Sequence[str]] = {
-            "category": self.best,
-            "always": self.always,
-            "include": self.included,
-            "words": [*self.vital, *self.fitting],
-            "sibling": self.siblings,
-        }
-        return next((why for why, names in reasons.items() if name in names), "kept")
+    def reasons(self) -> Mapping[str, Why]:
+        """The first that each tool has."""
+        found: dict[str, Why] = dict.fromkeys(self.siblings, "sibling")
+        found |= dict.fromkeys((*self.vital, *self.fitting), "words")
+        found |= dict.fromkeys(self.included, "include")
+        found |= dict.fromkeys(self.always, "always")
+        return found | dict.fromkeys(self.best, "category")
 
 
 def _wanted(
@@ -224,12 +222,12 @@ def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int
 
 
 def _explained(
-    names: Iterable[str], wanted: _Wanted, rankings: Rankings, had: Collection[str]
+    names: Collection[str], wanted: _Wanted, rankings: Rankings, had: Collection[str]
 ) -> Iterator[Chosen]:
     """Each with the text that it fits best, and the parts of its score for that."""
-    ranked = rankings.best()
+    reasons, ranked = wanted.reasons(), rankings.best(names)
     for name in names:
-        why, kept, best = wanted.why(name), name in had, ranked.get(name)
+        why, kept, best = reasons.get(name, "kept"), name in had, ranked.get(name)
         if best is None:
             yield Chosen(name, why, kept=kept)
             continue
