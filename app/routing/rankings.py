@@ -88,7 +88,8 @@ class Rankings:
 
     def best_of(self, category: str) -> str | None:
         """Its best tool for any of the texts, else its first by name; None where it has none."""
-        if own := [one for ranking in self.each for one in ranking if one.category == category]:
+        firsts = (next((one for one in ranking if one.category == category), None) for ranking in self.each)
+        if own := [first for first in firsts if first is not None]:
             return min(own, key=_order).name
         return min((name for name, of in self.tools.items() if of == category), default=None)
 
@@ -141,19 +142,19 @@ def _ranking(
     tools: Mapping[str, str],
     learned: Fits = NOTHING_LEARNED,
 ) -> Ranking:
-    ranked = (
+    ranked = [
         Ranked(
-            hit.id,
-            tools[hit.id],
+            name,
+            tools[name],
             phrase,
-            hit.score,
-            _BOOST if hit.id in own else 1.0,
-            hit.coverage,
-            SCORE_SHARE * learned.get(hit.id, 0.0),
-            hit.parts,
+            score,
+            _BOOST if name in own else 1.0,
+            coverage,
+            SCORE_SHARE * learned.get(name, 0.0),
+            parts,
         )
-        for hit in overlaid(hits, learned)
-    )
+        for name, score, coverage, parts in overlaid(hits, learned)
+    ]
     return sorted(ranked, key=_order)
 
 

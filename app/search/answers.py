@@ -46,52 +46,54 @@ class Parts(NamedTuple):
 class Answers:
     """What each of some tools answers of a question: the best of a ranking, and others that are looked at.
 
-    `scores` are those of all tools, by slot. `pieces`: 4-grams count as the words that they are pieces of,
-    which `spread` needs.
+    `scores` are those of all tools, by slot; without them `slots` are all, and what they answer makes them.
+    `pieces`: 4-grams count as the words that they are pieces of, which that and `spread` need.
     """
 
     def __init__(
-        self, question: Question, slots: Iterable[int], scores: Sequence[float], *, pieces: bool = False
+        self,
+        question: Question,
+        slots: Iterable[int],
+        scores: Sequence[float] | None = None,
+        *,
+        pieces: bool = False,
     ) -> None:
         self._question = question
-        self._scores = scores
-        self._place = {slot: place for place, slot in enumerate(dict.fromkeys(slots))}
-        self._slots = frozenset(self._place)
-        self._by_word = [self._nothing() for _ in range(question.said)]
-        self._said, self._meant, self._covered = self._nothing(), self._nothing(), self._nothing()
+        self._slots = frozenset(slots)
+        self._near = None if scores is None else self._slots
+        nothing = [0.0] * len(self._slots) if scores is None else dict.fromkeys(self._slots, 0.0)
+        self._by_word = [nothing.copy() for _ in range(question.said)]
+        self._said, self._meant, self._covered = nothing.copy(), nothing.copy(), nothing.copy()
         words = len(question.words)
         self._add_words(question.word_of[:words])
         if pieces:
             self._add_pieces(question.word_of[words:])
+        self.scores = self._sums() if scores is None else scores
 
     def told_of(self, slot: int) -> tuple[float, Parts]:
         """The share of the question that it knows, weighted by how telling each word is; and of what its
         score is made."""
-        place = self._place[slot]
-        said, meant = self._said[place], self._meant[place]
-        return self._covered[place], Parts(said, meant, max(self._scores[slot] - said - meant, 0.0))
+        said, meant = self._said[slot], self._meant[slot]
+        return self._covered[slot], Parts(said, meant, max(self.scores[slot] - said - meant, 0.0))
 
-    def _nothing(self) -> list[float]:
-        return [0.0] * len(self._place)
+    def _sums(self) -> list[float]:
+        return [sum(answers) for answers in zip(*self._by_word, strict=True)]
 
     def _add_words(self, word_of: Sequence[int]) -> None:
-        question, place = self._question, self._place
+        question, covered = self._question, self._covered
         for word, one, share in zip(word_of, question.words, question.telling, strict=True):
-            by_word, by_itself = self._by_word[word], one.by_itself
-            for slot, weight in one.near(self._slots):
-                if slot in place:
-                    at, answer = place[slot], one.whole * weight
-                    by_word[at] += answer
-                    self._covered[at] += share
-                    (self._said if by_itself is None or slot in by_itself else self._meant)[at] += answer
+            by_word, by_itself, whole = self._by_word[word], one.by_itself, one.whole
+            for slot, weight in one.near(self._near):
+                answer = whole * weight
+                by_word[slot] += answer
+                covered[slot] += share
+                (self._said if by_itself is None or slot in by_itself else self._meant)[slot] += answer
 
     def _add_pieces(self, word_of: Sequence[int]) -> None:
-        place = self._place
         for word, one in zip(word_of, self._question.grams, strict=True):
             by_word, whole = self._by_word[word], one.whole
-            for slot, weight in one.near(self._slots):
-                if slot in place:
-                    by_word[place[slot]] += whole * weight
+            for slot, weight in one.near(self._near):
+                by_word[slot] += whole * weight
 
     def spread(self, slots: Sequence[int], limit: int) -> dict[int, float]:
         """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
@@ -99,12 +101,11 @@ class Answers:
         They come with the best first. What one answers of a word, those that follow answer no more.
         """
         among = slots[:SPREAD_AMONG]
-        places = [self._place[slot] for slot in among]
-        columns = ([answers[place] for place in places] for answers in self._by_word)
+        columns = ([answers[slot] for slot in among] for answers in self._by_word)
         by_word = [answers for answers in columns if any(answers)]
         most = [max(answers) for answers in by_word]
         left = [1.0] * len(most)
-        now = [self._scores[slot] for slot in among]
+        now = [self.scores[slot] for slot in among]
         order: dict[int, float] = {}
         last = 0.0
         for to_come in reversed(range(min(limit, _SPREAD_PLACES, len(among)))):
@@ -118,4 +119,4 @@ class Answers:
                     left[word] -= gone
                     now = [score - gone * other for score, other in zip(now, answers, strict=True)]
         rest = [slot for slot in slots if slot not in order][: limit - len(order)]
-        return order | {slot: min(self._scores[slot], last) for slot in rest}
+        return order | {slot: min(self.scores[slot], last) for slot in rest}

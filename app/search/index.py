@@ -1,14 +1,15 @@
 """A search index of tools: words (BM25F) mixed with character 4-grams, in plain Python, changed in place."""
 
+import math
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import nlargest
 from typing import NamedTuple
 
 from app.search.answers import SPREAD_AMONG, Answers, Parts, Question
-from app.search.postings import Postings, shared
+from app.search.postings import FEW, Postings, shared
 from app.search.query import Query, Worth, read_query
 from app.search.words import content, grams, stem, without_slots, words
 
@@ -60,6 +61,8 @@ _GRAM_SHARE = 0.3
 _COMMON_WORD = 1 / 2
 _COMMON_GRAM = 1 / 40
 """Terms in a larger share of the tools tell next to nothing, and are most of the work."""
+_LEAST = math.ulp(0.0)
+"""The lowest score above 0."""
 _COMPACT_AT = 64
 """Slots of removed tools that stay at least."""
 _LATELY = 8
@@ -116,9 +119,11 @@ class ToolIndex:
         """
         with self._lock:
             asked = self._asked(query, bridge=bridge)
-            scores = self._scores(asked)
+            of_all = self._of_all(asked)
+            scores = of_all.scores if of_all else self._scores(asked)
             best = self._best(scores, among, limit)
-            return self._hits({slot: scores[slot] for slot in best}, Answers(asked, best, scores))
+            answers = of_all or Answers(asked, best, scores)
+            return self._hits({slot: scores[slot] for slot in best}, answers)
 
     def spread(
         self,
@@ -135,10 +140,11 @@ class ToolIndex:
         """
         with self._lock:
             asked = self._asked(query, bridge=True)
-            scores = self._scores(asked)
+            of_all = self._of_all(asked)
+            scores = of_all.scores if of_all else self._scores(asked)
             best = self._best(scores, among, max(limit, SPREAD_AMONG))
             own = self._best(scores, apart, len(apart))
-            answers = Answers(asked, (*best, *own), scores, pieces=True)
+            answers = of_all or Answers(asked, (*best, *own), scores, pieces=True)
             spread = answers.spread(best, limit) | answers.spread(own, len(own))
             return sorted(self._hits(spread, answers), key=lambda hit: (-hit.score, hit.id))
 
@@ -185,6 +191,11 @@ class ToolIndex:
             stems.update(dict.fromkeys(of_word, term))
         return worth, stems
 
+    def _of_all(self, asked: Question) -> Answers | None:
+        """What all tools answer, where they are few: sooner told than which of them to look at."""
+        slots = range(len(self._ids))
+        return Answers(asked, slots, pieces=True) if asked.said and len(slots) <= FEW else None
+
     def _scores(self, asked: Question) -> list[float]:
         scores = [0.0] * len(self._ids)
         for one in asked.all:
@@ -193,7 +204,7 @@ class ToolIndex:
                 scores[slot] += whole * weight
         return scores
 
-    def _best(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
+    def _best(self, scores: Sequence[float], among: Collection[str] | None, limit: int) -> list[int]:
         """The slots with the highest scores, best first, without those of score 0."""
         if among is not None and len(among) < len(self) / 4:
             slots = (self._slot_of.get(id) for id in among)
@@ -204,16 +215,17 @@ class ToolIndex:
         found.sort(key=scores.__getitem__, reverse=True)
         return found[:limit]
 
-    def _highest(self, scores: list[float], among: Collection[str] | None, limit: int) -> list[int]:
+    def _highest(self, scores: Sequence[float], among: Collection[str] | None, limit: int) -> list[int]:
         """At least `limit` slots, if as many score, among them the highest; looks no further than it must."""
         ids, slot_of = self._ids, self._slot_of
         among = slot_of if among is None else among
         looked = limit
         while True:
             least = nlargest(looked, scores)[-1] if 0 < looked < len(scores) else 0.0
-            high = [slot for slot, score in enumerate(scores) if score >= least and score > 0]
+            least = max(least, _LEAST)
+            high = [slot for slot, score in enumerate(scores) if score >= least]
             found = [slot for slot in high if slot_of.get(id := ids[slot]) == slot and id in among]
-            if len(found) >= limit or least <= 0:
+            if len(found) >= limit or least == _LEAST:
                 return found
             looked *= 4
 

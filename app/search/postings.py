@@ -29,16 +29,17 @@ class Asked(NamedTuple):
     weights: "array[float]"
     by_itself: frozenset[int] | None = None
 
-    def near(self, slots: frozenset[int]) -> Iterable[tuple[int, float]]:
-        """Slots that answer, with their weights: all those of `slots` that do, and where few answer the
-        others too."""
+    def near(self, slots: frozenset[int] | None) -> Iterable[tuple[int, float]]:
+        """Those of `slots` that answer, with their weights; all that answer where none are named."""
         mine, weights = self.slots, self.weights
-        if len(mine) <= _FEW:
+        if slots is None:
             return zip(mine, weights, strict=True)
+        if len(mine) <= FEW:
+            return [(slot, weight) for slot, weight in zip(mine, weights, strict=True) if slot in slots]
         return [(slot, weights[bisect_left(mine, slot)]) for slot in slots.intersection(mine)]
 
 
-_FEW = 128
+FEW = 128
 """Slots that are gone through faster than they are looked up one by one."""
 
 _NO_SLOTS = array("I")
