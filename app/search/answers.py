@@ -80,14 +80,14 @@ class Answers:
         return [sum(answers) for answers in zip(*self._by_word, strict=True)]
 
     def _add_words(self, word_of: Sequence[int]) -> None:
-        question, covered = self._question, self._covered
+        question, said, meant, covered = self._question, self._said, self._meant, self._covered
         for word, one, share in zip(word_of, question.words, question.telling, strict=True):
             by_word, by_itself, whole = self._by_word[word], one.by_itself, one.whole
             for slot, weight in one.near(self._near):
                 answer = whole * weight
                 by_word[slot] += answer
                 covered[slot] += share
-                (self._said if by_itself is None or slot in by_itself else self._meant)[slot] += answer
+                (said if by_itself is None or slot in by_itself else meant)[slot] += answer
 
     def _add_pieces(self, word_of: Sequence[int]) -> None:
         for word, one in zip(word_of, self._question.grams, strict=True):

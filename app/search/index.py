@@ -9,7 +9,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from app.search.answers import SPREAD_AMONG, Answers, Parts, Question
-from app.search.postings import FEW, Postings, shared
+from app.search.postings import Postings, shared
 from app.search.query import Query, Worth, read_query
 from app.search.words import content, grams, stem, without_slots, words
 
@@ -65,6 +65,8 @@ _LEAST = math.ulp(0.0)
 """The lowest score above 0."""
 _COMPACT_AT = 64
 """Slots of removed tools that stay at least."""
+_FEW = 256
+"""Of so many tools all that each answers is told sooner than which of them to look at."""
 _LATELY = 8
 """Texts of which it is kept what they ask for."""
 
@@ -192,9 +194,9 @@ class ToolIndex:
         return worth, stems
 
     def _of_all(self, asked: Question) -> Answers | None:
-        """What all tools answer, where they are few: sooner told than which of them to look at."""
+        """What all tools answer, where they are few."""
         slots = range(len(self._ids))
-        return Answers(asked, slots, pieces=True) if asked.said and len(slots) <= FEW else None
+        return Answers(asked, slots, pieces=True) if asked.said and len(slots) <= _FEW else None
 
     def _scores(self, asked: Question) -> list[float]:
         scores = [0.0] * len(self._ids)

@@ -34,12 +34,12 @@ class Asked(NamedTuple):
         mine, weights = self.slots, self.weights
         if slots is None:
             return zip(mine, weights, strict=True)
-        if len(mine) <= FEW:
+        if len(mine) <= _FEW:
             return [(slot, weight) for slot, weight in zip(mine, weights, strict=True) if slot in slots]
         return [(slot, weights[bisect_left(mine, slot)]) for slot in slots.intersection(mine)]
 
 
-FEW = 128
+_FEW = 128
 """Slots that are gone through faster than they are looked up one by one."""
 
 _NO_SLOTS = array("I")
