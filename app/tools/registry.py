@@ -58,10 +58,6 @@ class ToolRegistry:
         """All tools, by name."""
         return [self._tools[name] for name in sorted(self._tools)]
 
-    def find(self, name: str) -> Tool | None:
-        """The tool of that name; None where there is none."""
-        return self._tools.get(name)
-
     def get_schemas(self, allowed: Iterable[str] | None = None) -> list[Schema]:
         """Function definitions, by name for `None` (all of them), else in the order asked for.
 
