@@ -43,6 +43,7 @@ from app.skills.sandbox import Sandbox
 from app.store import alerts, turns
 from app.store.approvals import OpenQuestion
 from app.store.database import Database
+from app.store.folders import Folders
 from app.store.media import MediaFolder
 from app.store.space import MEGABYTE, Disk
 from app.sweep import Sweep
@@ -112,6 +113,7 @@ class Assistant:
             quota=int(settings.files_quota_mb * MEGABYTE),
             least_free=settings.free_space_mb * MEGABYTE,
         )
+        self.folders = Folders(settings.workspace_dir, settings.data_dir)
         self.terminal = TerminalChannel(self.media)
         self.channels: dict[str, Channel] = {
             self.realm: WhatsAppChannel(self.client, self.media),
@@ -204,6 +206,7 @@ class Assistant:
             self.channels.keys(),
             Disk(settings.data_dir, settings.free_space_mb * MEGABYTE),
             self.media,
+            self.folders,
             wake_conversation=self.carrier.wake,
             wake_person=self.sender.wake,
             wake_reminders=self.reminders.look,

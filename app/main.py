@@ -1,6 +1,6 @@
 """The web application: an assistant behind the routes by which it is reached."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from app.console.servers import server_routes
 from app.erasure import Erasure
 from app.health import health_routes
 from app.settings import Settings
+from app.store.belongings import Erased
 from app.transport.transport import Transport
 from app.turns.arrivals import read_arrival
 
@@ -28,8 +29,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     """The web application; `app.state` holds the `assistant` that it serves and its `admin`."""
     assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
-    forget_phones = simulator.graph.forget if simulator is not None else None
-    erasure = Erasure(assistant.store, settings, assistant.carrier.end, forget_phones)
+    erasure = _erasure(assistant, simulator)
     admin = Admin(
         assistant.store,
         assistant.realm,
@@ -90,6 +90,21 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
         on_answer=assistant.metrics.answered,
         right_of_way=assistant.right_of_way,
     )
+
+
+def _erasure(assistant: Assistant, simulator: "Simulator | None") -> Erasure:
+    async def end(erased: Erased) -> None:
+        await assistant.carrier.end(erased.conversations)
+        await assistant.sender.end(erased.who.id)
+
+    def forget_phones(names: Sequence[str]) -> None:
+        if simulator is not None:
+            return simulator.graph.forget(names)
+        from app.simulator.history import forget
+
+        return forget(assistant.settings.data_dir, names)
+
+    return Erasure(assistant.store, assistant.folders, end, forget_phones)
 
 
 def _simulator(assistant: Assistant) -> "Simulator":

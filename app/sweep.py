@@ -8,8 +8,10 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.store import approvals, inbox, media, outbox, retention, schedules, space
+from app.errors import RecadoError
+from app.store import approvals, folders, inbox, media, outbox, retention, schedules, space
 from app.store.database import Database
+from app.store.folders import Folders
 from app.store.media import MediaFolder
 from app.store.space import Disk
 
@@ -26,6 +28,7 @@ class Sweep:
         channels: Collection[str],
         disk: Disk,
         files: MediaFolder,
+        folders: Folders,
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
@@ -37,6 +40,7 @@ class Sweep:
         self._channels = channels
         self._disk = disk
         self._files = files
+        self._folders = folders
         self._wake_conversation = wake_conversation
         self._wake_person = wake_person
         self._wake_reminders = wake_reminders
@@ -74,7 +78,8 @@ class Sweep:
         try:
             await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
             await media.sweep(self._store, self._files, now)
-        except OSError as error:
+            await folders.sweep(self._store, self._folders)
+        except (OSError, RecadoError) as error:
             log.warning("old files could not be removed", error=str(error))
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 

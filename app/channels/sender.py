@@ -65,6 +65,13 @@ class Sender:
             self._lanes[person] = lane = (event, task)
         lane[0].set()
 
+    async def end(self, person: str) -> None:
+        """Sends nothing more to somebody who is gone; what is on the wire is not called back."""
+        if person in self._lanes:
+            _, task = self._lanes[person]
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
     async def close(self, seconds: float) -> None:
         """Lets what is on the wire end, then stops; the rest stays in its rows."""
         self._closing = True

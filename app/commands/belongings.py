@@ -1,15 +1,19 @@
 """What is kept of a person: given out as a file, or erased for good."""
 
 import asyncio
+import os
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import orjson
 
-from app.commands.people import realm_of
+from app.commands.people import listed_people, owns, realm_of
 from app.commands.records import open_database, read_records
 from app.commands.running import find_server
 from app.errors import RecadoError
@@ -18,6 +22,7 @@ from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.store.belongings import Erased, Somebody
+    from app.store.folders import Folders
 
 ERASE_SECONDS = 120.0
 
@@ -26,7 +31,6 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
     """Everything of theirs as JSON; `to` is a zip file for that and their files, and the text says what is in
     it. Raises RecadoError for somebody unknown, and for a file that cannot be written.
     """
-    from app.erasure import folders_of
     from app.store import belongings
 
     def read(conn: Connection) -> "tuple[Somebody, Mapping[str, JSON]]":
@@ -34,28 +38,19 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
         return somebody, belongings.export(conn, somebody)
 
     somebody, rows = read_records(settings.database_path, read)
-    files = [
-        (f"{kind}/{path.relative_to(folder)}", path)
-        for kind, folder in folders_of(settings, somebody.id).items()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    ]
-    document = {
-        "names": somebody.names,
-        "realm": somebody.realm,
-        **rows,
-        "files": [name for name, _ in files],
-    }
+    files = _files(settings, somebody.id)
+    document = {"names": somebody.names, "realm": somebody.realm, **rows, "files": list(files)}
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     if to is None:
         return text
     try:
-        with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("data.json", text)
-            for name, path in files:
-                archive.write(path, name)
+        with to.open("xb") as made:
+            _write_archive(made, text, files)
+    except FileExistsError as error:
+        raise RecadoError(f"{to} is there already, and is not replaced") from error
     except OSError as error:
-        raise RecadoError(f"{to} cannot be written: {error.strerror}") from error
+        to.unlink(missing_ok=True)
+        raise RecadoError(f"{to} cannot be written: {error.strerror or error}") from error
     messages = len(document.get("messages", ()))
     return f"{to}: {messages} messages, {len(files)} files, and whatever else is kept of {who}"
 
@@ -63,24 +58,52 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
 def erase_person(settings: Settings, who: str) -> str:
     """Deletes everything of theirs; gives what to tell. Raises RecadoError for somebody unknown, and where
     not all of it could be deleted."""
+    owners = {line.id for line in listed_people(settings) if owns(line, settings)}
     server = find_server(settings.data_dir)
     if server is not None:
         erased = server.ask("people/erase", {"who": who}, seconds=ERASE_SECONDS)
     else:
-        from dataclasses import asdict
-
         erased = asdict(asyncio.run(_erase(settings, who)))
     told = f"everything of {who} is erased, {erased['messages']} messages with the rest"
-    if erased["was_owner"]:
+    if erased["who"]["id"] in owners:
         told += f"\nThey were an owner: files of owners lie together in {settings.workspace_dir}, and stay"
     return told
 
 
 async def _erase(settings: Settings, who: str) -> "Erased":
     from app.erasure import Erasure
+    from app.simulator.history import forget
+
+    async def nothing_runs(erased: "Erased") -> None:
+        """Without a server there is nothing to end."""
 
     database = await open_database(settings.database_path)
     try:
-        return await Erasure(database, settings).erase(realm_of(settings), who)
+        erasure = Erasure(database, folders(settings), nothing_runs, partial(forget, settings.data_dir))
+        return await erasure.erase(realm_of(settings), who)
     finally:
         await database.close()
+
+
+def folders(settings: Settings) -> "Folders":
+    from app.store.folders import Folders
+
+    return Folders(settings.workspace_dir, settings.data_dir)
+
+
+def _files(settings: Settings, person: str) -> dict[str, Path]:
+    """Their files by the names that they have in an archive; no links, which may lead anywhere."""
+    return {
+        os.fsencode(f"{kind}/{path.relative_to(folder)}").decode("utf-8", "replace"): path
+        for kind, folder in folders(settings).of(person).items()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def _write_archive(made: BinaryIO, text: str, files: Mapping[str, Path]) -> None:
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        archive.writestr("data.json", text)
+        for name, path in files.items():
+            with suppress(FileNotFoundError):  # it went meanwhile
+                archive.write(path, name)

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from io import BufferedWriter
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from app.messages import JSON
-from app.simulator.people import SimulatedPerson
+from app.simulator.people import PEOPLE, SimulatedPerson, named
 
 TRANSCRIPT = "simulator.jsonl"
 """In the data folder."""
@@ -147,6 +147,17 @@ class History:
         yield from ({"event": "person", "person": asdict(one)} for one in self.people.values())
         yield from ({"event": "message", "message": one} for one in self.messages.values())
         yield from self.notes
+
+
+def forget(data_dir: Path, names: Collection[str]) -> None:
+    """Empties the phones of these numbers or user ids, while the simulator does not run."""
+    if not (data_dir / TRANSCRIPT).exists():
+        return
+    history = History(data_dir / TRANSCRIPT)
+    history.load()
+    for phone in named([*PEOPLE, *history.people.values()], names):
+        history.forget(phone.id)
+    history.close()
 
 
 def _read(path: Path) -> Iterator[JSON]:

@@ -1,7 +1,7 @@
 """Everything that belongs to a person: found, given out whole, and deleted whole."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -11,6 +11,7 @@ from app.people import Realm
 from app.phones import canonical, digits, other_form
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
+_NOT_ALONE = "two people turned out to be one, and the other was erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,6 @@ class Erased:
     who: Somebody
     conversations: Sequence[str]
     messages: int
-    was_owner: bool
 
 
 def find(conn: Connection, realm: Realm, who: str) -> Somebody:
@@ -37,29 +37,14 @@ def find(conn: Connection, realm: Realm, who: str) -> Somebody:
 
     Raises RecadoError where nobody does, or several of other realms.
     """
-    spellings = _spellings(who)
-    marks = ",".join("?" * len(spellings))
-    found = conn.execute(
-        "SELECT id, realm FROM people WHERE id = ?"
-        f" OR id IN (SELECT person_id FROM aliases WHERE value IN ({marks}))"
-        " ORDER BY realm = ? DESC, created_at",
-        (who, *spellings, realm),
-    ).fetchall()
-    if len(found) > 1 and found[0]["realm"] != realm:
-        ids = ", ".join(f"{row['id']} ({row['realm']})" for row in found)
-        raise RecadoError(f"{who!r} is more than one person; say which by the id: {ids}")
-    if found:
-        names = conn.execute(
-            "SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, value", (found[0]["id"],)
-        )
-        return Somebody(found[0]["id"], found[0]["realm"], [row["value"] for row in names])
-    turned_away = conn.execute(
-        f"SELECT realm, value FROM outsiders WHERE value IN ({marks}) ORDER BY realm = ? DESC",
-        (*spellings, realm),
-    ).fetchone()
-    if turned_away is None:
+    found = [*_people(conn, who.strip()), *_turned_away(conn, who.strip())]
+    found.sort(key=lambda one: one.realm != realm)
+    if not found:
         raise RecadoError(f"nobody is known as {who!r}; recado people list shows who is")
-    return Somebody("", turned_away["realm"], [turned_away["value"]])
+    if found[0].realm != realm and len(found) > 1:
+        all_of_them = ", ".join(f"{one.id or one.names[0]} ({one.realm})" for one in found)
+        raise RecadoError(f"{who!r} is more than one person; say which by the id: {all_of_them}")
+    return found[0]
 
 
 def export(conn: Connection, who: Somebody) -> dict[str, list[dict[str, JSON]]]:
@@ -68,33 +53,75 @@ def export(conn: Connection, who: Somebody) -> dict[str, list[dict[str, JSON]]]:
         table: _rows(conn, f"SELECT * FROM {table} WHERE {column} = ?", who.id)
         for table, column in [("people", "id"), *((table, "person_id") for table in _tables(conn))]
     }
-    spellings = [spelling for name in who.names for spelling in _spellings(name)]
-    marks = ",".join("?" * len(spellings))
+    spellings = _all_spellings(who.names)
     rows["outsiders"] = _rows(
-        conn, f"SELECT * FROM outsiders WHERE realm = ? AND value IN ({marks})", who.realm, *spellings
+        conn,
+        f"SELECT * FROM outsiders WHERE realm = ? AND value IN {_marks(spellings)}",
+        who.realm,
+        *spellings,
+    )
+    rows["dead_letters"] += _rows(
+        conn, f"SELECT * FROM dead_letters WHERE {_tells_of(spellings)}", *spellings
     )
     return {table: found for table, found in rows.items() if found}
 
 
-def erase(conn: Connection, realm: Realm, who: str) -> Erased:
+def erase(conn: Connection, realm: Realm, who: str, now: float) -> Erased:
     """Deletes every row of theirs; all tables hang by the person's. What is written late about somebody who
     is gone finds no such person, and is refused. Raises RecadoError as `find`.
 
-    What stays is nobody's: hashes of message ids, so that a message delivered again is still known.
+    What stays is nobody's: hashes of message ids, so that a message delivered again is still known, and our
+    own random id of them.
     """
     somebody = find(conn, realm, who)
-    person = conn.execute("SELECT role FROM people WHERE id = ?", (somebody.id,)).fetchone()
     conversations = _rows(conn, "SELECT id FROM conversations WHERE person_id = ?", somebody.id)
     (messages,) = conn.execute("SELECT count(*) FROM messages WHERE person_id = ?", (somebody.id,)).fetchone()
-    for spelling in (one for name in somebody.names for one in _spellings(name)):
-        conn.execute("DELETE FROM outsiders WHERE realm = ? AND value = ?", (somebody.realm, spelling))
-    conn.execute("DELETE FROM people WHERE id = ?", (somebody.id,))
-    return Erased(
-        somebody,
-        [row["id"] for row in conversations],
-        messages,
-        was_owner=person is not None and person["role"] == "owner",
+    spellings = _all_spellings(somebody.names)
+    conn.execute(
+        f"DELETE FROM outsiders WHERE realm = ? AND value IN {_marks(spellings)}",
+        (somebody.realm, *spellings),
     )
+    conn.execute(f"DELETE FROM dead_letters WHERE {_tells_of(spellings)}", spellings)
+    _take_back_names(conn, somebody)
+    conn.execute("DELETE FROM people WHERE id = ?", (somebody.id,))
+    if somebody.id:
+        conn.execute("INSERT INTO erased VALUES (?, ?)", (somebody.id, now))
+    return Erased(somebody, [row["id"] for row in conversations], messages)
+
+
+def _take_back_names(conn: Connection, somebody: Somebody) -> None:
+    """Their names, where another person came with them too: frozen for it, that one stays so without them."""
+    for name in somebody.names:
+        conn.execute(
+            "DELETE FROM claimed_aliases WHERE value = ?"
+            " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
+            (name, somebody.realm),
+        )
+        conn.execute(
+            "UPDATE people SET frozen = ? WHERE realm = ? AND instr(frozen, ?)",
+            (_NOT_ALONE, somebody.realm, name),
+        )
+
+
+def _people(conn: Connection, who: str) -> list[Somebody]:
+    spellings = _spellings(who)
+    rows = conn.execute(
+        "SELECT id, realm FROM people WHERE id = ?"
+        f" OR id IN (SELECT person_id FROM aliases WHERE value IN {_marks(spellings)}) ORDER BY created_at",
+        (who, *spellings),
+    ).fetchall()
+    return [Somebody(row["id"], row["realm"], _names(conn, row["id"])) for row in rows]
+
+
+def _names(conn: Connection, person: str) -> list[str]:
+    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, value", (person,))
+    return [row["value"] for row in rows]
+
+
+def _turned_away(conn: Connection, who: str) -> list[Somebody]:
+    spellings = _spellings(who)
+    rows = conn.execute(f"SELECT realm, value FROM outsiders WHERE value IN {_marks(spellings)}", spellings)
+    return [Somebody("", row["realm"], [row["value"]]) for row in rows]
 
 
 def _spellings(who: str) -> list[str]:
@@ -102,6 +129,15 @@ def _spellings(who: str) -> list[str]:
     if _NOT_IN_A_NUMBER.search(who):
         return [who]
     return [spelling for spelling in {digits(who), canonical(who), other_form(who)} if spelling]
+
+
+def _all_spellings(names: Iterable[str]) -> list[str]:
+    return [spelling for name in names for spelling in _spellings(name)]
+
+
+def _tells_of(spellings: Sequence[str]) -> str:
+    """Of dead letters those that nobody could be found for, and that hold one of these."""
+    return f"person_id IS NULL AND ({' OR '.join(['instr(payload, ?)'] * len(spellings)) or 'FALSE'})"
 
 
 def _tables(conn: Connection) -> list[str]:
@@ -112,6 +148,10 @@ def _tables(conn: Connection) -> list[str]:
         for table in tables
         if any(column["name"] == "person_id" for column in conn.execute(f"PRAGMA table_info({table})"))
     ]
+
+
+def _marks(values: Sequence[str]) -> str:
+    return f"({','.join('?' * len(values))})"
 
 
 def _rows(conn: Connection, sql: str, *parameters: str) -> list[dict[str, JSON]]:

@@ -166,6 +166,7 @@ class Database:
 
         def empty() -> bool:
             with closing(_connect(self.path)) as connection:
+                connection.execute("PRAGMA busy_timeout=0")  # who waits for readers here holds up the writer
                 return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
         until = time.monotonic() + EMPTY_SECONDS

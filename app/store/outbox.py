@@ -261,6 +261,8 @@ def apply_status(conn: Connection, status: Status, now: float) -> Applied | None
     if row is None:
         row = conn.execute("SELECT id, person_id FROM outbox WHERE wamid = ?", (status.id,)).fetchone()
     if row is None:
+        if status.outbox_id:  # its row stood before it was sent: the person is erased
+            conn.execute("DELETE FROM statuses WHERE wamid = ? AND status = ?", (status.id, status.status))
         return None
     conn.execute(
         "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",

@@ -11,6 +11,7 @@ TRACE_DAYS = 30
 CATALOG_DAYS = TRACE_DAYS + 2
 """Their use is noted once a day."""
 DEAD_LETTER_DAYS = 90
+ERASED_DAYS = 30
 STATISTICS_DAYS = 90
 REMINDER_DAYS = 30
 """After they were told for the last time, or cancelled."""
@@ -26,6 +27,7 @@ def sweep(conn: Connection, now: float) -> int:
         ("seen", "key", "at", SEEN_DAYS),
         ("inbox", "seq", "done_at", 1),
         ("dead_letters", "id", "at", DEAD_LETTER_DAYS),
+        ("erased", "id", "at", ERASED_DAYS),
         ("learned_phrases", "id", "at", PHRASE_DAYS),
     )
     gone = sum(

@@ -5,6 +5,7 @@ from sqlite3 import Connection
 NOBODYS = {
     "people": "is the person",
     "outsiders": "who was turned away, and is nobody here",
+    "erased": "random ids of people who are gone",
     "seen": "hashes of message ids, kept without the person on purpose",
     "alerts": "what the operator must know, one row a cause",
     "meta": "keys of this database",
