@@ -89,6 +89,11 @@ class Opened:
     tried_before: bool = False
     """Earlier attempts, or crashes beside other turns, speak against it."""
 
+    @property
+    def received_at(self) -> float | None:
+        """When its newest message came in."""
+        return max((member.received_at for member in self.members), default=None)
+
 
 def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
     """Counts an attempt and reads what the turn starts from. Raises TurnGone where it has ended."""
