@@ -108,8 +108,9 @@ class Abilities:
         self._look: asyncio.Task[None] | None = None
         self._next_look: asyncio.Task[None] | None = None
         self._look_began = 0.0
-        self._seen, self._seen_at = 0.0, 0.0
-        """When the last look that succeeded began, by both clocks."""
+        self._seen_began = self._seen_at = 0.0
+        """When the last look that succeeded began: monotonic, and in Unix seconds."""
+        self._asked_at = 0.0
 
     @property
     def catalog(self) -> Catalog:
@@ -123,19 +124,21 @@ class Abilities:
         who knows of nothing later than `since` (Unix seconds) a look that began after that is enough: so
         messages that come together share one.
         """
-        if since is not None and self._has_looked_since(since):
+        if since is None:
+            self._asked_at = time.time()  # whoever asks so may have changed something
+        elif self._has_looked_since(max(since, self._asked_at)):
             return
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
-        since = time.monotonic() if self._look is None else self._look_began
-        left = since + self._patience - time.monotonic()
+        began = time.monotonic() if self._look is None else self._look_began
+        left = began + self._patience - time.monotonic()
         done, _ = await asyncio.wait({self._next_look}, timeout=max(left, 0.0))
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")
 
     def _has_looked_since(self, moment: float) -> bool:
         """Only lately, for a clock that was set back tells nothing about it."""
-        return moment < self._seen_at and time.monotonic() - self._seen < _LATELY_SECONDS
+        return moment < self._seen_at and time.monotonic() - self._seen_began < _LATELY_SECONDS
 
     async def close(self) -> None:
         """Waits for no look any more."""
@@ -157,7 +160,7 @@ class Abilities:
             if view is not None:
                 self._take_over(view)
                 self._on_change()
-            self._seen, self._seen_at = self._look_began, began
+            self._seen_began, self._seen_at = self._look_began, began
         except Exception:
             log.exception("the skill folders could not be read: going on with what was loaded before")
         finally:

@@ -151,8 +151,8 @@ class Tool:
 
     @property
     def wants_context(self) -> bool:
-        """Whether its function is handed the context of the call."""
-        return self._call.wants_context
+        """Whether its function or its check is handed the context of the call."""
+        return self._call.wants_context or self._check is not None
 
     def replace(self, **changes: Any) -> "Tool":
         """A copy with other attributes, such as `name` or `sensitive`."""

@@ -64,15 +64,15 @@ class Transcript:
         return tuple(name for name in names if name)
 
     def with_route(self, routed: Routed) -> "Transcript":
-        return Transcript(routed, self.rounds, self.found, self.files)
+        return replace(self, routed=routed)
 
     def with_round(self, new: Round) -> "Transcript":
-        return Transcript(self.routed, (*self.rounds, new), self.found, self.files)
+        return replace(self, rounds=(*self.rounds, new))
 
     def with_results(self, number: int, results: Mapping[str, str]) -> "Transcript":
-        rounds, old = list(self.rounds), self.rounds[number]
-        rounds[number] = Round(old.text, old.calls, {**old.results, **results}, old.intents)
-        return Transcript(self.routed, tuple(rounds), self.found, self.files)
+        rounds = list(self.rounds)
+        rounds[number] = replace(rounds[number], results={**rounds[number].results, **results})
+        return replace(self, rounds=tuple(rounds))
 
 
 @dataclass(frozen=True, slots=True)

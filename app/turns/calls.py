@@ -104,12 +104,12 @@ class ToolCalls:
         Nothing is awaited between the look at the tool and the engine's own.
         """
         tool = self._abilities.tool(call.name)
-        store = None
-        if tool is not None and tool.wants_context:
-            store = self.store_for(tool, run.person.id, outside=bool(run.sources))
+        handed = tool if tool is not None and tool.wants_context else None  # else none of it need be made
+        store = self.store_for(handed, run.person.id, outside=bool(run.sources)) if handed else None
         recorder = _Recorder(self._store, run, number, call, tool, begun, store, self._media)
         agreed = verdicts.agreed.get(call.id)
-        context = self._context(run, number, tool, recorder, store, agreed, call.id in verdicts.must_ask)
+        must_ask = call.id in verdicts.must_ask
+        context = self._context(run, number, tool, handed, recorder, store, agreed, must_ask)
         refused = verdicts.refused.get(call.id)
         if begun and not (tool is not None and tool.idempotent):
             refused = _interrupted(call.name)
@@ -128,18 +128,18 @@ class ToolCalls:
         run: Run,
         number: int,
         tool: Tool | None,
+        handed: Tool | None,
         recorder: "_Recorder",
         store: SkillStore | None,
         agreed: Agreed | None,
         must_ask: bool,
     ) -> ToolContext:
-        reaching = tool if store is not None else None  # what no function is handed need not be made
-        settings = self._settings(reaching)
+        settings = self._settings(handed)
         return ToolContext(
-            store=_handed(tool, store),
-            http=self._http(reaching, settings),
+            store=_handed(handed, store),
+            http=self._http(handed, settings),
             settings=settings,
-            services=self._services_of(reaching),
+            services=self._services_of(handed),
             person=run.person,
             conversation=run.opened.conversation.id,
             idempotency_key=f"{run.opened.id}:{recorder.key}",

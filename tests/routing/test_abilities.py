@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -195,6 +196,36 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
     await asyncio.gather(first, *later)
     assert abilities.skill("tea") is not None
     assert (loader.looks, loader.most_at_once) == (2, 1)
+
+
+async def test_messages_from_before_a_look_share_it_and_later_ones_do_not(folder: Path) -> None:
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {})
+    early = time.time()
+    await abilities.refresh(since=early)
+    await abilities.refresh(since=early)
+    assert loader.looks == 1
+    drop(folder, "tea", "Tea.")
+    await abilities.refresh(since=time.time())
+    assert abilities.skill("tea") is not None
+    loader.breaks = True
+    await abilities.refresh(since=(failed := time.time()))
+    loader.breaks = False
+    await abilities.refresh(since=failed)
+    assert loader.looks == 4  # one that failed is nobody's
+
+
+async def test_a_message_from_before_a_look_waits_for_one_that_was_asked_for_since(folder: Path) -> None:
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {})
+    received = time.time()
+    await abilities.refresh(since=received)
+    drop(folder, "tea", "Tea.")
+    told = asyncio.create_task(abilities.refresh())  # somebody who knows what came
+    await asyncio.sleep(0)
+    await abilities.refresh(since=received)
+    assert abilities.skill("tea") is not None
+    await told
 
 
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
