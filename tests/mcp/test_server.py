@@ -292,7 +292,7 @@ async def test_a_reminder_is_told_in_the_owners_chat(make_world: World) -> None:
     server, graph = make_world(ADMIN_TOKEN=TOKEN)
     await asyncio.to_thread(graph.say, "p0", "hola")
     await asyncio.to_thread(graph.reply, "p0")
-    soon = (datetime.now(UTC) + timedelta(seconds=3)).isoformat(timespec="seconds")
+    soon = (datetime.now(UTC) + timedelta(seconds=8)).isoformat(timespec="seconds")
     told = await call(server, "set_reminder", text="the kettle", when=soon)
     assert told["ok"], told
     assert "kettle" in await asyncio.to_thread(graph.reply, "p0", 2)
