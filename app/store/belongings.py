@@ -37,7 +37,8 @@ def find(conn: Connection, realm: Realm, who: str) -> Somebody:
 
     Raises RecadoError where nobody does, or several of other realms.
     """
-    found = [*_people(conn, who.strip()), *_turned_away(conn, who.strip())]
+    name = who.strip(" ,")  # as the list of people shows several
+    found = [*_people(conn, name), *_turned_away(conn, name)]
     found.sort(key=lambda one: one.realm != realm)
     if not found:
         raise RecadoError(f"nobody is known as {who!r}; recado people list shows who is")
