@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +31,9 @@ class Measured:
         self._env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(cwd), "PORT": str(self.port), **env}
         self._cwd = cwd
         self._process: subprocess.Popen[bytes] | None = None
+        self.launcher: Sequence[str] = ()
+        """What it runs under."""
+        self.start_seconds = START_SECONDS
 
     def __enter__(self) -> "Measured":
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,7 @@ class Measured:
         return self
 
     def _popen(self, log: IO[bytes]) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, *self._arguments]
+        command = [*self.launcher, sys.executable, *self._arguments]
         return subprocess.Popen(command, cwd=self._cwd, env=self._env, stdout=log, stderr=log)
 
     def __exit__(self, *_: object) -> None:
@@ -64,7 +68,7 @@ class Measured:
         """Waits until a GET is answered with 200. Raises where the process ended or took too long."""
         assert self._process is not None
         request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        until = time.monotonic() + START_SECONDS
+        until = time.monotonic() + self.start_seconds
         while time.monotonic() < until and self._process.poll() is None:
             try:
                 connection = await Connection.open(self.url)
@@ -79,7 +83,7 @@ class Measured:
 
     async def settled(self) -> None:
         """Waits until it does nothing any more: what it loads in the background would count otherwise."""
-        until = time.monotonic() + START_SECONDS
+        until = time.monotonic() + self.start_seconds
         while time.monotonic() < until:
             before = self.cpu
             await asyncio.sleep(0.5)
