@@ -11,24 +11,11 @@ import pytest
 
 from app.simulator.people import PEOPLE
 from tests.forks import run_recado
-from tests.standins.model import calls, echo, is_classifier, last_user_text
+from tests.standins.model import echo, is_classifier, keeper, last_user_text
 from tests.world import Server, open_work, text_body, wait_for
 
 ANA, BETO = "12125550000", "12125550001"
 ANAS, BETOS = "alfa-7319", "bravo-2846"
-
-
-def keeper(body):
-    """Keeps what it is told to, and says what it kept."""
-    if is_classifier(body):
-        return '{"categories": ["notes"], "phrases": ["note"]}'
-    last = body["messages"][-1]
-    if last["role"] == "tool":
-        return f"here: {last['content']}"
-    said = last_user_text(body)
-    if "keep" in said:
-        return calls(("save_note", {"text": said.splitlines()[-1]}))
-    return calls(("list_notes", {}))
 
 
 @pytest.fixture

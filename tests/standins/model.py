@@ -94,3 +94,16 @@ def none_needed(body: dict[str, Any]) -> str | None:
 def echo(body: dict[str, Any]) -> str:
     """Plays a model that needs no tool and repeats the last line it was told."""
     return none_needed(body) or f"you said: {last_user_text(body).splitlines()[-1]}"
+
+
+def keeper(body: dict[str, Any]) -> Any:
+    """Keeps what it is told to, and says what it kept."""
+    if is_classifier(body):
+        return '{"categories": ["notes"], "phrases": ["note"]}'
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        return f"here: {last['content']}"
+    said = last_user_text(body)
+    if "keep" in said:
+        return calls(("save_note", {"text": said.splitlines()[-1]}))
+    return calls(("list_notes", {}))
