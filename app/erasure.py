@@ -42,7 +42,7 @@ class Erasure:
         if erased.who.realm == "simulator":
             self._forget_phones(erased.who.names)
         try:
-            await asyncio.to_thread(self._folders.remove, erased.who.id)
+            await asyncio.to_thread(self._folders.remove, [erased.who.id])
         finally:
             await self._store.empty_log()
         return erased

@@ -161,13 +161,18 @@ class Database:
 
     async def empty_log(self) -> None:
         """Moves what the write-ahead log holds into the file and cuts the log to nothing: what was deleted
-        stands nowhere any more. Raises StoreError where somebody reads for `EMPTY_SECONDS`.
+        stands nowhere any more. Raises StoreError where that fails, or somebody reads for `EMPTY_SECONDS`.
         """
 
         def empty() -> bool:
-            with closing(_connect(self.path)) as connection:
-                connection.execute("PRAGMA busy_timeout=0")  # who waits for readers here holds up the writer
-                return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            try:
+                with closing(_connect(self.path)) as connection:
+                    connection.execute(
+                        "PRAGMA busy_timeout=0"
+                    )  # who waits for readers here holds up the writer
+                    return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path}-wal could not be emptied: {error}") from error
 
         until = time.monotonic() + EMPTY_SECONDS
         while await asyncio.to_thread(empty):

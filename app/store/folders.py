@@ -1,8 +1,8 @@
 """Where files of one person alone lie, and their end."""
 
 import asyncio
-import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from app.errors import RecadoError
@@ -25,10 +25,10 @@ class Folders:
             return {}
         return {"workspace": self._workspace / "people" / person, "media": self._data_dir / "media" / person}
 
-    def remove(self, person: str) -> None:
-        """Removes them with all that they hold. Raises RecadoError once every one was tried."""
+    def remove(self, people: Iterable[str]) -> None:
+        """Removes theirs with all that they hold. Raises RecadoError once every one was tried."""
         faults = []
-        for folder in self.of(person).values():
+        for folder in (folder for person in people for folder in self.of(person).values()):
             try:
                 if folder.is_symlink():
                     folder.unlink()
@@ -44,6 +44,5 @@ async def sweep(store: Database, folders: Folders) -> None:
     """Removes what is still there of people who were erased: a crash came between, or a tool that could not
     be stopped wrote on. Raises RecadoError."""
     gone = [row["id"] for row in await store.all("SELECT id FROM erased")]
-    left = [person for person in gone if any(map(os.path.lexists, folders.of(person).values()))]
-    for person in left:
-        await asyncio.to_thread(folders.remove, person)
+    if gone:
+        await asyncio.to_thread(folders.remove, gone)
