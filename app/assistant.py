@@ -263,9 +263,9 @@ class Assistant:
         )
 
     def _directory(self) -> "Directory":
-        from app.mcp.registry.directory import Directory
+        from app.mcp.registry.directory import directory_of
 
-        return Directory(self.settings.mcp_registry_url, self.settings.data_dir, self.transport)
+        return directory_of(self.settings, self.transport)
 
     def _server_installer(self) -> "ServerInstaller":
         from app.mcp.install.installer import ServerInstaller

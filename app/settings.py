@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     max_tool_rounds: int = Field(5, ge=0, le=50)
     mcp_config_path: Path = Path("data/mcp_servers.json")
     mcp_registry_url: str = "https://registry.modelcontextprotocol.io"
+    smithery_url: str = "https://api.smithery.ai"
     smithery_api_key: SecretStr = SecretStr("")
     agent_write_enabled: bool = False
     confirmation_mode: Literal["yolo", "confirm-sensitive", "confirm-all"] = "confirm-sensitive"

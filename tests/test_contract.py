@@ -128,6 +128,7 @@ def test_every_setting_is_of_the_contract_or_one_of_our_own() -> None:
         "FREE_SPACE_MB",
         "DATA_QUOTA_MB",
         "FILES_QUOTA_MB",
+        "SMITHERY_URL",
         "WHATSAPP_REMINDER_TEMPLATE",
     }
     assert names - set(DEFAULTS) == own

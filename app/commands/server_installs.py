@@ -18,7 +18,7 @@ from app.mcp.config.mapping import remove_server as remove_entry
 from app.mcp.definitions import is_server_name
 from app.mcp.install.installer import ServerInstaller, Stage
 from app.mcp.registry.api import RegistryError
-from app.mcp.registry.directory import FIRST_SECONDS, FRESH_SECONDS, Directory
+from app.mcp.registry.directory import FIRST_SECONDS, FRESH_SECONDS, Directory, directory_of
 from app.mcp.registry.entries import Entry
 from app.mcp.registry.reasons import reason_said
 from app.messages import JSON
@@ -110,7 +110,7 @@ async def _install(settings: Settings, name: str, registry_id: str, *, trusted: 
     record = await installer.install(
         plan.subject, approved_by="shell", trusted=trusted, on_stage=lambda stage: show(_STAGES[stage])
     )
-    missing = installed.definition(record, configuration(settings).secrets.get(name)).missing
+    missing = definition_of(configuration(settings), name).missing
     lines = [f"Installed {record.name} {record.version}. It is started at the next message."]
     lines += [f"It needs {variable}: recado mcp secret {name} {variable}" for variable in missing]
     return "\n".join(lines)
@@ -125,7 +125,7 @@ def _installer(settings: Settings) -> ServerInstaller:
 @asynccontextmanager
 async def _directory(settings: Settings) -> AsyncIterator[Directory]:
     transport = Transport()
-    directory = Directory(settings.mcp_registry_url, settings.data_dir, transport)
+    directory = directory_of(settings, transport)
     try:
         yield directory
     finally:

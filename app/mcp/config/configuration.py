@@ -11,6 +11,7 @@ from pathlib import Path
 
 from app.mcp.config import installed
 from app.mcp.config.declared import declare
+from app.mcp.config.hosting import with_smithery_key
 from app.mcp.config.installed import InstalledServer
 from app.mcp.config.mapping import MappingError, Servers, read_file
 from app.mcp.config.secrets import Secrets
@@ -48,6 +49,7 @@ class Configuration:
     ) -> None:
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)
+        self._smithery_key = settings.smithery_api_key.get_secret_value()
         self._data_dir = settings.data_dir
         self._environment = dict(environment)
         self._skill_servers = skill_servers
@@ -113,7 +115,8 @@ class Configuration:
             return declare(name, entry, ChainMap(own, self._environment))
         if installed.agrees(record, entry):
             enabled = entry.get("enabled", True) is not False
-            return replace(installed.definition(record, own), enabled=enabled)
+            keyed = with_smithery_key(record, self._smithery_key, own)
+            return replace(installed.definition(keyed, own), enabled=enabled)
         # The operator's by now; still it is given no more than what its yes was for.
         edited = declare(name, entry, own)
         if not edited.sandboxed or edited.grants != Grants():

@@ -1,14 +1,15 @@
 """The registry's API (https://github.com/modelcontextprotocol/registry, v0.1): pages of entries, and one."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 from app.errors import RecadoError
 from app.messages import JSON
 from app.transport.address import Address
 from app.transport.errors import FetchError
-from app.transport.transport import Fetched, Transport
+from app.transport.transport import Transport
 
 PAGE_ENTRIES = 100
 """The API's own limit."""
@@ -26,12 +27,49 @@ class RegistryError(RecadoError):
     """The registry did not say what it was asked; the text says why, without its address."""
 
 
+@dataclass(frozen=True, slots=True)
+class Api:
+    """Answers of JSON from below `url`, which the operator wrote: it may be private, and leads nowhere else.
+
+    `name` is what errors call it; `headers` hold what it lets us in with.
+    """
+
+    name: str
+    url: str
+    transport: Transport
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def get(self, path: str, seconds: float, limit_bytes: int) -> JSON:
+        """What stands there; None where nothing does. Raises RegistryError."""
+        try:
+            address = Address.parse(self.url.rstrip("/") + path)
+            answer = await self.transport.get(
+                address.url,
+                seconds=seconds,
+                limit_bytes=limit_bytes,
+                accept="application/json",
+                headers=self.headers,
+                hosts=(address.host,),
+                trusted=(address.origin,),
+            )
+        except FetchError as error:
+            raise RegistryError(f"{self.name} was not reached: {error}") from error
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            raise RegistryError(f"{self.name} answered with status {answer.status}")
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise RegistryError(f"{self.name} answered something that is not JSON") from error
+
+
 class Registry:
-    """Asks the registry at `url`, which the operator wrote: it may be private, and leads nowhere else."""
+    """Asks the registry at `url`."""
 
     def __init__(self, url: str, transport: Transport) -> None:
         self.url = url.rstrip("/")
-        self._transport = transport
+        self._api = Api("the registry", self.url, transport)
 
     async def pages(self, updated_since: str = "") -> AsyncIterator[list[JSON]]:
         """The newest version of each server, at most 200 pages of 100, as they came; with `updated_since`
@@ -54,35 +92,10 @@ class Registry:
     async def server(self, name: str, version: str = "latest") -> JSON:
         """One version of a server; None for none. Raises RegistryError, after 5 s at the latest."""
         path = f"/v0.1/servers/{quote(name, safe='')}/versions/{quote(version, safe='')}"
-        answer = await self._get(path, ONE_SECONDS, ONE_BYTES)
-        return None if answer.status == 404 else _json(answer)
+        return await self._api.get(path, ONE_SECONDS, ONE_BYTES)
 
     async def _page(self, query: dict[str, str]) -> dict[str, JSON]:
-        answer = await self._get(f"/v0.1/servers?{urlencode(query)}", PAGE_SECONDS, PAGE_BYTES)
-        page = _json(answer)
+        page = await self._api.get(f"/v0.1/servers?{urlencode(query)}", PAGE_SECONDS, PAGE_BYTES)
         if not isinstance(page, dict):
             raise RegistryError("the registry answered something else than a list of servers")
         return page
-
-    async def _get(self, path: str, seconds: float, limit: int) -> Fetched:
-        try:
-            address = Address.parse(self.url + path)
-            return await self._transport.get(
-                address.url,
-                seconds=seconds,
-                limit_bytes=limit,
-                accept="application/json",
-                hosts=(address.host,),
-                trusted=(address.origin,),
-            )
-        except FetchError as error:
-            raise RegistryError(f"the registry was not reached: {error}") from error
-
-
-def _json(answer: Fetched) -> JSON:
-    if not answer.ok:
-        raise RegistryError(f"the registry answered with status {answer.status}")
-    try:
-        return answer.json()
-    except ValueError as error:
-        raise RegistryError("the registry answered something that is not JSON") from error

@@ -11,8 +11,10 @@ from app.mcp.registry.api import Registry, RegistryError
 from app.mcp.registry.entries import Entry
 from app.mcp.registry.mirror import Kept, Mirror
 from app.mcp.registry.server_json import NAME, read_entry
+from app.mcp.registry.smithery import Smithery
 from app.mcp.registry.topics import asked, expanded
 from app.search.words import stem
+from app.settings import Settings
 from app.transport.transport import Transport
 
 FRESH_SECONDS = 6 * 3600
@@ -37,15 +39,23 @@ log = logging.getLogger(__name__)
 
 
 class Directory:
-    """Searches the registry's mirror in DATA_DIR/mcp/registry.db, which works while the registry is away.
+    """Searches the registry's mirror in DATA_DIR/mcp/registry.db, which works while the registry is away,
+    and Smithery where there is a key.
 
     The mirror is brought up to date in the background, by a search that finds it older than six hours.
     """
 
     def __init__(
-        self, url: str, data_dir: Path, transport: Transport, *, clock: Callable[[], float] = time.time
+        self,
+        url: str,
+        data_dir: Path,
+        transport: Transport,
+        *,
+        smithery: Smithery | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._registry = Registry(url, transport)
+        self._smithery = smithery
         self._mirror = Mirror(data_dir / "mcp" / "registry.db", self._registry.url)
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
@@ -68,13 +78,21 @@ class Directory:
         await asyncio.shield(self._fetching())
 
     async def search(self, words: str, limit: int = 8) -> list[Entry]:
-        """The servers that fit best: the one with that very name, then those that can be installed.
+        """The servers that fit best: the one with that very name, then those that can be installed, then the
+        few that run at Smithery.
 
         From the mirror at once where there is one; else after the first fetching, or from what came of it
         within 25 s. Raises RegistryError where there is nothing to search in.
         """
-        await self._bring_mirror()
-        return await asyncio.to_thread(self._found, words, limit)
+        listed, hosted = await asyncio.gather(
+            self._listed(words, limit), self._hosted(words), return_exceptions=True
+        )
+        also = [] if isinstance(hosted, BaseException) else hosted
+        if isinstance(listed, BaseException):
+            if not (also and isinstance(listed, RegistryError)):
+                raise listed
+            return also
+        return [*listed[: limit - len(also)], *also]
 
     async def get(self, name: str, version: str = "") -> Entry | None:
         """One server, as the registry has it now, or as the mirror has it where the registry is away.
@@ -83,6 +101,8 @@ class Directory:
         """
         if not NAME.fullmatch(name):
             return None
+        if self._smithery is not None and (hosted := await self._smithery.get(name)) is not None:
+            return hosted if version in ("", hosted.version) else None
         try:
             entry = read_entry(await self._registry.server(name, version or "latest"))
         except RegistryError as error:
@@ -92,6 +112,20 @@ class Directory:
                 raise
         is_meant = entry is not None and entry.name == name and version in ("", entry.version)
         return entry if is_meant else None
+
+    async def _listed(self, words: str, limit: int) -> list[Entry]:
+        await self._bring_mirror()
+        return await asyncio.to_thread(self._found, words, limit)
+
+    async def _hosted(self, words: str) -> list[Entry]:
+        """Those of Smithery, whose silence takes nothing from what the registry has."""
+        if self._smithery is None:
+            return []
+        try:
+            return await self._smithery.search(words[:WORDS_CHARACTERS])
+        except RegistryError as error:
+            log.warning("Smithery is left out: %s", error)
+            return []
 
     async def _bring_mirror(self) -> None:
         kept, now = await self.kept(), self._clock()
@@ -143,6 +177,13 @@ class Directory:
                 log.warning("the list of servers is too large: the rest of it is left out")
                 break
         await asyncio.to_thread(self._mirror.finish, began, whole=is_whole)
+
+
+def directory_of(settings: Settings, transport: Transport) -> Directory:
+    """The directory that the settings name."""
+    key = settings.smithery_api_key.get_secret_value()
+    smithery = Smithery(settings.smithery_url, key, transport) if key else None
+    return Directory(settings.mcp_registry_url, settings.data_dir, transport, smithery=smithery)
 
 
 def _in_order(found: Sequence[tuple[Entry, float]], meant: frozenset[str]) -> list[Entry]:
