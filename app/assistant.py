@@ -220,7 +220,6 @@ class Assistant:
             running_turns=lambda: self.carrier.running,
         )
         self._warming: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[None] | None = None
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
         return ExecutionEngine(
@@ -366,7 +365,7 @@ class Assistant:
 
     def _look(self) -> None:
         """What came in is taken over at once, so that the next message finds it done."""
-        self._looking = asyncio.create_task(self.abilities.refresh(), name="look at what there is")
+        self.abilities.look()
 
     def _look_for_phrases(self) -> None:
         if self.settings.has_model:

@@ -32,7 +32,8 @@ from app.tools.threads import DaemonThreads
 log = structlog.get_logger(__name__)
 
 _INDEXED_AT_ONCE = 16
-_LATELY_SECONDS = 1.0
+_STEADY_SECONDS = 0.1
+"""By how much the two clocks of a machine may differ that nobody has set."""
 _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -124,21 +125,32 @@ class Abilities:
         who knows of nothing later than `since` (Unix seconds) a look that began after that is enough: so
         messages that come together share one.
         """
+        if since is not None and self._has_looked_since(max(since, self._asked_at)):
+            return
         if since is None:
             self._asked_at = time.time()  # whoever asks so may have changed something
-        elif self._has_looked_since(max(since, self._asked_at)):
-            return
-        if self._next_look is None:
-            self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
+        following = self._following()
         began = time.monotonic() if self._look is None else self._look_began
         left = began + self._patience - time.monotonic()
-        done, _ = await asyncio.wait({self._next_look}, timeout=max(left, 0.0))
+        done, _ = await asyncio.wait({following}, timeout=max(left, 0.0))
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")
 
+    def look(self) -> None:
+        """Something changed: takes it over, and nobody waits."""
+        self._asked_at = time.time()
+        self._following()
+
+    def _following(self) -> "asyncio.Task[None]":
+        """The next look, which sees all that is known of now."""
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
+        return self._next_look
+
     def _has_looked_since(self, moment: float) -> bool:
-        """Only lately, for a clock that was set back tells nothing about it."""
-        return moment < self._seen_at and time.monotonic() - self._seen_began < _LATELY_SECONDS
+        """Not where the clock was set since: what it says of then and of now cannot be compared."""
+        went = (time.time() - self._seen_at) - (time.monotonic() - self._seen_began)
+        return moment < self._seen_at and abs(went) < _STEADY_SECONDS
 
     async def close(self) -> None:
         """Waits for no look any more."""
