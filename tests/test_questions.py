@@ -116,6 +116,21 @@ def test_a_yes_in_words_counts_when_nothing_follows(desk, skills):
     assert len(marks(skills, "sent")) == 1
 
 
+@pytest.mark.parametrize("late", ["sí", "no"])
+def test_words_that_were_written_before_the_question_and_come_after_it_answer_nothing(desk, skills, late):
+    server, graph = desk()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    wait_for(lambda: server.rows("SELECT 1 FROM statuses WHERE status = 'sent'"), "that it was sent")
+    body = text_body("wamid.late", late, P0, timestamp=str(int(time.time()) - 600))
+    assert server.post(body).status_code == 200
+    told(graph, "p0", f"you said: {late}")
+    assert (marks(skills, "sent"), parked(server)) == ([], 1)
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", '"ok":true')
+    assert len(marks(skills, "sent")) == 1
+
+
 def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_one_more(desk, skills):
     wanted = [ANA, ANA, ("send_mail", {"to": "ana@x.example", "text": "adiós"})]
 

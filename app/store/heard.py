@@ -49,6 +49,8 @@ class _Said:
     button: str
     quoted: str
     at: float
+    written_at: float
+    """By WhatsApp's clock, 0 where it is not known: what could not be delivered at once comes hours later."""
 
 
 def hear(
@@ -118,6 +120,7 @@ def _said(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _
         str(payload.get("button") or ""),
         str(payload.get("quoted") or ""),
         row["received_at"],
+        float(payload.get("sent_at") or 0),
     )
 
 
@@ -160,7 +163,8 @@ def _hear_words(
     if choice is None or any(said.choice != choice for said in burst):
         return None
     asked = _asked(conn, conversation, burst[0], since=first)
-    meant = [one for one in asked if one["sent_at"] is not None and one["sent_at"] <= first]
+    written = min((said.written_at for said in burst if said.written_at), default=None)
+    meant = [one for one in asked if _came_before(one, first, written)]
     if not meant:
         return None
     if len(meant) == 1 and (not _offers(meant[0], choice) or _spoke_for_others(conn, meant[0])):
@@ -178,6 +182,13 @@ def _hear_words(
         return Heard(last.seq, last.person, unclear=tuple(approval_of(one) for one in still_open))
     settle(conn, meant[0], choice, last.person, now)
     return Heard(last.seq, last.person)
+
+
+def _came_before(asked: Row, received: float, written: float | None) -> bool:
+    """Whether a question was sent before words came in, and, by WhatsApp's clock, before they were written."""
+    if asked["sent_at"] is None or asked["sent_at"] > received:
+        return False
+    return written is None or asked["told_at"] is None or asked["told_at"] <= written
 
 
 def _take(conn: Connection, heard: Sequence[_Said], now: float) -> None:
@@ -202,9 +213,10 @@ def _spoke_for_others(conn: Connection, approval: Row) -> bool:
 
 def _asked(conn: Connection, conversation: str, by: _Said, since: float | None = None) -> list[Row]:
     """A person's open questions whose message has been on its way, with when it arrived at WhatsApp, if it
-    did; with `since` also those that were still open then."""
+    did, by our clock and by WhatsApp's; with `since` also those that were still open then."""
     return conn.execute(
-        "SELECT a.*, o.sent_at"
+        "SELECT a.*, o.sent_at,"
+        " (SELECT s.at FROM statuses s WHERE s.wamid = o.wamid AND s.status = 'sent' AND s.at > 0) AS told_at"
         " FROM approvals a JOIN outbox o ON o.id = a.outbox_id"
         " WHERE a.person_id = ? AND a.conversation_id = ? AND (a.state = 'open' OR a.answered_at >= ?)"
         " AND o.state NOT IN ('ready', 'failed') ORDER BY a.created_at, a.rowid",
