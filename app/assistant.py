@@ -160,6 +160,7 @@ class Assistant:
             documents=Documents(self._reading),
             page=PAGE_IN_A_CHAT,
             lines=True,
+            closed=settings.own_places,
         )
         self.rates = Rates()
         self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))

@@ -120,6 +120,14 @@ class Settings(BaseSettings):
         return self.workspace_dir_setting or self.data_dir / "workspace"
 
     @property
+    def own_places(self) -> tuple[Path, ...]:
+        """What the server lives on: its data, its configuration and its code; nothing for tools."""
+        database = self.database_path
+        beside = (database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
+        code = Path(__file__).parent
+        return (self.data_dir, *beside, self.mcp_config_path, Path(".env"), self.skills_dir, code)
+
+    @property
     def whatsapp_credentials(self) -> dict[str, str]:
         """The four credentials by variable name, "" where unset."""
         return {

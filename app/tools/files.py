@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, ParamSpec
 
@@ -97,6 +97,8 @@ class Files:
     Owners, and calls without a person, work at the root; others in their own `people/<id>` in it, which
     holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free` bytes;
     0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line.
+    `closed`: files and folders that are no tool's, also where the root holds them: but for what members keep
+    and for a root inside of them.
     """
 
     def __init__(
@@ -109,9 +111,11 @@ class Files:
         documents: Documents | None = None,
         page: int = PAGE,
         lines: bool = False,
+        closed: Iterable[Path] = (),
     ) -> None:
         self.allow_delete = allow_delete
         self._root = Path(root)
+        self._closed = tuple(place.resolve() for place in closed)
         self._quota = quota
         self._disk = Disk(self._root, least_free)
         self._documents = documents or Documents()
@@ -121,8 +125,8 @@ class Files:
         """Held from counting to writing: two calls at once must not both get the last bytes."""
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
-        """Raises PathTraversalError for a path that leads out of the person's folder."""
-        validate_path(args.get("path", "."), self._home(context))
+        """Raises PathTraversalError for a path that leads out of the person's folder, or to what is closed."""
+        self._home_of(args.get("path", "."), context)
 
     @_errors_as_results
     def read_file(self, path: str, page: int = 1, *, context: ToolContext) -> ToolResult:
@@ -134,7 +138,7 @@ class Files:
 
         Example: lee el archivo notas.txt
         """
-        with open_parent(self._home(context), path) as (parent, name):
+        with open_parent(self._home_of(path, context), path) as (parent, name):
             descriptor = open_to_read(name, parent)
             with os.fdopen(descriptor, "rb") as file:
                 size = os.fstat(descriptor).st_size
@@ -165,7 +169,7 @@ class Files:
         """
         if len(pattern) > LONGEST_PATTERN:
             return ToolResult.failure("BAD_REQUEST", f"a pattern has at most {LONGEST_PATTERN} characters")
-        home = self._home(context)
+        home = self._home_of(path, context)
         folder = validate_path(path, home)
         if not folder.exists():
             if folder == home.resolve():
@@ -174,7 +178,7 @@ class Files:
         if not folder.is_dir():
             return ToolResult.failure("NOT_A_FOLDER", f"{path} is a file", "use read_file")
         found: list[dict[str, JSON]] = []
-        for entry in entries(folder, recursive):
+        for entry in entries(folder, recursive, self._is_closed):
             relative = os.path.relpath(entry.path, folder).replace(os.sep, "/")
             if not (fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern)):
                 continue
@@ -206,7 +210,7 @@ class Files:
             return ToolResult.failure(
                 "TOO_LARGE", f"{len(data)} bytes are more than the {WRITE_LIMIT} that one write may have"
             )
-        home = self._home(context)
+        home = self._home_of(path, context)
         with self._one_writer:
             refusal = self._refusal(home, context.person, path, len(data), mode == "append")
             if refusal is not None:
@@ -234,7 +238,8 @@ class Files:
                 "deleting files is switched off",
                 "the operator can set ALLOW_DELETE=true",
             )
-        with self._one_writer, open_parent(self._home(context), path) as (parent, name):
+        home = self._home_of(path, context)
+        with self._one_writer, open_parent(home, path) as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
             os.unlink(name, dir_fd=parent)
@@ -255,6 +260,20 @@ class Files:
         limit = f"{self._quota / MEGABYTE:g} MB"
         hint = "say so; files that are no longer needed must go first"
         return ToolResult.failure("QUOTA_EXCEEDED", f"this person's files may have {limit} in all", hint)
+
+    def _home_of(self, path: str, context: ToolContext) -> Path:
+        """The person's folder, for a path that may be used in it. Raises PathTraversalError."""
+        home = self._home(context)
+        if self._is_closed(validate_path(path, home)):
+            raise PathTraversalError(f"{shown(path)} is the assistant's own: no file of the workspace")
+        return home
+
+    def _is_closed(self, real: Path) -> bool:
+        if not self._closed:
+            return False
+        root = self._root.resolve()
+        places = (place for place in self._closed if place == root or not root.is_relative_to(place))
+        return any(map(real.is_relative_to, places)) and not real.is_relative_to(root / "people")
 
     def _home(self, context: ToolContext) -> Path:
         person = context.person

@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -136,13 +136,18 @@ def replace(name: str, data: bytes, parent: int | None) -> None:
         raise
 
 
-def entries(folder: Path, recursive: bool) -> Iterator[os.DirEntry[str]]:
-    """By name, folders' own entries after them; links are named but not followed."""
+def entries(
+    folder: Path, recursive: bool, is_closed: Callable[[Path], bool] = lambda path: False
+) -> Iterator[os.DirEntry[str]]:
+    """By name, folders' own entries after them; links are named but not followed, and what is closed is
+    neither named nor entered."""
     open_folders = [iter(_listing(folder))]
     while open_folders:
         entry = next(open_folders[-1], None)
         if entry is None:
             open_folders.pop()
+            continue
+        if is_closed(Path(entry.path)):
             continue
         yield entry
         if recursive and entry.is_dir(follow_symlinks=False):

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.people import Person
+from app.settings import Settings
 from app.tools import (
     ConfirmationPolicy,
     ExecutionEngine,
@@ -212,6 +214,61 @@ async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Pat
     assert (await run("read_file", member, path="inner/kept.txt")).code == "NOT_FOUND"
     assert (await run("read_file", member, path=str(root / "inner" / "kept.txt"))).code == "BAD_REQUEST"
     assert (await run("read_file", owner, path="people/p1/mine.txt")).data["content"] == "m"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A folder in which a server lives."""
+    for name in (".env", "data/admin_token", "data/workspace/mine.txt", "skills/x/tools.py", "mine.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "way_in").symlink_to(tmp_path / "data")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("workspace", "path", "opens"),
+    [
+        (".", "mine.txt", True),
+        (".", ".env", False),
+        (".", "data/admin_token", False),
+        (".", "way_in/admin_token", False),
+        (".", "skills/x/tools.py", False),
+        ("data", "admin_token", False),
+        ("data/workspace", "mine.txt", True),
+    ],
+)
+async def test_what_the_server_lives_on_is_closed_wherever_the_workspace_is(
+    house: Path, workspace: str, path: str, opens: bool
+) -> None:
+    files = Files(house / workspace, allow_delete=True, closed=own_places(house))
+    arguments = {"path": path}
+    read = files.read_file(path, context=OWNER)
+    assert (read.ok, read.code) == ((True, "ok") if opens else (False, "BAD_REQUEST"))
+    with nullcontext() if opens else pytest.raises(PathTraversalError):
+        files.check(arguments, OWNER)
+    assert files.write_file(path, "new", context=OWNER).ok == opens
+    assert files.delete_file(path, context=OWNER).ok == opens
+    assert (house / workspace / path).exists() != opens
+
+
+async def test_what_is_closed_is_not_listed_and_members_keep_their_folders(house: Path) -> None:
+    files = Files(house, closed=own_places(house))
+    listed = files.list_files(recursive=True, context=OWNER).data["entries"]
+    assert [one["path"] for one in listed] == ["mine.txt", "way_in"]
+    assert files.list_files("data", context=OWNER).code == "BAD_REQUEST"
+    inside = Files(house / "data", closed=own_places(house))
+    assert inside.write_file("a.txt", "mine", context=MEMBER).ok
+
+
+def own_places(house: Path) -> tuple[Path, ...]:
+    return Settings(
+        _env_file=None,
+        DATA_DIR=house / "data",
+        database_url=f"sqlite:///{house}/data/recado.db",
+        skills_dir=house / "skills",
+        mcp_config_path=house / "data" / "mcp_servers.json",
+    ).own_places + (house / ".env",)
 
 
 async def test_a_members_files_have_a_quota_and_what_is_replaced_gives_its_bytes_back(root: Path) -> None:
