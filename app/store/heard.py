@@ -185,7 +185,7 @@ def _hear_words(
 
 
 def _came_before(asked: Row, received: float, written: float | None) -> bool:
-    """Whether a question was sent before words came in, and, by WhatsApp's clock, before they were written."""
+    """Whether a question was sent before words came in and, by WhatsApp's clock, before they were written."""
     if asked["sent_at"] is None or asked["sent_at"] > received:
         return False
     return written is None or asked["told_at"] is None or asked["told_at"] <= written

@@ -125,7 +125,7 @@ class Files:
         """Held from counting to writing: two calls at once must not both get the last bytes."""
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
-        """Raises PathTraversalError for a path that leads out of the person's folder, or to what is closed."""
+        """Raises PathTraversalError for a path that leads out of the person's folder or to what is closed."""
         self._home_of(args.get("path", "."), context)
 
     @_errors_as_results

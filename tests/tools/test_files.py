@@ -262,13 +262,14 @@ async def test_what_is_closed_is_not_listed_and_members_keep_their_folders(house
 
 
 def own_places(house: Path) -> tuple[Path, ...]:
-    return Settings(
+    settings = Settings(
         _env_file=None,
         DATA_DIR=house / "data",
         database_url=f"sqlite:///{house}/data/recado.db",
         skills_dir=house / "skills",
         mcp_config_path=house / "data" / "mcp_servers.json",
-    ).own_places + (house / ".env",)
+    )
+    return (*settings.own_places, house / ".env")
 
 
 async def test_a_members_files_have_a_quota_and_what_is_replaced_gives_its_bytes_back(root: Path) -> None:
