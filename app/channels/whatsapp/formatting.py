@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["render_parts", "render_whatsapp", "split_message"]
 
 NESTING_LIMIT = 60
+MOST_BRACKETS = 10
+"""That are open at once: with more there are no links, for which the parser looks on from each of them."""
 INDENT = "  "
 RULE = "———"
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
 _SENTENCES = re.compile(r"[^\W\d_][^\n\r\0\\`*_~\[<&]*(?<!\s)")
 """One line that begins with a letter and holds no sign of Markdown: what most short replies are."""
+_BRACKET = re.compile(r"[\[\]]")
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
@@ -54,7 +57,7 @@ def render_whatsapp(markdown: str) -> str:
     text = without_signs(markdown).expandtabs(4)
     if _SENTENCES.fullmatch(text):
         return settle(literal(text))
-    tokens = _parser().parse(text)
+    tokens = _parser(links=not _is_all_brackets(text)).parse(text)
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
         return text.strip()
     from markdown_it.tree import SyntaxTreeNode
@@ -66,12 +69,25 @@ def render_whatsapp(markdown: str) -> str:
     return rendered
 
 
+def _is_all_brackets(text: str) -> bool:
+    """Whether more brackets are open at once anywhere than any link needs."""
+    if text.count("[") <= MOST_BRACKETS:
+        return False
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
+        if depth > MOST_BRACKETS:
+            return True
+    return False
+
+
 @cache
-def _parser() -> MarkdownIt:
+def _parser(*, links: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt  # late: 30 ms, and only a reply needs it
 
     options = {"html": False, "maxNesting": NESTING_LIMIT}
-    return MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
+    parser = MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
+    return parser if links else parser.disable(["link", "image"])
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[_Line]:

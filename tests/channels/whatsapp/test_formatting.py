@@ -1,4 +1,5 @@
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -142,6 +143,17 @@ def test_sentences_without_signs_are_shown_as_they_are(text: str) -> None:
 def test_pathological_markdown_keeps_its_words(markdown: str) -> None:
     shown = render_whatsapp(markdown)
     assert re.findall(r"\w+", shown) == re.findall(r"\w+", markdown)
+
+
+@pytest.mark.parametrize("unit", ["[", "![", "[{"])
+def test_open_brackets_cost_what_closed_ones_do(unit: str) -> None:
+    def cost(markdown: str) -> float:
+        begin = time.process_time()
+        render_whatsapp(markdown)
+        return time.process_time() - begin
+
+    opened, closed = (unit * 3000)[:3000], "[]" * 1500
+    assert min(cost(opened) for _ in range(3)) < 8 * min(cost(closed) for _ in range(3))
 
 
 def test_parts_keep_to_the_limit() -> None:
