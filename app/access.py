@@ -9,7 +9,11 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-_FORWARDED = re.compile(r"forwarded|x-forwarded.*|via|x-real-ip|(x-|true-|x-cluster-)?client-ip|cf-.*|fly-.*")
+_FORWARDED = re.compile(
+    r"forwarded|x-(original-)?forwarded.*|x-original-host|x-envoy-.*|via|x-real-ip"
+    r"|(x-|true-|x-cluster-|fastly-)?client-ip|cf-.*|fly-.*"
+)
+_PORT = re.compile(r":[0-9]{0,5}\Z")
 
 
 def is_local(request: Request, *, published: bool = False) -> bool:
@@ -18,9 +22,10 @@ def is_local(request: Request, *, published: bool = False) -> bool:
     The peer is loopback (`published`: or came through a published container port), Host is a loopback
     name, and no proxy or tunnel forwarded it.
     """
-    if any(_FORWARDED.fullmatch(header) for header in request.headers):
+    if _is_forwarded(request):
         return False
-    if not _is_loopback_name(request.headers.get("host", "")):
+    hosts = request.headers.getlist("host")
+    if len(hosts) != 1 or not _is_loopback_name(hosts[0]):  # of two a proxy may have looked at the other
         return False
     return published or (request.client is not None and _is_loopback(request.client.host))
 
@@ -36,8 +41,7 @@ def is_from_a_page(request: Request) -> bool:
         return True
     if request.client is None or not _is_loopback(request.client.host):
         return False
-    forwarded = any(_FORWARDED.fullmatch(header) for header in request.headers)
-    return not forwarded and not _is_loopback_name(request.headers.get("host", ""))
+    return not _is_forwarded(request) and not _is_loopback_name(request.headers.get("host", ""))
 
 
 class AdminToken:
@@ -91,9 +95,13 @@ def write_private(path: Path, text: str) -> None:
         raise
 
 
+def _is_forwarded(request: Request) -> bool:
+    """Some proxies write their names with underscores, as a program behind them reads them."""
+    return any(_FORWARDED.fullmatch(header.replace("_", "-")) for header in request.headers)
+
+
 def _is_loopback_name(host: str) -> bool:
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    name = name.strip("[]").lower()
+    name = _PORT.sub("", host).strip("[]").lower()
     return name == "localhost" or _is_loopback(name)
 
 

@@ -60,6 +60,8 @@ HOSTS = [
     "0.0.0.0:8000",
     "localhost:80:evil",
     "x@127.0.0.1",
+    "localhost:80@evil.example",
+    "127.0.0.1:x",
 ]
 
 
@@ -75,6 +77,13 @@ def test_a_missing_host_is_not_local() -> None:
     assert not is_local(bare)
 
 
+@pytest.mark.parametrize("hosts", [["127.0.0.1", "evil.example"], ["evil.example", "127.0.0.1"]])
+def test_of_two_hosts_none_counts(hosts: list[str]) -> None:
+    twice = request()
+    twice.scope["headers"] = [(b"host", host.encode()) for host in hosts]
+    assert not is_local(twice)
+
+
 FORWARDED = [
     *(
         "Forwarded",
@@ -86,7 +95,8 @@ FORWARDED = [
         "X-Real-IP",
     ),
     *("Client-IP", "X-Client-IP", "True-Client-IP", "X-Cluster-Client-IP", "CF-Connecting-IP", "CF-Ray"),
-    *("Fly-Client-IP", "x-forwarded-for"),
+    *("Fly-Client-IP", "Fastly-Client-IP", "X-Original-Forwarded-For", "X-Original-Host"),
+    *("X-Envoy-External-Address", "x-forwarded-for"),
 ]
 
 
@@ -95,6 +105,13 @@ FORWARDED = [
 @pytest.mark.parametrize("value", ["127.0.0.1", ""])
 def test_what_a_proxy_or_tunnel_forwarded_is_not_local(header: str, value: str, published: bool) -> None:
     assert not is_local(request(**{header.lower(): value}), published=published)
+
+
+@pytest.mark.parametrize("header", [b"x_forwarded_for", b"x_real_ip", b"client_ip"])
+def test_underscores_do_not_hide_that_it_was_forwarded(header: bytes) -> None:
+    forwarded = request()
+    forwarded.scope["headers"] += [(header, b"1.2.3.4")]
+    assert not is_local(forwarded)
 
 
 @pytest.mark.parametrize(
