@@ -115,6 +115,8 @@ class SkillStore:
 
     def _put(self, key: str, value: JSON) -> None:
         text = orjson.dumps(value)
+        if not isinstance(key, str) or not _is_whole(key):  # a worker that speaks for itself may ask anything
+            raise ValueError("a key is text, and holds no half characters")
         if len(key) > KEY_CHARACTERS:
             raise ValueError(f"a key has at most {KEY_CHARACTERS} characters, this has {len(key)}")
         if len(text) > VALUE_BYTES:
@@ -196,6 +198,14 @@ def _read(texts: dict[str, str]) -> dict[str, JSON]:
 def _check_size(size: int | None, most: int) -> None:
     if size is not None and size > most:
         raise ValueError(f"these rows have more than {most // 1024} KiB: list fewer, or by a longer prefix")
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _holds_text(value: JSON) -> bool:

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,15 @@ async def test_the_sizes_of_one_call_are_bounded(store: Database) -> None:
         await face.put(f"k{n}", "x" * (VALUE_BYTES - 2))
     with pytest.raises(ValueError, match="at most 8 MiB"):
         await face.put("one more", "x" * (VALUE_BYTES - 2))
+
+
+@pytest.mark.parametrize("key", ["half \ud800", 5, None, ["a"]])
+async def test_a_key_that_could_not_be_written_with_the_result_is_refused_at_once(
+    store: Database, key: Any
+) -> None:
+    rows = SkillStore(store, "p", "box")
+    with pytest.raises(ValueError, match="a key is text"):
+        await rows.put(key, 1)
 
 
 async def test_many_small_rows_of_one_call_are_bounded_too(store: Database) -> None:
