@@ -110,8 +110,11 @@ class ToolResult:
 
     def _cut(self, limit: int, size: int) -> bytes:
         meta: dict[str, JSON] = {"truncated": True, "size": size}
-        if len(dumps(self.meta)) <= limit // 4:
-            meta = {**self.meta, **meta}
+        flags = {key: value for key, value in self.meta.items() if isinstance(value, bool)}
+        for said in (self.meta, flags):  # that it holds text of others is not lost with the rest
+            if len(dumps(said)) <= limit // 4:
+                meta = {**said, **meta}
+                break
         if isinstance(self.data, list | tuple) and self.ok:
             kept = _longest(len(self.data), lambda n: self._listed(n, meta), limit)
             if kept is not None:

@@ -119,6 +119,12 @@ def test_a_failure_without_an_error_is_a_failure_all_the_same() -> None:
     assert json.loads(result.to_json())["error"]["code"] == "INTERNAL"
 
 
+def test_of_too_much_about_a_long_result_what_it_is_made_of_stays() -> None:
+    result = ToolResult.success("x" * 100_000, note="y" * 50_000, outside=True)
+    meta = json.loads(result.to_json())["meta"]
+    assert (meta["outside"], meta["truncated"], "note" in meta) == (True, True, False)
+
+
 def test_long_failures_are_cut_too() -> None:
     text = ToolResult.failure("X", "m" * 100_000, big="y" * 100_000).to_json()
     assert len(text) <= 32 * 1024
