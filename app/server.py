@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import gc
+import logging
 import os
 import resource
 import secrets
@@ -89,6 +90,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) -> int:
     prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
     _allow_files(CONNECTIONS + 256)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_strangers)
     app = make_app(settings)
     config = uvicorn.Config(
         app,
@@ -117,6 +119,11 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) 
             announcement.cancel()
             _forget(settings.data_dir)
     return 0 if server.started else 1
+
+
+def _is_no_strangers(record: logging.LogRecord) -> bool:
+    """Not a line for each request that is no HTTP: whoever reaches the port could fill the disk with them."""
+    return record.msg != "Invalid HTTP request received."
 
 
 def _allow_files(wanted: int) -> None:

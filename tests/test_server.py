@@ -93,6 +93,14 @@ def test_an_upgrade_is_answered_as_if_it_had_not_been_asked_for(server: Server) 
     assert "pgrade" not in server.log
 
 
+def test_what_is_no_http_is_refused_without_a_line_in_the_log(server: Server) -> None:
+    with opened(server, b"\x16\x03\x01 hello\r\n\r\n") as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    with opened(server, HEAD + b"\r\n") as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert "Invalid" not in server.log
+
+
 def test_what_only_some_conversations_need_is_not_loaded_at_the_start() -> None:
     late = {"aiohttp", "babel", "dateparser", "griffe", "markdown_it", "rich", "watchfiles", "websockets"}
     late |= {"app.simulator.graph", "app.skills.cards", "app.skills.installer", "app.skills.quarantine"}
