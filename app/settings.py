@@ -121,11 +121,16 @@ class Settings(BaseSettings):
 
     @property
     def own_places(self) -> tuple[Path, ...]:
-        """What the server lives on: its data, its configuration and its code; nothing for tools."""
-        database = self.database_path
+        """What the server lives on: its data, its configuration and its code; nothing for tools.
+
+        Of a data folder that is the workspace too, what we write into it.
+        """
+        database, data = self.database_path, self.data_dir
         beside = (database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
+        is_workspace = self.workspace_dir.resolve() == data.resolve()
+        ours = tuple(data / name for name in _OWN_DATA) if is_workspace else (data,)
         code = Path(__file__).parent
-        return (self.data_dir, *beside, self.mcp_config_path, Path(".env"), self.skills_dir, code)
+        return (*ours, *beside, self.mcp_config_path, Path(".env"), self.skills_dir, code)
 
     @property
     def whatsapp_credentials(self) -> dict[str, str]:
@@ -195,6 +200,13 @@ SECRET_VARIABLES = (
     "SMITHERY_API_KEY",
     "ADMIN_TOKEN",
 )
+
+
+_OWN_DATA = (
+    *("admin_token", "server.json", "simulator.json", "simulator.jsonl"),
+    *(".cache", "mcp", "media", "quarantine", "secrets", "skills", "skills-removed", "traces", "workers"),
+)
+"""What is written into DATA_DIR beside the database and the workspace."""
 
 
 def is_own(variable: str) -> bool:

@@ -8,7 +8,7 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.people import Conversation
-from app.store.approvals import BUTTON, Approval, Choice, approval_of, settle
+from app.store.approvals import ANSWER_SECONDS, BUTTON, Approval, Choice, approval_of, settle
 from app.store.own_words import in_own_words
 from app.store.turns import BURST_MESSAGES
 
@@ -49,8 +49,9 @@ class _Said:
     button: str
     quoted: str
     at: float
-    written_at: float
-    """By WhatsApp's clock, 0 where it is not known: what could not be delivered at once comes hours later."""
+    written_at: float | None
+    """By WhatsApp's clock: what could not be delivered at once comes hours later. None where it is not known,
+    and where no question lives that long: such a clock tells nothing."""
 
 
 def hear(
@@ -120,8 +121,12 @@ def _said(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _
         str(payload.get("button") or ""),
         str(payload.get("quoted") or ""),
         row["received_at"],
-        float(payload.get("sent_at") or 0),
+        _when_written(float(payload.get("sent_at") or 0), row["received_at"]),
     )
+
+
+def _when_written(sent: float, received: float) -> float | None:
+    return sent if sent > received - ANSWER_SECONDS else None
 
 
 def _was_taken_back(conn: Connection, message: Row) -> bool:
@@ -163,7 +168,7 @@ def _hear_words(
     if choice is None or any(said.choice != choice for said in burst):
         return None
     asked = _asked(conn, conversation, burst[0], since=first)
-    written = min((said.written_at for said in burst if said.written_at), default=None)
+    written = min((said.written_at for said in burst if said.written_at is not None), default=None)
     meant = [one for one in asked if _came_before(one, first, written)]
     if not meant:
         return None

@@ -219,7 +219,14 @@ async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Pat
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
     """A folder in which a server lives."""
-    for name in (".env", "data/admin_token", "data/workspace/mine.txt", "skills/x/tools.py", "mine.txt"):
+    for name in (
+        ".env",
+        "data/admin_token",
+        "data/mine.txt",
+        "data/workspace/mine.txt",
+        "skills/x/tools.py",
+        "mine.txt",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "way_in").symlink_to(tmp_path / "data")
@@ -235,13 +242,14 @@ def house(tmp_path: Path) -> Path:
         (".", "way_in/admin_token", False),
         (".", "skills/x/tools.py", False),
         ("data", "admin_token", False),
+        ("data", "mine.txt", True),
         ("data/workspace", "mine.txt", True),
     ],
 )
 async def test_what_the_server_lives_on_is_closed_wherever_the_workspace_is(
     house: Path, workspace: str, path: str, opens: bool
 ) -> None:
-    files = Files(house / workspace, allow_delete=True, closed=own_places(house))
+    files = Files(house / workspace, allow_delete=True, closed=own_places(house, workspace))
     arguments = {"path": path}
     read = files.read_file(path, context=OWNER)
     assert (read.ok, read.code) == ((True, "ok") if opens else (False, "BAD_REQUEST"))
@@ -253,17 +261,18 @@ async def test_what_the_server_lives_on_is_closed_wherever_the_workspace_is(
 
 
 async def test_what_is_closed_is_not_listed_and_members_keep_their_folders(house: Path) -> None:
-    files = Files(house, closed=own_places(house))
+    files = Files(house, closed=own_places(house, "."))
     listed = files.list_files(recursive=True, context=OWNER).data["entries"]
     assert [one["path"] for one in listed] == ["mine.txt", "way_in"]
     assert files.list_files("data", context=OWNER).code == "BAD_REQUEST"
-    inside = Files(house / "data", closed=own_places(house))
+    inside = Files(house / "data", closed=own_places(house, "data"))
     assert inside.write_file("a.txt", "mine", context=MEMBER).ok
 
 
-def own_places(house: Path) -> tuple[Path, ...]:
+def own_places(house: Path, workspace: str) -> tuple[Path, ...]:
     settings = Settings(
         _env_file=None,
+        WORKSPACE_DIR=house / workspace,
         DATA_DIR=house / "data",
         database_url=f"sqlite:///{house}/data/recado.db",
         skills_dir=house / "skills",
