@@ -330,6 +330,7 @@ class Assistant:
         await self.entrances.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         await self.troubles.forget()
+        await asyncio.to_thread(self._make_admin_token)
         await asyncio.to_thread(self._tidy)
         await self.abilities.refresh()
         cut_off = await self.store.tx(turns.recover)
@@ -371,6 +372,13 @@ class Assistant:
     def _look_for_phrases(self) -> None:
         if self.settings.has_model:
             self.phrase_writer.look()
+
+    def _make_admin_token(self) -> None:
+        """Who looks for the file finds it from the first start on."""
+        try:
+            self.admin_token.value()
+        except (OSError, ValueError) as error:
+            log.error("the administrator's token cannot be kept in its file", error=str(error))
 
     def _tidy(self) -> None:
         if (self.settings.data_dir / "mcp").is_dir():

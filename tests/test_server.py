@@ -23,6 +23,12 @@ def server(tmp_path):
     server.stop()
 
 
+def test_the_administrators_token_has_its_file_once_the_server_listens(server: Server) -> None:
+    kept = server.folder / "admin_token"
+    assert len(kept.read_text().strip()) >= 32
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
 def opened(server: Server, *first: bytes) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=5)
     for piece in first:

@@ -362,7 +362,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _lock(database: Path) -> int:
     """Takes the lock beside the file: SQLite's own locks would be dropped by closing any handle on it."""
-    path = database.with_name(database.name + ".lock")
+    file = database.resolve()  # by whichever link it is reached, it is one file
+    path = file.with_name(file.name + ".lock")
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -228,6 +228,11 @@ async def test_a_second_server_on_the_same_file_is_refused(store: Database) -> N
     assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
 
 
+async def test_a_second_server_on_a_link_to_the_same_file_is_refused(store: Database, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(store.path)
+    assert (await refusal(Database(tmp_path / "link.db"))).startswith("StoreLockedError: ")
+
+
 async def test_a_handle_closed_on_the_database_file_does_not_drop_the_lock(store: Database) -> None:
     store.path.open("rb").close()
     assert (await refusal(Database(store.path))).startswith("StoreLockedError: ")
