@@ -148,6 +148,19 @@ def test_a_used_up_budget_is_told_once_an_hour_and_the_next_day_answers_again(ma
     assert graph.reply("p0", len(texts) + 1) == "you said: message 13"
 
 
+def test_a_budget_smaller_than_a_prompt_answers_once_before_it_is_said_to_be_used_up(make_world, model):
+    server, graph = make_world(model=model(echo), DAILY_TOKEN_BUDGET="50")
+    graph.say("p0", "hello")
+    assert graph.reply("p0") == "you said: hello"
+    for count in (1, 2):
+        graph.say("p0", f"again {count}")
+        wait_for(lambda n=count: turns_done(server) == n + 1, "the turn's end")
+    wait_for(lambda: not open_work(server), "every send")
+    said = graph.texts("p0")[1:]
+    assert said
+    assert all("tomorrow" in text for text in said)
+
+
 def test_people_are_let_in_and_made_owners_while_the_server_runs(make_world, model):
     server, graph = make_world(model=model(echo), ALLOWED_PHONE_NUMBERS="", OWNER_PHONE_NUMBERS=ANA)
     graph.say("p1", "let me in")

@@ -108,7 +108,8 @@ Action = Route | AskModel | RunTools | Reply
 
 
 def next_action(transcript: Transcript, max_rounds: int) -> Action:
-    """The next step. After `max_rounds` rounds of calls, or when the model repeats itself, it must answer."""
+    """The next step. After `max_rounds` rounds of calls, or when the model repeats itself, it must answer;
+    it is never asked more than once more than that."""
     if transcript.routed is None:
         return Route()
     rounds = transcript.rounds
@@ -120,7 +121,7 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     last = rounds[-1]
     if last.calls:
         return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not _repeats(rounds))
-    if last.text or _answered_nothing_twice(rounds):
+    if last.text or len(rounds) > max_rounds or _answered_nothing_twice(rounds):
         return Reply(last.text)
     return AskModel(len(rounds), with_tools=False)
 

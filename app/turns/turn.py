@@ -290,13 +290,19 @@ class TurnRunner:
             self._tokens_left(run)
 
     def _tokens_left(self, run: Run, tools: Sequence[JSON] = ()) -> int:
-        """How many tokens the next answer may have, 0 for no limit. Raises OverBudget where none are left."""
-        if not self._limits.daily_tokens:
+        """How many tokens the next answer may have, 0 for no limit. Raises OverBudget where none are left.
+
+        Who has used none yet is answered once, also where the prompt alone is larger than the whole budget.
+        """
+        budget = self._limits.daily_tokens
+        if not budget:
             return 0
-        left = self._limits.daily_tokens - run.tokens_today - run.prompt_tokens(tools)
-        if left <= 0:
+        left = budget - run.tokens_today - run.prompt_tokens(tools)
+        if left > 0:
+            return left
+        if run.opened.tokens_today or run.transcript.rounds:
             raise OverBudget
-        return left
+        return budget
 
     def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
         """Queues a journal row: what is written later is written after it."""

@@ -52,6 +52,9 @@ EMPTY = Round("")
         ([EMPTY, EMPTY], 5, Reply("")),
         ([Round("", (A,), DONE), EMPTY], 5, AskModel(2, with_tools=False)),
         ([Round("", (A,), DONE), EMPTY, EMPTY], 5, Reply("")),
+        ([Round("", (A,), DONE), EMPTY], 2, AskModel(2, with_tools=False)),
+        ([Round("", (A,), DONE), EMPTY], 1, Reply("")),
+        ([EMPTY], 0, Reply("")),
     ],
     ids=[
         "ask first",
@@ -75,6 +78,9 @@ EMPTY = Round("")
         "two empty answers",
         "an empty answer after a call",
         "two empty answers after a call",
+        "an empty answer with a round left",
+        "an empty answer after the last round",
+        "an empty answer where no rounds are",
     ],
 )
 def test_next_action(rounds: Sequence[Round], limit: int, expected: Action) -> None:
