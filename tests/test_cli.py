@@ -21,6 +21,7 @@ from typer.testing import CliRunner, Result
 from app.cli import app
 from app.commands.configuration import model_line
 from app.commands.people import may_talk, owns
+from app.commands.running import ServerGone, read_answer
 from app.settings import Settings
 from app.store.people import PersonLine
 from tests.doctor.house import kept_environment
@@ -369,6 +370,25 @@ def test_a_model_without_a_real_address_is_a_fault(command: str, house: House) -
     model = {"OPENAI_BASE_URL": "localhost:11434/v1", "LLM_MODEL": "small"}
     (line,) = house.run(*command.split(), status=2, **model).stderr.splitlines()
     assert "OPENAI_BASE_URL='localhost:11434/v1' is no address; write it like http://" in line
+
+
+def test_a_graph_address_that_is_none_keeps_the_server_from_starting(house: House) -> None:
+    (line,) = house.run("serve", status=2, WHATSAPP_API_URL="graph.facebook.com/v25.0").stderr.splitlines()
+    assert "WHATSAPP_API_URL='graph.facebook.com/v25.0' is no address; write it like https://graph." in line
+
+
+@pytest.mark.parametrize(
+    ("status", "content"),
+    [
+        (200, b'{"data": []}'),
+        (404, b'{"error": "no such page"}'),
+        (404, b'{"detail": "Not Found"}'),
+        (200, b"[]"),
+    ],
+)
+def test_what_another_program_answers_is_not_taken_for_the_server(status: int, content: bytes) -> None:
+    with pytest.raises(ServerGone):
+        read_answer(status, content)
 
 
 @pytest.mark.parametrize(

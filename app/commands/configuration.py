@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.settings import SECRET_VARIABLES, Settings, take_settings
+from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -104,18 +104,24 @@ def model_line(settings: Settings) -> str:
 
 def check_model_address(settings: Settings) -> None:
     """Raises ConfigurationError for an OPENAI_BASE_URL that is no http address."""
+    _check_address("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1")
+
+
+def check_graph_address(settings: Settings) -> None:
+    """Raises ConfigurationError for a WHATSAPP_API_URL that is no http address."""
+    _check_address("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API)
+
+
+def _check_address(variable: str, given: str, example: str) -> None:
     from urllib.parse import urlsplit
 
-    base = settings.openai_base_url
     try:
-        parts = urlsplit(base)
-        is_sound = not base or (parts.scheme in ("http", "https") and bool(parts.hostname))
+        parts = urlsplit(given)
+        is_sound = not given or (parts.scheme in ("http", "https") and bool(parts.hostname))
     except ValueError:
         is_sound = False
     if not is_sound:
-        raise ConfigurationError(
-            f"OPENAI_BASE_URL={base!r} is no address; write it like http://127.0.0.1:11434/v1"
-        )
+        raise ConfigurationError(f"{variable}={given!r} is no address; write it like {example}")
 
 
 def secrets_of(settings: Settings) -> Iterator[str]:

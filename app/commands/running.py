@@ -79,7 +79,7 @@ def read_answer(status: int, content: bytes) -> JSON:
         answer = orjson.loads(content)
     except orjson.JSONDecodeError:
         answer = None
-    if status == 401 or not isinstance(answer, dict):
+    if status in (401, 404) or not isinstance(answer, dict) or not answer.keys() & {"result", "error"}:
         raise ServerGone(f"another program listens there now (it answered {status})")
     if "error" in answer:
         raise RecadoError(str(answer["error"]))

@@ -5,7 +5,7 @@ import socket
 import sys
 from pathlib import Path
 
-from app.commands.configuration import model_line, zone_hint
+from app.commands.configuration import check_graph_address, model_line, zone_hint
 from app.commands.records import open_database
 from app.errors import RecadoError
 from app.settings import Settings
@@ -15,10 +15,11 @@ def start(settings: Settings) -> int:
     """Serves until it is told to stop; gives the exit status.
 
     Raises RecadoError where the port or the database cannot be had: the web server would say so
-    with a traceback.
+    with a traceback. Raises ConfigurationError where the model's or WhatsApp's address is none.
     """
     from app.server import serve
 
+    check_graph_address(settings)
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
     asyncio.run(check_database(settings.database_path))

@@ -15,6 +15,7 @@ _PLACES = {
     "WHATSAPP_VERIFY_TOKEN": "a word of your own choice; the same one goes into Meta's webhook form",
     "WHATSAPP_APP_SECRET": "developers.facebook.com > your app > App settings > Basic > App secret",
 }
+_META = "https://graph.facebook.com/"
 _APP_SECRET = re.compile(r"[0-9a-f]{32}")
 
 
@@ -51,7 +52,7 @@ def _malformed(settings: Settings) -> Iterator[Finding]:
             fact = f"{name} has a space, a quotation mark or a special character in it"
             yield Finding(FAIL, "WhatsApp", fact, "copy it again, the value alone, without the word Bearer")
     number = given["WHATSAPP_PHONE_NUMBER_ID"]
-    if number and not number.isdecimal():
+    if number and not _is_id(number, settings):
         fact = f"WHATSAPP_PHONE_NUMBER_ID={number} is no id, which has digits only"
         cure = f"not the number itself, but the id below it: {_PLACES['WHATSAPP_PHONE_NUMBER_ID']}"
         yield Finding(FAIL, "WhatsApp", fact, cure)
@@ -59,3 +60,10 @@ def _malformed(settings: Settings) -> Iterator[Finding]:
     if secret and not _APP_SECRET.fullmatch(secret):
         fact = "WHATSAPP_APP_SECRET is no app secret, which has 32 characters 0-9 a-f"
         yield Finding(WARN, "WhatsApp", fact, _PLACES["WHATSAPP_APP_SECRET"])
+
+
+def _is_id(number: str, settings: Settings) -> bool:
+    """Whether it can be a number's id: Meta's have digits only, a stand-in's may be any word."""
+    if settings.whatsapp_api_url.startswith(_META):
+        return number.isdecimal()
+    return re.fullmatch(r"\w[\w.-]*", number, re.ASCII) is not None
