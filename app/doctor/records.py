@@ -15,7 +15,7 @@ from app.people import Realm
 from app.settings import Settings
 from app.store import alerts
 from app.store.alerts import Alert
-from app.store.migrations import migrations
+from app.store.migrations import lacks, migrations, missing_columns
 
 SCAN_SECONDS = 5.0
 LATELY_SECONDS = 7 * 24 * 3600.0
@@ -114,6 +114,8 @@ def _state(connection: sqlite3.Connection, path: str) -> Finding:
         return Finding(FAIL, "database", fact, "stop the server, keep the file aside and restore a copy")
     if damage is None:
         return Finding(WARN, "database", f"{path}: looking through it was ended after {SCAN_SECONDS:g} s")
+    if schema == known and (missing := missing_columns(connection)):
+        return Finding(FAIL, "database", f"{path} {lacks(missing)}", "restore a copy, or move the file away")
     mode = str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     if mode != "wal":
         return Finding(WARN, "database", f"{path} keeps no write-ahead log ({mode})", "start the server once")

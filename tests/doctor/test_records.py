@@ -4,6 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -14,6 +15,7 @@ from app.messages import Sender
 from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database
+from app.store.migrations import migrate
 from app.store.ownership import Doors
 from tests.doctor.report import found
 from tests.standins import meta
@@ -114,6 +116,19 @@ def test_a_database_that_is_not_ours_gets_its_cure(
     assert finding.level == "FAIL"
     assert cure in finding.cure
     assert not (tmp_path / "data" / "recado.db.lock").exists()
+
+
+def test_a_database_without_one_of_its_tables_gets_its_cure(
+    settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    with closing(sqlite3.connect(tmp_path / "data" / "recado.db", isolation_level=None)) as connection:
+        migrate(connection)
+        connection.execute("DROP TABLE erased")
+    (finding,) = found(settings(), "database")
+    assert finding.level == "FAIL"
+    assert "lacks erased.at, erased.id" in finding.fact
+    assert "restore a copy" in finding.cure
 
 
 def test_a_data_folder_that_cannot_be_made_gets_its_cure(

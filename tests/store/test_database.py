@@ -279,6 +279,20 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
     assert tables == {"turns", "schema_version"}
 
 
+async def test_tables_that_are_not_what_their_number_says_are_refused(tmp_path: Path) -> None:
+    """A step that was changed after it had been applied, in a version that was never released."""
+    path = tmp_path / "recado.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
+        migrate(conn)
+        conn.execute("CREATE TABLE of_another_program (id INTEGER)")  # a replicator's, for example
+    store = Database(path)
+    await store.open()
+    await store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as conn:
+        conn.executescript("ALTER TABLE turns DROP COLUMN crowded; PRAGMA user_version = 0")
+    assert "lacks turns.crowded: " in await refusal(Database(path))
+
+
 def test_what_an_older_version_journaled_is_kept(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "recado.db", isolation_level=None)) as conn:
         older = [sql for name, sql in migrations() if name < "0010"]
