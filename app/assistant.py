@@ -218,6 +218,7 @@ class Assistant:
             self.metrics,
             missing_credentials=settings.missing_credentials,
             model_failure=lambda: self.model.failure,
+            sweep_failure=lambda: self.sweep.failure,
             running_turns=lambda: self.carrier.running,
         )
         self._warming: asyncio.Task[None] | None = None

@@ -50,12 +50,14 @@ class Health:
         *,
         missing_credentials: Sequence[str],
         model_failure: Callable[[], str],
+        sweep_failure: Callable[[], str],
         running_turns: Callable[[], int],
     ) -> None:
         self._store = store
         self._metrics = metrics
         self._missing = missing_credentials
         self._model_failure = model_failure
+        self._sweep_failure = sweep_failure
         self._running_turns = running_turns
 
     async def state(self) -> State:
@@ -74,6 +76,8 @@ class Health:
             reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
         if self._model_failure():
             reasons.append(_reason("model"))
+        if self._sweep_failure():
+            reasons.append("what waits is not looked through: see the log")
         return State("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
     async def figures(self, tools: Collection[str]) -> bytes:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from sqlite3 import Connection
 
@@ -49,6 +49,8 @@ class Sweep:
         more."""
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
+        self.failure = ""
+        """What the last look could not do, "" where it did everything."""
 
     def soon(self) -> None:
         """Looks now, not only at the next turn of the clock: a person was let in, a token mended."""
@@ -65,26 +67,28 @@ class Sweep:
     async def _run(self) -> None:
         while True:
             self._asked.clear()
-            try:
-                await self._look()
-            except Exception as error:  # what the sweep does nobody else would
-                log.error("sweep failed", error=f"{type(error).__name__}: {error}")
+            # what is due is woken first, whatever becomes of what is old
+            failures = [await self._attempt(work) for work in (self._look, self._forget)]
+            self.failure = "; ".join(filter(None, failures))
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()
 
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> str:
+        """Does it; what was in the way, in words: what the sweep does nobody else would."""
+        try:
+            await work()
+        except Exception as error:
+            failure = f"{type(error).__name__}: {error}"
+            log.error("sweep failed", error=failure)
+            return failure
+        return ""
+
     async def _look(self) -> None:
         now, free = time.time(), await asyncio.to_thread(self._free)
-        try:
-            await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
-            await media.sweep(self._store, self._files, now)
-            await folders.sweep(self._store, self._folders)
-        except (OSError, RecadoError) as error:
-            log.warning("old files could not be removed", error=str(error))
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
         def look(conn: Connection) -> tuple[list[str], list[str], list[str], bool]:
-            retention.sweep(conn, now)
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
             changes = [] if free is None else space.update_alerts(conn, free, self._disk.least, now)
@@ -104,6 +108,16 @@ class Sweep:
             self._wake_person(person)
         if reminders:
             self._wake_reminders()
+
+    async def _forget(self) -> None:
+        now = time.time()
+        try:
+            await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
+            await media.sweep(self._store, self._files, now)
+            await folders.sweep(self._store, self._folders)
+        except (OSError, RecadoError) as error:
+            log.warning("old files could not be removed", error=str(error))
+        await self._store.tx(lambda conn: retention.sweep(conn, now))
 
     def _free(self) -> int | None:
         """Free bytes; None where the disk does not say, and then nothing changes."""

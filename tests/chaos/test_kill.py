@@ -13,7 +13,7 @@ from contextlib import closing
 import pytest
 
 from tests.chaos.machine import injected
-from tests.chaos.storm import answered_words, play, settings, storm
+from tests.chaos.storm import DEAF, answered_words, play, settings, storm
 from tests.world import open_work, wait_for
 
 pytestmark = pytest.mark.slow
@@ -96,3 +96,17 @@ def test_a_turn_whose_rows_cannot_be_read_ends_too_and_keeps_nobody_else_waiting
     assert turn["attempts"] == 5
     assert server.rows("SELECT 1 FROM dead_letters WHERE source = 'turn'")
     assert server.rows("SELECT 1 FROM alerts WHERE code = 'turn'")
+
+
+def test_what_is_old_and_cannot_be_forgotten_keeps_nobody_waiting_and_health_says_so(make_world, model):
+    server, graph = make_world(start=False, model=model(play), SWEEP_SECONDS="0.2")
+    server.start(launcher=DEAF)
+    with closing(sqlite3.connect(server.folder / "recado.db", timeout=10)) as conn, conn:
+        conn.execute("ALTER TABLE erased RENAME TO lost")
+    wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "health to say so")
+    assert "looked through" in server.http.get("/health").json()["reason"]
+    graph.say("p0", "m0")
+    assert graph.reply("p0").startswith("answer m0")
+    with closing(sqlite3.connect(server.folder / "recado.db", timeout=10)) as conn, conn:
+        conn.execute("ALTER TABLE lost RENAME TO erased")
+    wait_for(lambda: server.http.get("/health").json() == {"status": "ok"}, "all to be well")
