@@ -1,12 +1,16 @@
 """A disk that fills up and a person who has much: what stops first, what goes on, what is told."""
 
+import asyncio
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from app.commands.records import open_database
 from app.doctor.machine import check_folder
+from app.errors import StoreError
 from app.settings import Settings
 from tests.standins.model import echo
 from tests.world import wait_for
@@ -110,3 +114,17 @@ def test_a_disk_that_fills_and_is_freed_while_the_server_runs(make_world, model,
     graph.say("p0", "three")
     graph.reply("p0", 3)
     assert traced(server) == 4
+
+
+def test_a_full_disk_is_not_called_a_lack_of_rights(tmp_path, small_disk):
+    small_disk(tmp_path)
+    settings = Settings(_env_file=None, database_url=f"sqlite:///{tmp_path}/data/recado.db", free_space_mb=40)
+    settings.data_dir.mkdir()
+    with suppress(OSError), (tmp_path / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(1 << 20))
+    (finding,) = check_folder(settings)
+    assert (finding.level, finding.fact.partition(": ")[2]) == ("FAIL", "No space left on device")
+    assert finding.cure.startswith("free at least 40 MB there")
+    with pytest.raises(StoreError, match="No space left on device; make room there"):
+        asyncio.run(open_database(settings.database_path))

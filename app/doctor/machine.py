@@ -1,6 +1,7 @@
 """The configuration and the folder that is written to."""
 
 import difflib
+import errno
 import os
 import stat
 import tempfile
@@ -9,12 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from pydantic import SecretStr
+
 from app.commands.configuration import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import Settings
 from app.store.space import MEGABYTE, Disk
 
 _ALIKE = 0.8
+_SHORTEST_TOKEN = 16
 _OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
 _OF_OTHERS = {
     "OPENAI_API_BASE": "OPENAI_BASE_URL",
@@ -23,6 +27,11 @@ _OF_OTHERS = {
     "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
     "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
     "APP_SECRET": "WHATSAPP_APP_SECRET",
+}
+_SECRETS = {
+    str(field.alias or name).upper()
+    for name, field in Settings.model_fields.items()
+    if field.annotation is SecretStr
 }
 
 
@@ -38,7 +47,26 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             WARN, "configuration", f"{written} is set, which nothing reads", f"did you mean {meant}?"
         )
+    yield from _open_to_others(settings, path)
     yield _zone(settings)
+
+
+def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
+    """An administrator's token that can be guessed, and secrets that every user of the machine may read."""
+    length = len(settings.admin_token.get_secret_value())
+    if 0 < length < _SHORTEST_TOKEN:
+        fact = f"ADMIN_TOKEN has {length} characters and can be guessed: it opens /console and /mcp"
+        yield Finding(WARN, "configuration", fact, "take it out, and one is made; or: openssl rand -hex 32")
+    if path.is_file() and path.stat().st_mode & stat.S_IROTH and _SECRETS & _given(path):
+        fact = "every user of this machine may read the secrets in .env"
+        yield Finding(WARN, "configuration", fact, f"chmod go-rwx {path.resolve()}")
+
+
+def _given(path: Path) -> set[str]:
+    """The names that have a value in a `.env` file."""
+    from dotenv import dotenv_values
+
+    return {name.upper() for name, value in dotenv_values(path, interpolate=False).items() if value}
 
 
 def _zone(settings: Settings) -> Finding:
@@ -62,6 +90,8 @@ def check_folder(settings: Settings) -> Iterator[Finding]:
             trial.write(b"trial")
     except OSError as error:
         cure = f"give this user write access to {existing}, or set DATA_DIR and DATABASE_URL to another place"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            cure = f"free at least {settings.free_space_mb} MB there; all goes on by itself within a minute"
         yield Finding(FAIL, "data folder", f"{folder} cannot be written: {error.strerror or error}", cure)
         return
     yield from _ownership(settings.database_path.absolute())
