@@ -88,15 +88,18 @@ class Database:
         self._writer.start()
 
     async def close(self) -> None:
-        """Commits what is queued, then closes; waits at most `CLOSE_SECONDS`."""
+        """Commits what is queued, then closes; waits at most `CLOSE_SECONDS`.
+
+        The writer's connection is the last: it brings the log into the file, which then holds everything.
+        """
         writer, self._writer = self._writer, None  # from here on `tx` refuses
+        if self._reader is not None:
+            await self._reader.close()
+            self._reader = None
         if writer is not None:
             self._hand_over()
             self._jobs.close()
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
-        if self._reader is not None:
-            await self._reader.close()
-            self._reader = None
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None

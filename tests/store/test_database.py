@@ -265,6 +265,16 @@ async def test_a_newer_schema_is_refused_and_left_unlocked(tmp_path: Path) -> No
     assert ["newer version" in reason for reason in refusals] == [True, True]
 
 
+async def test_after_a_stop_the_file_alone_holds_everything(tmp_path: Path) -> None:
+    """Whoever copies it then, and not its log, loses nothing."""
+    store = Database(tmp_path / "recado.db")
+    await store.open()
+    await store.tx(lambda conn: conn.execute("INSERT INTO meta VALUES ('key', 'value')"))
+    assert await store.all("SELECT 1 FROM meta")
+    await store.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["recado.db", "recado.db.lock"]
+
+
 def test_migrations_are_applied_once(conn: sqlite3.Connection) -> None:
     migrate(conn)
     assert conn.execute("SELECT count(*) FROM schema_version").fetchone()[0] == len(migrations())
