@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,20 @@ def test_a_folder_that_cannot_be_written_is_named(house: House) -> None:
     (house.folder / "mine").write_text("no folder")
     (line,) = house.run("skills", "new", "groceries", status=1).stderr.splitlines()
     assert "mine" in line
+
+
+def test_a_folder_that_is_mounted_read_only_gets_its_cure(house: House) -> None:
+    place = house.folder / "mine"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "recado-test", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a disk")
+    try:
+        (line,) = house.run("skills", "new", "groceries", status=1).stderr.splitlines()
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    assert "mine cannot be written: Read-only file system; give this account the folder" in line
+    assert "groceries" not in line
 
 
 def test_the_check_says_that_scripts_without_tools_are_not_run(house: House) -> None:

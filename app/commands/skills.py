@@ -1,5 +1,6 @@
 """The skill folders as the shell shows and changes them."""
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -118,6 +119,11 @@ def _on_disk(change: Callable[[], _T]) -> _T:
     try:
         return change()
     except OSError as error:
+        if error.filename and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise AuthoringError(
+                f"{Path(error.filename).parent} cannot be written: {error.strerror}; give this account the "
+                "folder, or change it by hand (with Docker Compose it is ./skills beside docker-compose.yml)"
+            ) from error
         place = f"{error.filename}: " if error.filename else ""
         raise AuthoringError(f"{place}{error.strerror or error}") from error
 
