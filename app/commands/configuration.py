@@ -37,7 +37,9 @@ def read_settings(**changes: object) -> Settings:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f".env is not UTF-8 text ({error.reason}); save it as UTF-8") from None
     except OSError as error:
-        raise ConfigurationError(f".env cannot be read: {error.strerror or error}; mend it") from None
+        raise ConfigurationError(
+            f".env cannot be read: {error.strerror or error}; let the account that runs this read it"
+        ) from None
     settings = settings.model_copy(
         update={name: value for name, value in changes.items() if value is not None}
     )

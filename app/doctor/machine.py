@@ -10,11 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pydantic import SecretStr
-
 from app.commands.configuration import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
-from app.settings import Settings
+from app.settings import SECRET_VARIABLES, Settings
 from app.store.space import MEGABYTE, Disk
 
 _ALIKE = 0.8
@@ -27,11 +25,6 @@ _OF_OTHERS = {
     "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
     "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
     "APP_SECRET": "WHATSAPP_APP_SECRET",
-}
-_SECRETS = {
-    str(field.alias or name).upper()
-    for name, field in Settings.model_fields.items()
-    if field.annotation is SecretStr
 }
 
 
@@ -57,7 +50,7 @@ def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
     if 0 < length < _SHORTEST_TOKEN:
         fact = f"ADMIN_TOKEN has {length} characters and can be guessed: it opens /console and /mcp"
         yield Finding(WARN, "configuration", fact, "take it out, and one is made; or: openssl rand -hex 32")
-    if path.is_file() and path.stat().st_mode & stat.S_IROTH and _SECRETS & _given(path):
+    if path.is_file() and path.stat().st_mode & stat.S_IROTH and _given(path).intersection(SECRET_VARIABLES):
         fact = "every user of this machine may read the secrets in .env"
         yield Finding(WARN, "configuration", fact, f"chmod go-rwx {path.resolve()}")
 
