@@ -205,7 +205,7 @@ class Assistant:
             self.store,
             settings.sweep_seconds,
             self.channels.keys(),
-            Disk(settings.data_dir, settings.free_space_mb * MEGABYTE),
+            Disk(settings.data_dir, settings.free_space_mb * MEGABYTE, settings.database_path.parent),
             self.media,
             self.folders,
             wake_conversation=self.carrier.wake,

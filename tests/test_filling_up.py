@@ -116,6 +116,18 @@ def test_a_disk_that_fills_and_is_freed_while_the_server_runs(make_world, model,
     assert traced(server) == 4
 
 
+def test_the_disk_of_a_database_that_lies_elsewhere_is_looked_at_too(make_world, small_disk, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    small_disk(elsewhere)
+    (elsewhere / "filler").write_bytes(b"x" * 30 * 1024**2)
+    address = f"sqlite:///{elsewhere}/recado.db"
+    server, _ = make_world(DATABASE_URL=address, DATA_DIR=str(tmp_path / "data"), FREE_SPACE_MB="40")
+    wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the low disk to be seen")
+    settings = Settings(_env_file=None, database_url=address, DATA_DIR=tmp_path, free_space_mb=40)
+    assert [finding.level for finding in check_folder(settings)] == ["OK", "WARN"]
+
+
 def test_a_full_disk_is_not_called_a_lack_of_rights(tmp_path, small_disk):
     small_disk(tmp_path)
     settings = Settings(_env_file=None, database_url=f"sqlite:///{tmp_path}/data/recado.db", free_space_mb=40)

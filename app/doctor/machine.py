@@ -75,26 +75,31 @@ def _zone(settings: Settings) -> Finding:
 
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
-    """Whether the data folder can be written and has room."""
-    folder = settings.data_dir.absolute()
+    """Whether the data folder, and the database's where it is another one, can be written and has room."""
+    database = settings.database_path.absolute()
+    yield from _ownership(database)
+    for folder in dict.fromkeys((settings.data_dir.absolute(), database.parent)):
+        yield from _folder(folder, settings.free_space_mb)
+
+
+def _folder(folder: Path, least: int) -> Iterator[Finding]:
     existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    room = f"free at least {least} MB there; all goes on by itself within a minute"
     try:
         with tempfile.TemporaryFile(dir=existing) as trial:
             trial.write(b"trial")
     except OSError as error:
         cure = f"give this user write access to {existing}, or set DATA_DIR and DATABASE_URL to another place"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            cure = f"free at least {settings.free_space_mb} MB there; all goes on by itself within a minute"
-        yield Finding(FAIL, "data folder", f"{folder} cannot be written: {error.strerror or error}", cure)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        fact = f"{folder} cannot be written: {error.strerror or error}"
+        yield Finding(FAIL, "data folder", fact, room if full else cure)
         return
-    yield from _ownership(settings.database_path.absolute())
-    disk = Disk(folder, settings.free_space_mb * MEGABYTE)
+    disk = Disk(folder, least * MEGABYTE)
     free = disk.free()
     if not disk.has_room_for("traces"):
         notes = "" if disk.has_room_for("data") else ", and notes and files are refused"
         fact = f"only {free // MEGABYTE} MB are free for {folder}: traces and media are not kept{notes}"
-        cure = f"free at least {settings.free_space_mb} MB there; all goes on by itself within a minute"
-        yield Finding(WARN, "data folder", fact, cure)
+        yield Finding(WARN, "data folder", fact, room)
         return
     state = "can be written" if folder.exists() else "will be made at the first start"
     yield Finding(OK, "data folder", f"{folder} {state}, {free / 1024**3:.1f} GB free")

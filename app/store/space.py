@@ -30,19 +30,24 @@ _EASED = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The disk of a folder. `least`: bytes that should be free on it, 0 where nobody cares."""
+    """The disk of a folder, or the fuller one of two. `least`: bytes that should be free on it, 0 where
+    nobody cares."""
 
     folder: Path
     least: int
+    other: Path | None = None
 
     def free(self) -> int:
         """Bytes that are free, for a folder that is still to be made too. Raises OSError."""
-        folder = self.folder.absolute()
-        return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
+        return min(_free(folder.absolute()) for folder in (self.folder, self.other) if folder is not None)
 
     def has_room_for(self, kind: Kind) -> bool:
         """Whether `kind` is still kept, as the disk is now."""
         return not self.least or self.free() >= self.least * _SHARES[kind]
+
+
+def _free(folder: Path) -> int:
+    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
 
 
 def keeps(conn: Connection, kind: Kind) -> bool:
