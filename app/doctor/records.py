@@ -115,7 +115,8 @@ def _state(connection: sqlite3.Connection, path: str) -> Finding:
     if damage is None:
         return Finding(WARN, "database", f"{path}: looking through it was ended after {SCAN_SECONDS:g} s")
     if schema == known and (missing := missing_columns(connection)):
-        return Finding(FAIL, "database", f"{path} {lacks(missing)}", "restore a copy, or move the file away")
+        cure = "start the server once, which adds it, or says why it cannot"
+        return Finding(WARN, "database", f"{path} {lacks(missing)}", cure)
     mode = str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     if mode != "wal":
         return Finding(WARN, "database", f"{path} keeps no write-ahead log ({mode})", "start the server once")

@@ -289,18 +289,47 @@ def test_a_failing_migration_keeps_nothing_of_itself(tmp_path: Path) -> None:
     assert tables == {"turns", "schema_version"}
 
 
-async def test_tables_that_are_not_what_their_number_says_are_refused(tmp_path: Path) -> None:
-    """A step that was changed after it had been applied, in a version that was never released."""
+async def test_what_a_step_did_not_make_when_it_was_applied_is_added(tmp_path: Path) -> None:
+    """A step was changed after it had been applied, in a version that was never released."""
     path = tmp_path / "recado.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
         migrate(conn)
+        whole = schema(conn)
         conn.execute("CREATE TABLE of_another_program (id INTEGER)")  # a replicator's, for example
+        conn.executescript(
+            "ALTER TABLE turns DROP COLUMN crowded; DROP TABLE erased; DROP INDEX dead_letters_at;"
+            "PRAGMA user_version = 0"
+        )
     store = Database(path)
     await store.open()
     await store.close()
+    with closing(sqlite3.connect(path)) as conn:
+        assert schema(conn) - {"of_another_program.id INTEGER None"} == whole
+
+
+async def test_tables_that_lack_what_cannot_be_added_are_refused_and_left_as_they_were(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "recado.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
-        conn.executescript("ALTER TABLE turns DROP COLUMN crowded; PRAGMA user_version = 0")
-    assert "lacks turns.crowded: " in await refusal(Database(path))
+        migrate(conn)
+        conn.executescript(
+            "DROP TABLE erased; DROP TABLE dead_letters; CREATE TABLE dead_letters (id INTEGER PRIMARY KEY);"
+            "PRAGMA user_version = 0"
+        )
+        before = schema(conn)
+    assert "restore a copy" in await refusal(Database(path))
+    with closing(sqlite3.connect(path)) as conn:
+        assert schema(conn) == before
+
+
+def schema(conn: sqlite3.Connection) -> set[str]:
+    """Every column with its type and default, and every index."""
+    columns = "SELECT t.name, c.name, c.type, c.dflt_value FROM sqlite_schema t, pragma_table_info(t.name) c"
+    indexes = "SELECT name FROM sqlite_schema WHERE type = 'index'"
+    return {f"{t}.{c} {kind} {default}" for t, c, kind, default in conn.execute(columns)} | {
+        name for (name,) in conn.execute(indexes)
+    }
 
 
 def test_what_an_older_version_journaled_is_kept(tmp_path: Path) -> None:

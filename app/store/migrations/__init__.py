@@ -33,41 +33,83 @@ def migrate(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.rollback()
             raise StoreError(f"migration {name} failed, nothing of it was kept: {error}") from error
-    _check_tables(connection, steps, made_here=current == 0)
+    _match_tables(connection, steps, made_here=current == 0)
 
 
 def missing_columns(connection: sqlite3.Connection) -> list[str]:
     """The `table.column` that a database with every migration should have and has not."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
-        model.executescript("".join(sql for _, sql in migrations()))
-        return sorted(_columns(model) - _columns(connection))
+    with closing(_model()) as model:
+        return sorted(f"{table}.{column}" for table, column in _columns(model).keys() - _columns(connection))
 
 
 def lacks(missing: list[str]) -> str:
     return f"lacks {', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''}"
 
 
-def _check_tables(connection: sqlite3.Connection, steps: list[tuple[str, str]], *, made_here: bool) -> None:
-    """Raises StoreError where the numbers are right and the tables are not: a step was changed meanwhile.
+def _match_tables(connection: sqlite3.Connection, steps: list[tuple[str, str]], *, made_here: bool) -> None:
+    """Adds what is missing where the numbers are right and the tables are not: a step was changed meanwhile.
 
     Once for each wording of the steps, which the file remembers: making the tables anew takes its time.
+    Raises StoreError where adding does not do.
     """
     wording = zlib.crc32("".join(sql for _, sql in steps).encode()) & 0x7FFFFFFF
     if connection.execute("PRAGMA user_version").fetchone()[0] == wording:
         return
-    if not made_here and (missing := missing_columns(connection)):
-        raise StoreError(
-            f"the database {lacks(missing)}: a version in between wrote it that was never released; "
-            "restore a copy, or move the file away to begin anew"
-        )
+    if not made_here:
+        _add_what_is_missing(connection)
     connection.execute(f"PRAGMA user_version = {wording}")
 
 
-def _columns(connection: sqlite3.Connection) -> set[str]:
+def _add_what_is_missing(connection: sqlite3.Connection) -> None:
+    """Tables, columns that refer to no other table, and indexes; all of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        with closing(_model()) as model:
+            _add_made(connection, model, "table")
+            wanted, there = _columns(model), _columns(connection)
+            for (table, column), definition in wanted.items():
+                if (table, column) not in there and definition:
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+            _add_made(connection, model, "index")
+        if missing := missing_columns(connection):
+            raise sqlite3.OperationalError(f"it {lacks(missing)}")
+    except sqlite3.Error as error:
+        connection.rollback()
+        raise StoreError(
+            f"the database is of a version in between that was never released: {error}; "
+            "restore a copy, or move the file away to begin anew"
+        ) from error
+    connection.execute("COMMIT")
+
+
+def _add_made(connection: sqlite3.Connection, model: sqlite3.Connection, kind: str) -> None:
+    made = "SELECT name, sql FROM sqlite_schema WHERE type = ? AND sql NOT NULL"
+    there = {name for name, _ in connection.execute(made, (kind,))}
+    for name, sql in model.execute(made, (kind,)):
+        if name not in there and not name.startswith("sqlite_"):
+            connection.execute(sql)
+
+
+def _model() -> sqlite3.Connection:
+    """An empty database as all migrations make it."""
+    model = sqlite3.connect(":memory:", isolation_level=None)
+    model.executescript("".join(sql for _, sql in migrations()))
+    return model
+
+
+def _columns(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Table and column, with the words that would add it; none where it refers to another table."""
     rows = connection.execute(
-        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+        'SELECT t.name, c.name, c.type, c."notnull", c.dflt_value, r."table" FROM sqlite_schema t,'
+        ' pragma_table_info(t.name) c LEFT JOIN pragma_foreign_key_list(t.name) r ON r."from" = c.name'
+        " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"
     )
-    return {f"{table}.{column}" for table, column in rows if not table.startswith("sqlite_")}
+    return {
+        (table, column): ""
+        if refers
+        else f"{kind}{' NOT NULL' * needed}" + f" DEFAULT {default}" * (default is not None)
+        for table, column, kind, needed, default, refers in rows
+    }
 
 
 def migrations() -> list[tuple[str, str]]:
