@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.standins.mcp_server import command
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.test_cli import House
 from tests.world import ROOT, Graph, Server
@@ -174,6 +175,24 @@ def test_a_change_is_seen_and_what_was_deleted_is_gone_at_the_next_message(harbo
     assert "The second body." not in gone.instructions
     assert gone.results[0]["error"]["code"] == "UNKNOWN_TOOL"
     assert 'tool="tide_table"' not in harbour.server.http.get("/metrics").text
+
+
+@pytest.mark.parametrize("written_by", ["operator", "skill"])
+def test_a_server_that_was_written_down_is_there_at_the_next_message(
+    harbour: Harbour, written_by: str
+) -> None:
+    program, *arguments = command(seconds=1)
+    written = json.dumps({"mcpServers": {"sums": {"command": program, "args": arguments}}})
+    if written_by == "skill":
+        folder = harbour.skills / "tides"
+        folder.mkdir()
+        (folder / "mcp.json").write_text(written)
+        (folder / "SKILL.md").write_text("---\nname: tides\ndescription: What tides do.\n---\nBody.\n")
+    else:
+        config = harbour.server.folder / "data" / "mcp_servers.json"
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(written)
+    assert "mcp_sums_add" in harbour.turn("p0").offered
 
 
 def test_a_changed_package_and_a_new_file_to_read_count_at_the_next_message(harbour: Harbour) -> None:

@@ -136,6 +136,12 @@ class Abilities:
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")
 
+    async def refresh_for_message(self, received_at: float | None) -> None:
+        """The same for a message that came then: servers that were just written down may start first."""
+        await self.refresh(since=received_at)
+        if self._servers is not None and await self._servers.first_starts():
+            await self.refresh()
+
     def look(self) -> None:
         """Something changed: takes it over, and nobody waits."""
         self._asked_at = time.time()
@@ -172,6 +178,8 @@ class Abilities:
             if view is not None:
                 self._take_over(view)
                 self._on_change()
+                if self._servers is not None:
+                    await self._servers.refresh()  # a skill that came or went may have brought some
             self._seen_began, self._seen_at = self._look_began, began
         except Exception:
             log.exception("the skill folders could not be read: going on with what was loaded before")

@@ -44,6 +44,10 @@ class ServedAbilities:
             for name, tools in named.items()
         )
 
+    async def first_starts(self) -> bool:
+        """Waits for servers that were just written down; whether there were any."""
+        return await self._servers.first_starts()
+
     def abilities(self) -> Sequence[ServerAbility]:
         """Those whose tools can be used now: the same object while nothing changed."""
         return self._abilities

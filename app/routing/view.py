@@ -41,6 +41,9 @@ class Servers(Protocol):
     async def refresh(self) -> None:
         """Takes over what changed in the configuration; starts and stops in the background."""
 
+    async def first_starts(self) -> bool:
+        """Waits a moment for those that start for the first time; whether there were any."""
+
     def abilities(self) -> Sequence[ServerAbility]:
         """Those that can be used now: the same object while nothing changed."""
 

@@ -143,6 +143,9 @@ class Running:
     async def refresh(self) -> None:
         """Nothing is read here."""
 
+    async def first_starts(self) -> bool:
+        return False
+
     def abilities(self) -> list[ServerAbility]:
         return SERVED
 

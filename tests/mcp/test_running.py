@@ -37,6 +37,31 @@ async def test_refresh_returns_before_any_server_is_up(house: House) -> None:
     assert not house.servers.tools
 
 
+async def test_a_server_that_is_new_is_waited_for_until_it_is_ready(house: House) -> None:
+    assert not await house.servers.first_starts()
+    house.write("slow", {"seconds": 1})
+    await house.servers.refresh()
+    assert await house.servers.first_starts()
+    assert house.servers.tools
+    assert not await house.servers.first_starts()
+
+
+@pytest.mark.parametrize("scenario", [{"dies": [1, 2]}, {"silent": ["initialize", "server/discover"]}])
+async def test_nobody_waits_for_a_new_server_that_fails_or_takes_too_long(
+    scenario: dict[str, object], tmp_path: Path
+) -> None:
+    house = House(tmp_path, replace(QUICK, pauses=(60.0,), first_start=1.0))
+    try:
+        house.write("bad", {"starts": str(tmp_path / "starts"), **scenario})
+        await house.servers.refresh()
+        async with asyncio.timeout(5):
+            assert await house.servers.first_starts()
+            assert not await house.servers.first_starts()
+        assert not house.servers.tools
+    finally:
+        await house.servers.stop()
+
+
 async def test_servers_start_side_by_side(house: House, tmp_path: Path) -> None:
     names = ("one", "two", "three", "four")
     for name in names:

@@ -26,6 +26,9 @@ class OneServer:
     async def refresh(self) -> None:
         """Nothing is read here."""
 
+    async def first_starts(self) -> bool:
+        return False
+
     def abilities(self) -> Sequence[ServerAbility]:
         return self.running
 

@@ -122,6 +122,16 @@ class McpServers:
         """What each server is about, in a line."""
         return self._current().descriptions
 
+    async def first_starts(self) -> bool:
+        """Waits for servers that are new and start, so that a message finds their tools; whether any were.
+
+        At most `Limits.first_start` seconds for each, once.
+        """
+        new = [supervisor for supervisor, _ in self._running.values() if supervisor.is_new]
+        if new:
+            await asyncio.gather(*(supervisor.tried() for supervisor in new))
+        return bool(new)
+
     def states(self) -> list[ServerState]:
         """How each server does, those that are off included, in the order in which they are written down."""
         return [self._state(name) for name in self._definitions]

@@ -49,6 +49,8 @@ class Limits:
     """After which a death is none in a row."""
     relist: float = 1.0
     """Between two looks at the tools of a server that says that they changed."""
+    first_start: float = 10.0
+    """That messages wait for a server that is new, from when it was seen."""
 
 
 class Supervisor:
@@ -72,6 +74,8 @@ class Supervisor:
         self._listing: Listing | None = None
         self._connection: Connection | None = None
         self._news = asyncio.Event()
+        self._began = time.monotonic()
+        self._tried = asyncio.Event()
         self._calls: set[asyncio.Task[dict[str, JSON]]] = set()
         self._looking = asyncio.Lock()
 
@@ -114,6 +118,7 @@ class Supervisor:
             return Unreachable(own_words(error))
         finally:
             self._connection = None
+            self._tried.set()
 
     async def _serve(self) -> Exception:
         seconds = self._limits.download if self.definition.downloads else self._limits.connect
@@ -131,6 +136,7 @@ class Supervisor:
                 return Unreachable(await connection.why() or str(error))
             connection.ready()
             self._connection = connection
+            self._tried.set()
             self._enter("ready", self._pins.fault)
             how = await self._watch(connection)
             self._connection = None
@@ -192,6 +198,18 @@ class Supervisor:
             async with asyncio.timeout(seconds):
                 while self.phase in ("starting", "waiting"):
                     await self._news.wait()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether its first start is under way and not yet taking too long to be waited for."""
+        return not self._tried.is_set() and self._until_too_long() > 0
+
+    async def tried(self) -> None:
+        """Waits until its first start has ended, well or badly, or takes too long."""
+        await _within(self._until_too_long(), self._tried)
+
+    def _until_too_long(self) -> float:
+        return self._began + self._limits.first_start - time.monotonic()
 
     async def call(self, tool: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
         """What a tool of it came to; waits for a server that is starting. Never raises but when cancelled."""
