@@ -239,7 +239,7 @@ class Files:
                 "the operator can set ALLOW_DELETE=true",
             )
         home = self._home_of(path, context)
-        with self._one_writer, open_parent(home, path) as (parent, name):
+        with self._one_writer, open_parent(home, path, link_itself=True) as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
             os.unlink(name, dir_fd=parent)

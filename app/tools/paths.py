@@ -52,9 +52,12 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
 
 
 @contextmanager
-def open_parent(home: Path, path: str, create: bool = False) -> Iterator[tuple[int | None, str]]:
+def open_parent(
+    home: Path, path: str, create: bool = False, *, link_itself: bool = False
+) -> Iterator[tuple[int | None, str]]:
     """A descriptor of the file's real folder, reached without following a link, and the file's name.
 
+    Of a link these are of where it leads, or with `link_itself` its own.
     The path is resolved first, so a link met on the way was put there in between: it is refused.
     Without descriptors (Windows) the name is the whole path.
     """
@@ -62,6 +65,8 @@ def open_parent(home: Path, path: str, create: bool = False) -> Iterator[tuple[i
     root = home.resolve()
     if real == root:
         raise IsADirectoryError(f"{shown(path)} is a folder")
+    if link_itself:
+        real = validate_path(Path(path).parent, home) / Path(path).name
     parts = real.relative_to(root).parts
     if create and len(parts) > _DEEPEST:
         raise PathTraversalError(f"{shown(path)}: more than {_DEEPEST} folders inside each other")

@@ -195,6 +195,17 @@ async def test_delete_only_where_it_is_allowed(root: Path) -> None:
     assert not (root / "inner" / "kept.txt").exists()
 
 
+async def test_deleting_a_link_leaves_what_it_leads_to(root: Path) -> None:
+    (root / "shortcut").symlink_to(root / "inner" / "kept.txt")
+    (root / "inner" / "back").symlink_to(root / "inner")
+    run = Bench(root, allow_delete=True)
+    for path in ("shortcut", "in_link/back", "in_link"):
+        assert (await run("delete_file", path=path)).ok, path
+        assert not (root / path).is_symlink()
+    assert (root / "inner" / "kept.txt").exists()
+    assert (await run("delete_file", path="out_file")).code == "BAD_REQUEST"
+
+
 async def test_dry_run_checks_paths_and_changes_nothing(root: Path) -> None:
     run = Bench(root, dry_run=True)
     described = await run("write_file", path="x.txt", content="y")
