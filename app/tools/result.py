@@ -45,7 +45,8 @@ class ReturnedFile:
 class ToolResult:
     """`data` where `ok`, else `error`; `meta` holds what is about the call and not its answer.
 
-    `attachments` of a success go to the person with the reply; they are no part of the JSON.
+    An `error` may be given as the mapping of an envelope, or as a text. `attachments` of a success go to the
+    person with the reply; they are no part of the JSON.
     """
 
     ok: bool
@@ -53,6 +54,14 @@ class ToolResult:
     error: ToolError | None = None
     meta: Mapping[str, JSON] = field(default_factory=dict)
     attachments: tuple[ReturnedFile, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Tools of others have no class to make an error of, and may leave `meta` empty by None."""
+        given: object = self.error
+        if given is not None and not isinstance(given, ToolError):
+            object.__setattr__(self, "error", _error(given))
+        if self.meta is None:
+            object.__setattr__(self, "meta", {})
 
     @classmethod
     def success(cls, data: JSON = None, **meta: JSON) -> "ToolResult":
@@ -179,16 +188,21 @@ def _successful(value: dict[str, JSON]) -> ToolResult:
 
 def _failed(value: dict[str, JSON]) -> ToolResult:
     given = value.get("error")
-    if isinstance(given, dict):
-        error = ToolError(
-            str(given.get("code") or "INTERNAL"),
-            str(given.get("message") or ""),
-            str(given.get("hint") or ""),
-        )
-    else:
+    if not isinstance(given, dict):
         said = given or value.get("message") or "the tool reported a failure and gave no reason"
-        error = ToolError(str(value.get("code") or "INTERNAL"), str(said))
-    return ToolResult(ok=False, data=value.get("data"), error=error, meta=_mapping(value.get("meta")))
+        given = {"code": value.get("code"), "message": said}
+    meta = _mapping(value.get("meta"))
+    return ToolResult(ok=False, data=value.get("data"), error=_error(given), meta=meta)
+
+
+def _error(given: object) -> ToolError:
+    if not isinstance(given, dict):
+        return ToolError("INTERNAL", str(given))
+    return ToolError(
+        str(given.get("code") or "INTERNAL"),
+        str(given.get("message") or ""),
+        str(given.get("hint") or ""),
+    )
 
 
 def _mapping(value: JSON) -> dict[str, JSON]:

@@ -113,6 +113,22 @@ def test_long_results_are_cut_and_say_so(data: Any) -> None:
     assert read["meta"]["size"] == len(result.to_json(limit=None).encode())
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "message", "hint"),
+    [
+        ({"code": "NO_MOON", "message": "it is gone", "hint": "wait"}, "NO_MOON", "it is gone", "wait"),
+        ({"message": "it is gone"}, "INTERNAL", "it is gone", ""),
+        ("it is gone", "INTERNAL", "it is gone", ""),
+    ],
+)
+def test_an_error_may_be_given_as_in_an_envelope(error: Any, code: str, message: str, hint: str) -> None:
+    result = ToolResult(ok=False, data=None, error=error, meta=None)  # type: ignore[arg-type]
+    assert result.error is not None
+    assert (result.error.code, result.error.message, result.error.hint) == (code, message, hint)
+    written = {"ok": False, "error": {"code": code, "message": message, "hint": hint}, "meta": {}}
+    assert json.loads(result.to_json()) == written
+
+
 def test_a_failure_without_an_error_is_a_failure_all_the_same() -> None:
     result = ToolResult(ok=False)
     assert result.code == "INTERNAL"
