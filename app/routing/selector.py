@@ -195,11 +195,12 @@ def _renewed(
 
 
 def _leaving(names: Iterable[str], coming: Sequence[str], had: Iterable[str], wanted: _Wanted) -> list[str]:
-    """What is not needed, in the order in which it leaves: what is of no use now, then what fits least, last
-    what the conversation has of the chosen categories."""
+    """What is not needed, in the order in which it leaves: what is of no use now, then what fits least; after
+    that what the conversation has of the chosen categories, in the same order."""
     lasting = [name for name in had if name in wanted.own]
-    order = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting)), *lasting]
-    return _without(order, wanted.needed)
+    fitting = [name for name in coming if name in lasting]
+    order = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting))]
+    return _without([*order, *_without(lasting, fitting), *reversed(fitting)], wanted.needed)
 
 
 def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int], room: int) -> list[str]:

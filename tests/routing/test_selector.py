@@ -122,6 +122,14 @@ def test_what_is_not_needed_comes_as_far_as_there_is_room() -> None:
     assert chosen(NOTHING, "rain", sizes=sizes, room=0, sticky=had) == had
 
 
+def test_of_a_chosen_category_what_fits_stays_before_what_is_of_no_use() -> None:
+    money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
+    had = ("send_invoice", "stock_price", "convert_currency", "search_tools")
+    names = chosen(money, "pay the bill of the invoice", sizes=sizes, room=400, sticky=had)
+    assert len(names) == 4
+    assert {"send_invoice", "pay_bill"} <= set(names)
+
+
 def test_a_huge_definition_does_not_drive_out_the_others() -> None:
     money, sizes = Intent(("money",), source="model"), dict.fromkeys(TOOLS, 100)
     small = chosen(money, "convert currency", sizes=sizes, room=500)
