@@ -116,6 +116,21 @@ def code_hash(folder: Path) -> str:
     return found.hexdigest()
 
 
+def has_same_files(folder: Path, other: Path) -> bool:
+    """Whether two folders hold the same, byte by byte; False where one cannot be read."""
+    try:
+        names = [[os.path.relpath(one.path, root) for one in walk(str(root))] for root in (folder, other)]
+        return names[0] == names[1] and all(_is_same(folder / name, other / name) for name in names[0])
+    except OSError:
+        return False
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if one.is_dir() or other.is_dir():
+        return one.is_dir() and other.is_dir()
+    return one.stat().st_size == other.stat().st_size and read_regular(one) == read_regular(other)
+
+
 def check_size(folder: Path) -> None:
     """Raises ManifestError for a folder with too much in it."""
     size = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.skills.elsewhere import Elsewhere
-from app.skills.folder import Signature, Signatures, Stamp, is_skill, stamp
+from app.skills.folder import Signature, Signatures, Stamp, has_same_files, is_skill, stamp
 from app.skills.imports import is_installed
 from app.skills.installed import Installed
 from app.skills.runner import Workers
@@ -176,11 +176,15 @@ class SkillLoader:
         clashes: list[str] = []
         taken: dict[str, Skill] = {}
         skills: list[Skill] = []
-        for skill in sorted(self._loaded.values(), key=self._precedence):
+        copies = {skill.folder for skill in self._loaded.values() if self._is_copy(skill)}
+        for skill in sorted(self._loaded.values(), key=lambda one: self._precedence(one, copies)):
             first = taken.setdefault(skill.name, skill)
             if first is not skill:
                 reason = f"the folder {first.folder} has a skill of the same name {skill.name!r}"
-                clashes.append(f"{skill.folder} is left out: {reason}")
+                if first.bundled and skill.folder in copies:
+                    reason = "it is a copy of a skill of the release, which is used itself"
+                else:
+                    clashes.append(f"{skill.folder} is left out: {reason}")
                 skill = dataclasses.replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(skill)
         tools: dict[str, Tool] = {}
@@ -198,14 +202,23 @@ class SkillLoader:
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
 
-    def _precedence(self, skill: Skill) -> tuple[bool, bool, bool, bool, bool, str]:
+    def _is_copy(self, skill: Skill) -> bool:
+        """Whether it is one of the release's, copied and not changed: whoever copies the whole folder to add
+        skills of their own does not want those that came with it to lose what only the release's may do."""
+        if skill.bundled or skill.installed or skill.folder.name not in self._names:
+            return False
+        return has_same_files(skill.folder, Path(self._release, skill.folder.name))
+
+    def _precedence(
+        self, skill: Skill, copies: Collection[Path]
+    ) -> tuple[bool, bool, bool, bool, bool, bool, str]:
         """Of one name: one that did not come from elsewhere, one that can be offered, a folder without
-        faults, one of that very name, the operator's before the release's."""
+        faults, one of that very name, the operator's before the release's but for an unchanged copy."""
         shipped = skill.folder.parent != Path(os.path.abspath(self._skills_dir))
         misnamed = skill.folder.name != skill.name
         return (
             *(bool(skill.installed), not skill.available, bool(skill.faults)),
-            *(misnamed, shipped, str(skill.folder)),
+            *(misnamed, skill.folder in copies, shipped, str(skill.folder)),
         )
 
 

@@ -465,6 +465,24 @@ def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release
     assert loader.tools() == ()
 
 
+def test_of_an_unchanged_copy_of_a_shipped_skill_the_shipped_one_is_used(
+    tmp_path: Path, release: Path
+) -> None:
+    write(release / "first", HELLO)
+    copy = tmp_path / "own" / "first"
+    shutil.copytree(release / "first", copy)
+    loader = SkillLoader(tmp_path / "own", release)
+    loader.refresh()
+    assert loader.clashes == ()
+    assert loader.skill("first").folder == release / "first"
+    assert [tool.name for tool in loader.tools()] == ["hello"]
+    (left,) = (skill for skill in loader.skills if not skill.available)
+    assert "copy" in left.reason
+    write(copy, HELLO, body="Mine.")
+    loader.refresh()
+    assert loader.skill("first").instructions == "Mine."
+
+
 def test_a_folder_that_cannot_be_offered_leaves_its_name_to_one_that_can(
     tmp_path: Path, release: Path
 ) -> None:
