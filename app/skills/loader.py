@@ -47,8 +47,8 @@ class SkillLoader:
     """The skills of `skills_dir`, those that bundled.txt names in the release's own folder, and those that
     came from `elsewhere`.
 
-    Without `workers` the tools of folders that are not bundled are known and do not run; without `runs_code`
-    all are read as texts, and no tool's code runs.
+    Without `workers` each call of a tool of folders that are not bundled has a worker of its own; without
+    `runs_code` all are read as texts, and no tool's code runs.
     """
 
     def __init__(

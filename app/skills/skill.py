@@ -89,8 +89,8 @@ def load_skill(
 ) -> Skill:
     """Reads one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
-    The tools of the others run in `workers`; without them they are there, with their schemas, and do not run.
-    So are those of all folders without `runs_code`: then no tool's code runs at all.
+    The tools of the others run in `workers`; without them each call has a worker of its own, but what came
+    `from_elsewhere` does not run. Without `runs_code` no tool's code does: all have their schemas only.
     `version` is the folder's signature, where it is known. Of one `from_elsewhere` not all is believed.
     """
     folder = Path(os.path.abspath(folder))
@@ -102,7 +102,13 @@ def load_skill(
         return broken_skill(folder, str(error), bundled=bundled, version=version)
     if not (bundled and runs_code):
         found = described_tools(
-            folder, manifest, workers, version, shipped=bundled, from_elsewhere=from_elsewhere
+            folder,
+            manifest,
+            workers,
+            version,
+            shipped=bundled,
+            from_elsewhere=from_elsewhere,
+            runs_code=runs_code,
         )
     elif missing(manifest.requirements):
         found = SkillTools()

@@ -68,8 +68,13 @@ def described_tools(
     *,
     shipped: bool = False,
     from_elsewhere: bool = False,
+    runs_code: bool = True,
 ) -> SkillTools:
-    """The tools of a folder as its text describes them, calls to `workers`; without those they do not run.
+    """The tools of a folder as its text describes them, calls to `workers`.
+
+    Without those a call has a worker of its own, that ends with it: whoever loads one skill, as a test does,
+    has nothing to close. What came `from_elsewhere` does not run so, for nothing confines it, nor does a
+    shipped skill, nor anything without `runs_code`.
 
     Only a `shipped` skill is believed that its tools are harmless. `from_elsewhere`: its results count as
     text of others, whatever its metadata says of them.
@@ -88,12 +93,13 @@ def described_tools(
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
     options = _Options(manifest, [one.name for one in found], bundled=shipped, from_elsewhere=from_elsewhere)
     code = "" if shipped else code_hash(folder)
+    alone = runs_code and not (shipped or from_elsewhere)
     tools = [
         Tool(
             one.name,
             one.description,
             one.schema,
-            _call(workers, folder, version, one.function, one.name in options.idempotent),
+            _call(workers, folder, version, one.function, one.name in options.idempotent, alone),
             wants_context=True,
             examples=one.examples,
             harmless=shipped and one.name in options.harmless,
@@ -120,17 +126,21 @@ def audience_of(manifest: Manifest) -> Audience:
 
 
 def _call(
-    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool
+    workers: Workers | None, folder: Path, version: Signature, function: str, idempotent: bool, alone: bool
 ) -> Callable[[dict[str, JSON], ToolContext], Awaitable[ToolResult]]:
     async def call(args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        if workers is None:
+        if workers is None and not alone:
             return ToolResult.failure(
                 "UNAVAILABLE", f"{function} runs only in the server", "start: recado serve"
             )
+        used = workers or Workers()
         try:
-            return await workers.call(folder, version, function, args, context)
+            return await used.call(folder, version, function, args, context)
         except WorkerFault as fault:
             return _died(function, fault, idempotent)
+        finally:
+            if workers is None:
+                await used.close()
 
     return call
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from app.people import Person
+from app.skills import load_skill
 from app.store.skill_data import VALUE_BYTES
-from app.tools import ToolContext
-from tests.skills.folders import House
+from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry
+from tests.skills.folders import House, alive, write
 from tests.skills.tools import Rows
 from tests.skills.worker_code import OTHER
 
@@ -180,13 +181,24 @@ async def test_five_calls_of_a_round_run_at_once(house: House) -> None:
     assert [result.data for result in await asyncio.gather(*calls)] == [0, 1, 2, 3, 4]
 
 
-async def test_without_workers_the_tools_are_known_and_do_not_run(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.loader = type(house.loader)(tmp_path, tmp_path / "none")
-    house.drop("good", OTHER)
-    result = await house.call("other")
+@pytest.mark.parametrize("how", [{"from_elsewhere": True}, {"runs_code": False}])
+async def test_without_workers_what_nothing_confines_is_known_and_does_not_run(
+    how: dict[str, bool], tmp_path: Path
+) -> None:
+    (tool,) = load_skill(write(tmp_path / "good", OTHER), **how).tools  # type: ignore[arg-type]
+    result = await tool.execute({})
     assert result.code == "UNAVAILABLE"
     assert "only in the server" in result.error.message
+
+
+async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
+    code = 'import os\n\ndef pid() -> int:\n    """Its process."""\n    return os.getpid()\n'
+    engine = ExecutionEngine(
+        ToolRegistry(load_skill(write(tmp_path / "alone", code)).tools), ConfirmationPolicy("yolo")
+    )
+    found = [(await engine.execute_tool_call("pid", {})).data for _ in range(2)]
+    assert len({os.getpid(), *found}) == 3
+    assert not any(map(alive, found))
 
 
 async def test_a_launcher_stands_before_the_workers_command(tmp_path: Path) -> None:
