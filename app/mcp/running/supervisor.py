@@ -49,7 +49,7 @@ class Limits:
     """After which a death is none in a row."""
     relist: float = 1.0
     """Between two looks at the tools of a server that says that they changed."""
-    first_start: float = 10.0
+    first_start: float = 8.0
     """That messages wait for a server that is new, from when it was seen."""
 
 
