@@ -1,6 +1,7 @@
 """What a live function tells about itself: its docstring, its parameters, the schema of its arguments."""
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -12,6 +13,9 @@ from app.tools.schema import Missing, Parameter, Schema, from_field, read_parame
 
 GENERATOR = "is a generator, so it is not a tool; return a list"
 NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
+
+
+_CONTEXT = re.compile(r"(?:(?:typing\.)?Optional\[)?(?:\w+\.)*ToolContext\]?(?: ?\| ?None)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,15 @@ def signature_of(fn: Callable[..., object]) -> Signature:
     )
 
 
+def is_context(parameter: inspect.Parameter) -> bool:
+    """Whether it receives the context of the call: by its name, or as a ToolContext under another."""
+    if parameter.name == "context":
+        return True
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return _CONTEXT.fullmatch(text) is not None
+
+
 def _is_generator(fn: Callable[..., object]) -> bool:
     return any(
         inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
@@ -66,7 +79,7 @@ def _parameters(
     found: list[Parameter] = []
     wants_context = False
     for position, parameter in enumerate(inspect.signature(fn).parameters.values()):
-        if parameter.name == "context":
+        if is_context(parameter):
             wants_context = True
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

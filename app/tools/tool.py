@@ -17,7 +17,7 @@ from app.tools.plain import sendable
 from app.tools.rates import MOST_PER_MINUTE
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described
-from app.tools.signature import signature_of
+from app.tools.signature import is_context, signature_of
 
 if TYPE_CHECKING:
     from app.tools.threads import DaemonThreads
@@ -258,7 +258,9 @@ class _Call:
         first = next(iter(parameters.values()), None)
         self._whole = first is not None and first.name == "args" and first.kind in _POSITIONAL
         self._positional = tuple(p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY)
-        self.wants_context = "context" in parameters if wants_context is None else wants_context
+        contexts = [name for name, parameter in parameters.items() if is_context(parameter)]
+        self._context = contexts[0] if contexts else "context"
+        self.wants_context = bool(contexts) if wants_context is None else wants_context
 
     def bind(self, values: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
         function = self._function
@@ -268,7 +270,7 @@ class _Call:
             return lambda: function(dict(values))
         named = dict(values)
         if self.wants_context:
-            named["context"] = context
+            named[self._context] = context
         if not self._positional:
             return lambda: function(**named)
         first = [named.pop(name) for name in self._positional if name in named]

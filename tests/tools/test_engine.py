@@ -11,7 +11,14 @@ import pytest
 from pydantic import AfterValidator
 
 from app.people import Person
-from app.tools import Tool, ToolContext, ToolResult
+from app.tools import (
+    ConfirmationPolicy,
+    ExecutionEngine,
+    Tool,
+    ToolContext,
+    ToolRegistry,
+    ToolResult,
+)
 from app.tools.masking import mask_arguments
 from app.tools.threads import DaemonThreads
 from tests.tools.engines import ADD, engine_of, tool_of
@@ -402,3 +409,22 @@ async def test_a_dry_run_writes_any_argument() -> None:
     args = {"big": 2**70, "half": "\ud800", "text": 'a "b"'}
     result = await engine_of(anything, dry_run=True).execute_tool_call("it", args)
     assert result.data == f'[DRY-RUN] it(big={2**70}, half="?", text="a \\"b\\"")'
+
+
+def typed(ctx: ToolContext, a: int = 1) -> str:
+    """Says the channel."""
+    return ctx.channel
+
+
+def optional(a: int = 1, *, about: "ToolContext | None" = None) -> str:
+    """Says the channel."""
+    return about.channel if about else ""
+
+
+@pytest.mark.parametrize("function", [typed, optional])
+async def test_a_tool_context_is_received_under_any_name(function: Any) -> None:
+    tool = Tool.from_function(function)
+    assert list(tool.input_schema["properties"]) == ["a"]
+    engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
+    result = await engine.execute_tool_call(tool.name, {"a": 2}, ToolContext(channel="terminal"))
+    assert result.data == "terminal"
