@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -16,6 +16,11 @@ _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _LONGEST = 300
+_OF_THE_DAY = frozenset({"clock", "noon", "midnight", "part"})
+_DAY_KINDS = frozenset(
+    {"tomorrow", "today", "date", "weekday", "day_of_month", "weekend", "next_week", "next_month"}
+)
+"""What says the hour, and what says the day: kinds of pieces."""
 
 Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
 
@@ -58,6 +63,40 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
         reading = Reading(problem="unclear")
     kinds = frozenset(one.kind for one in found)
     return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found), kinds)
+
+
+def read_change(
+    text: str,
+    had: When,
+    zone: ZoneInfo,
+    now: float,
+    language: str = "en",
+    country: str = "",
+) -> Reading:
+    """Reads another time for what was to be at `had`: an hour alone leaves its day or its rule, a day alone
+    its hour."""
+    reading = read_when(text, zone, now, language, country)
+    local = datetime.fromtimestamp(had.due, zone)
+    if not reading.kinds or not (reading.kinds <= _OF_THE_DAY or reading.kinds <= _DAY_KINDS):
+        return reading
+    if reading.kinds <= _DAY_KINDS:
+        kept = read_when(f"{text} {local:%I:%M %p}", zone, now, language, country)
+    elif not had.rule:
+        kept = read_when(f"{local:%Y-%m-%d} {text}", zone, now, language, country)
+    else:
+        tomorrow = datetime.fromtimestamp(now, zone) + timedelta(days=1)
+        kept = read_when(f"{tomorrow:%Y-%m-%d} {text}", zone, now, language, country)
+        kept = _with_rule(kept, had, zone, now)
+    return replace(reading, when=kept.when, problem="", choices=()) if kept.when is not None else reading
+
+
+def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
+    """The rule of `had` at the reading's hour; none where the rule itself says when in the day."""
+    if reading.when is None or had.rule.startswith((CRON, EVERY)) or "BYHOUR" in had.rule:
+        return Reading()
+    start = datetime.combine(had.start.date(), reading.when.start.time())
+    due = next_after(had.rule, start, zone, now)
+    return Reading() if due is None else Reading(When(due, start, had.rule))
 
 
 def _without(text: str, found: Sequence[Piece]) -> str:

@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.rules import shortest_gap
-from app.calendar.words import Reading, When, read_when
+from app.calendar.words import Reading, When, read_change, read_when
 from app.language import say
 from app.people import Person
 from app.schedule.meaning import clean, meant, to_snooze
@@ -98,7 +98,7 @@ class ScheduleService:
             return _nobody()
         if not text.strip() and not when.strip():
             return refusal(person.language, "NOTHING_TO_CHANGE")
-        said = await self._read(person, when) if when.strip() else None
+        said = await self._read_change(person, reminder, when, context) if when.strip() else None
         if refused := await asyncio.to_thread(_refused, person, clean(text) or "…", said):
             return refused
         key, now = context.idempotency_key, time.time()
@@ -194,6 +194,16 @@ class ScheduleService:
         zone = ZoneInfo(person.timezone)
         return await asyncio.to_thread(read_when, when, zone, time.time(), person.language, person.country)
 
+    async def _read_change(self, person: Person, reminder: str, when: str, context: ToolContext) -> Reading:
+        """With what the reminder has, where the words leave it open: its day, its hour, that it repeats."""
+        found = await self._store.tx(lambda conn: meant(conn, person.id, reminder, context))
+        if len(found) != 1:
+            return await self._read(person, when)
+        had, zone = _when(found[0]), ZoneInfo(person.timezone)
+        return await asyncio.to_thread(
+            read_change, when, had, zone, time.time(), person.language, person.country
+        )
+
     def _with_window(
         self, receipt: str, person: Person, kept: Schedule, context: ToolContext, now: float
     ) -> str:
@@ -262,6 +272,10 @@ def _new(id: str, conversation: str, person: Person, text: str, when: When, cont
         taint="\n".join(context.sources),
         changed_by=context.idempotency_key,
     )
+
+
+def _when(schedule: Schedule) -> When:
+    return When(schedule.due_at, datetime.fromisoformat(schedule.start), schedule.rule)
 
 
 def _changed(
