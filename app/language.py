@@ -194,6 +194,7 @@ _WORDS: dict[Language, str] = {
         padre chido laburo pibe boludo wey güey onda ondas carajo pongo abrir abre abrí cierra cerrar
         hablame explicás querido disculpá tranquilo tranquila porción diga digan anote tira tirar seria
         calculas resuelve resolvé resolver divide
+        mas aqui anos frio raiz tia tio podes queres entendi
     """,
     "pt": """
         o a os as um uma uns umas ao aos à às do da dos das no na nos nas num numa pelo pela pelos pelas
@@ -251,5 +252,6 @@ _WORDS: dict[Language, str] = {
         aviso conversa ônibus hein tipo daqui dali dessa desse deste desta disso disto nesse nessa neste
         nesta nisso dele dela deles delas vez eita puxa sério traz traga trazer leva leve levar ganhei
         fechado combinado resolva resolver divide
+        agua tres mes gas
     """,
 }

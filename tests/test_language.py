@@ -98,6 +98,11 @@ def test_it_says_nothing_where_nothing_can_be_told(message: str) -> None:
     assert detect_language(message) is None
 
 
+def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_turn_a_message() -> None:
+    assert detect_language("1200 mas iva 16%") is None
+    assert detect_language("cancela o do agua") == "pt"
+
+
 def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
     assert detect_language("recuérdame la reunión con John Smith sobre el password") == "es"
     assert detect_language("me lembra da reunião com a María José no shopping") == "pt"
