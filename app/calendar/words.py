@@ -82,10 +82,10 @@ def read_change(
     if reading.kinds <= _DAY_KINDS:
         kept = read_when(f"{text} {local:%I:%M %p}", zone, now, language, country)
     elif not had.rule:
-        kept = read_when(f"{local:%Y-%m-%d} {text}", zone, now, language, country)
+        kept = read_when(f"{text} {local:%Y-%m-%d}", zone, now, language, country)
     else:
         tomorrow = datetime.fromtimestamp(now, zone) + timedelta(days=1)
-        kept = read_when(f"{tomorrow:%Y-%m-%d} {text}", zone, now, language, country)
+        kept = read_when(f"{text} {tomorrow:%Y-%m-%d}", zone, now, language, country)
         kept = _with_rule(kept, had, zone, now)
     return replace(reading, when=kept.when, problem="", choices=()) if kept.when is not None else reading
 

@@ -41,6 +41,7 @@ from app.search.words import fold, says_something, without_given, words
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
 _MOST_CATEGORIES = 6
+_MOST_NAMED = 2
 _MOST_OF_SERVERS = 40
 _MOST_FRAGMENTS = 12
 _MOST_FRAGMENT_WORDS = 16
@@ -50,6 +51,8 @@ _THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _MOST_EXAMPLES = 3
+_IT = "it"
+"""What a phrase such as "cancel it" gives for what was talked about."""
 _NOBODY = Person(id="", realm="terminal")
 
 Phrases = Mapping[str, tuple[str, ...]]
@@ -115,9 +118,10 @@ class OfflineModel:
             if (document := self._index().document(tool)) is not None and document.category in known
         )
         found = list(names) or _fitting_categories(fragments, request.categories)
+        meant = map(_as_words, aligned[:_MOST_NAMED])
         reading = {
             "categories": found[:_MOST_CATEGORIES],
-            "phrases": fragments[:_MOST_CATEGORIES] if found else [],
+            "phrases": [*meant, *fragments[:_MOST_CATEGORIES]] if found else [],
             "language": detect_language(said) or person.language,
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
@@ -226,6 +230,7 @@ class OfflineModel:
         if late:
             more = planner.plan(late)
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
+        plan = self._pointed(planner, before, answer, plan)
         if any(step.missing is None and not step.guessed for step in plan.steps):
             return plan
         answered = follow_up(planner, before, answer, said, person, plan)
@@ -239,6 +244,28 @@ class OfflineModel:
         if done and any(self._category(step.tool) not in done for step in undoing.steps):
             return Plan()
         return undoing
+
+    def _pointed(self, planner: Planner, before: str, answer: str, plan: Plan) -> Plan:
+        """With what "it" stands for in a step: what our receipt named, or what was said `before`; without
+        the step where that was about something of another category."""
+        if not any(_IT in step.arguments.values() for step in plan.steps):
+            return plan
+        receipt = told.rpartition(": ")[2] if (told := answer.split("\n")[0]).startswith("✓") else ""
+        earlier = {
+            self._category(step.tool): step
+            for step in planner.plan(before).steps
+            if receipt or _IT not in step.arguments.values()
+        }
+        steps = []
+        for step in plan.steps:
+            named = next((name for name, value in step.arguments.items() if value == _IT), "")
+            about = earlier.get(self._category(step.tool)) if named else None
+            if about is not None:
+                meant = receipt or about.arguments.get(named) or _IT
+                step = replace(step, arguments={**step.arguments, named: meant})
+            if about is not None or not named:
+                steps.append(step)
+        return replace(plan, steps=tuple(steps))
 
     def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
         """One tool of each category by an example; without any, a few by their descriptions."""
@@ -267,6 +294,11 @@ class OfflineModel:
         if not person.is_owner and set(self._aligned(_fragments(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
+
+
+def _as_words(tool: str) -> str:
+    """A name that is found by its words: so what a message was aligned to is offered with its category."""
+    return tool.replace("_", " ")
 
 
 def _of_named(named: NamedServer, offers: Sequence[Offer]) -> Sequence[Offer]:

@@ -34,7 +34,7 @@ _NUMBER = re.compile(
 _FILLER = frozenset(
     """
     reminder reminders recordatorio recordatorios lembrete lembretes de del la el las los un una mi mis que
-    do da dos das o a os as um uma meu minha the my an of to about for para sobre lo en no na
+    do da dos das o a os as um uma meu minha the my an of to about for para pra pro al ao sobre lo en no na
     """.split()  # noqa: SIM905 - a list of words is read more easily so
 )
 

@@ -98,10 +98,18 @@ class ScheduleService:
             return _nobody()
         if not text.strip() and not when.strip():
             return refusal(person.language, "NOTHING_TO_CHANGE")
-        said = await self._read_change(person, reminder, when, context) if when.strip() else None
+        key, now = context.idempotency_key, time.time()
+
+        def find(conn: Connection) -> Sequence[Schedule]:
+            done = schedules.changed_by(conn, person.id, key) if key else None
+            return [done] if done is not None else meant(conn, person.id, reminder, context)
+
+        named = await self._store.tx(find)
+        if len(named) != 1:
+            return _not_one(person, reminder, named)
+        said = await self._read_change(person, when, named[0]) if when.strip() else None
         if refused := await asyncio.to_thread(_refused, person, clean(text) or "…", said):
             return refused
-        key, now = context.idempotency_key, time.time()
 
         def write(conn: Connection) -> Schedule | Sequence[Schedule]:
             if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
@@ -194,15 +202,11 @@ class ScheduleService:
         zone = ZoneInfo(person.timezone)
         return await asyncio.to_thread(read_when, when, zone, time.time(), person.language, person.country)
 
-    async def _read_change(self, person: Person, reminder: str, when: str, context: ToolContext) -> Reading:
+    async def _read_change(self, person: Person, when: str, schedule: Schedule) -> Reading:
         """With what the reminder has, where the words leave it open: its day, its hour, that it repeats."""
-        found = await self._store.tx(lambda conn: meant(conn, person.id, reminder, context))
-        if len(found) != 1:
-            return await self._read(person, when)
-        had, zone = _when(found[0]), ZoneInfo(person.timezone)
-        return await asyncio.to_thread(
-            read_change, when, had, zone, time.time(), person.language, person.country
-        )
+        had = When(schedule.due_at, datetime.fromisoformat(schedule.start), schedule.rule)
+        zone, now = ZoneInfo(person.timezone), time.time()
+        return await asyncio.to_thread(read_change, when, had, zone, now, person.language, person.country)
 
     def _with_window(
         self, receipt: str, person: Person, kept: Schedule, context: ToolContext, now: float
@@ -272,10 +276,6 @@ def _new(id: str, conversation: str, person: Person, text: str, when: When, cont
         taint="\n".join(context.sources),
         changed_by=context.idempotency_key,
     )
-
-
-def _when(schedule: Schedule) -> When:
-    return When(schedule.due_at, datetime.fromisoformat(schedule.start), schedule.rule)
 
 
 def _changed(

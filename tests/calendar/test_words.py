@@ -190,6 +190,8 @@ EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
         ("es", "a las 3", FRIDAY, "", None),
         ("es", "a las 10:30", MONDAY, EVERY_MONDAY, "2026-11-23 10:30"),
         ("es", "todos los martes a las 8", MONDAY, EVERY_MONDAY, "2026-11-24 08:00"),
+        ("pt", "pra 10h", FRIDAY, "", "2026-11-27 10:00"),
+        ("pt", "10h30", MONDAY, EVERY_MONDAY, "2026-11-23 10:30"),
         ("pt", "pra 16h", FRIDAY, "", "2026-11-27 16:00"),
         ("pt", "para o dia 15/12", FRIDAY, "", "2026-12-15 15:00"),
         ("en", "to 4pm", FRIDAY, "", "2026-11-27 16:00"),

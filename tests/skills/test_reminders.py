@@ -55,7 +55,7 @@ class Chat:
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
     folder = tmp_path_factory.mktemp("reminders")
-    pieces = world(folder, crowd=12, SWEEP_SECONDS="0.3", TIMEZONE="America/Santiago")
+    pieces = world(folder, crowd=15, SWEEP_SECONDS="0.3", TIMEZONE="America/Santiago")
     server, graph = next(pieces)
     clock = folder / "clock"
     jump = dial(clock)
@@ -167,6 +167,32 @@ def test_reminders_are_listed_changed_and_cancelled_by_number_and_words(chat: Ch
     assert chat.ask("p8", "cancel the reminder milk") == "✓ Reminder cancelled: buy milk"
     assert "Which one" not in chat.ask("p8", "cancel reminder 1")
     assert chat.ask("p8", "my reminders") == "You have no reminders."
+
+
+def test_it_is_changed_by_what_its_receipt_leads_to_and_keeps_what_is_not_said(chat: Chat) -> None:
+    assert chat.receipt("p12", "me lembra de nadar em 3 dias às 8").endswith("08:00: nadar")
+    before = chat.due("p12")[0]
+    for said, hour in (("melhor às 9", 9), ("muda o lembrete pra 10h", 10), ("muda para 15h", 15)):
+        assert chat.receipt("p12", said).startswith("✓ Lembrete agora")
+        assert chat.due("p12") == [before.replace(hour=hour)]
+    assert chat.receipt("p12", "passa para amanhã") == "✓ Lembrete agora amanhã 15:00: nadar"
+    assert chat.ask("p12", "cancela") == "✓ Lembrete cancelado: nadar"
+
+
+def test_a_repeated_one_goes_on_at_another_hour(chat: Chat) -> None:
+    chat.ask("p13", "todos los lunes a las 8 recuérdame el inventario")
+    assert chat.receipt("p13", "cámbialo a las 16:30").startswith("✓ Recordatorio ahora cada lunes 16:30")
+
+
+def test_what_it_means_is_only_what_was_talked_about(chat: Chat) -> None:
+    chat.ask("p14", "remind me to call Bob tomorrow at 9")
+    chat.ask("p14", "remind me to buy milk tomorrow at 10")
+    assert chat.receipt("p14", "make it 4pm") == "✓ Reminder now tomorrow 16:00: buy milk"
+    chat.ask("p14", "note buy bread")
+    assert chat.ask("p14", "actually 5pm").startswith("I did not understand")
+    assert chat.ask("p14", "cancel it").startswith("I did not understand")
+    assert len(chat.due("p14")) == 2
+    assert chat.ask("p14", "cancel the milk one") == "✓ Reminder cancelled: buy milk"
 
 
 def test_nobody_sees_or_touches_the_reminders_of_another(chat: Chat) -> None:
