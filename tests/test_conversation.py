@@ -310,6 +310,18 @@ def test_what_one_person_keeps_is_not_seen_by_another(make_world):
     assert "1234" in graph.reply("p0", 2)
 
 
+def test_a_question_for_another_tool_finds_it_after_one_that_went_nowhere(make_world):
+    _, graph = make_world()
+    graph.say("p0", "cuanto son 15 dolares en pesos")
+    graph.reply("p0")
+    graph.say("p0", "que hora es")
+    assert graph.reply("p0", 2).startswith(("Son las", "Es la"))
+    graph.say("p1", "what time is it in tokyo")
+    graph.reply("p1")
+    graph.say("p1", "what day is december 25")
+    assert "December 25" in graph.reply("p1", 2)
+
+
 def test_a_changed_number_stays_the_same_person(make_world, model):
     server, graph = make_world(model=model(echo))
     graph.say("p1", "hello")

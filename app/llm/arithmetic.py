@@ -106,7 +106,8 @@ def _taken_apart(text: str) -> tuple[list[str], bool]:
 
 
 _QUESTION = re.compile(
-    r"^[\s¿¡]*(?:(?:y|e|and)\s+)?(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)\s+)?"
+    r"^[\s¿¡]*(?:(?:y|e|and)\s+)?"
+    r"(?:(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)|what[’']?s)\s+)?"
     r"(?:el\s+(?=\d))?",
     re.IGNORECASE,
 )

@@ -19,15 +19,15 @@ class Talk(StrEnum):
 
 
 _GREETINGS = spaced(
-    "hola hello hi hey oi ola oie q buenas buenos bom boa good saludos holi hallo salve opa alo eai eae ey"
-    " sup"
+    "hola hello hi hey oi ola oie q buenas buenos buen bom boa good saludos holi hallo salve opa alo eai eae"
+    " ey sup"
 )
 _WITH_GREETINGS = spaced(
     """
     dias dia tardes tarde noches noite morning evening afternoon night day there como estas esta
     estan va vas andas anda que tal tudo bem bien voce vai are you how doing it is going s up what
     whats todo y e and o a el la muy meu amigo amiga friend bot asistente assistente assistant
-    recado onda hay te les blz q nice to meet tb td
+    recado onda hay te les blz q nice to meet tb td che wey guey hermano mano gente
     """
 )
 _THANKS = spaced(
@@ -39,6 +39,7 @@ _WITH_THANKS = spaced(
     muchas mil muchisimas much many very you so a lot muito muita por todo tudo ayuda help for your
     la el pela ajuda te se lo mesmo ok perfecto perfeito genial great de verdad eres sos un una
     crack amigo friend bien it that was genia genio capo capa idolo idola maestro maestra linda lindo
+    viu ta che wey guey hermano mano cara hombre man dude bro
     """
 )
 _GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see falou flw")

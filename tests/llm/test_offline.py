@@ -81,6 +81,7 @@ CALLS: list[tuple[str, str, list[Call]]] = [
     ("en", "what time is it in Tokyo and how much is 12*7", time_in("Tokyo") + sum_of("12*7")),
     ("en", "how much is 3.5 + 4?", sum_of("3.5 + 4")),
     ("en", "what is 2^10", sum_of("2^10")),
+    ("en", "whats 20% of 1,500", sum_of("20% of 1,500")),
     ("en", "save a note: buy milk and eggs", note("buy milk and eggs")),
     ("en", "note that the plumber comes on Friday", note("the plumber comes on Friday")),
     ("en", "please write down the wifi password is hunter2", note("the wifi password is hunter2")),
@@ -289,6 +290,9 @@ async def test_odd_tools_and_messages_are_survived() -> None:
     ("language", "said", "answer"),
     [
         ("es", "hola q tal", "¡Hola"),
+        ("es", "buen día", "¡Hola"),
+        ("es", "hola che, como va", "¡Hola"),
+        ("pt", "obrigada viu", "De nada"),
         ("es", "buenas noches", "¡Buenas noches!"),
         ("pt", "boa noite", "Boa noite!"),
         ("pt", "vlw", "De nada"),
