@@ -85,10 +85,18 @@ class Parser:
             if binding < max(least, 1) or token.kind == "number":
                 break
             self.at += 0 if implied else 1
-            right = self.expression(binding if sign == "^" else binding + 1)
+            whole = sign == "/" and self.is_share()
+            right = self.operand() if whole else self.expression(binding if sign == "^" else binding + 1)
             left = _bounded(_combined(sign, left, right))
         self.depth -= 1
         return left
+
+    def is_share(self):
+        """Whether the number before the stroke and the one behind it are a share of something: 1/4 of 200."""
+        around = self.tokens[self.at - 2 : self.at + 2]
+        if len(around) < 4 or around[3].text != "of":
+            return False
+        return around[0].kind == around[2].kind == "number"
 
     def operand(self):
         if self.at == len(self.tokens):

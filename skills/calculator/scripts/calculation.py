@@ -37,7 +37,8 @@ def _readings(tokens, form, language):
         if token.kind != "number" or not re.search("[.,]", token.text):
             continue
         plain = localised(digits_of(token.value), form)
-        if _bare(token.text, form) != _bare(plain, form):
+        is_short = token.unsure and form.decimal in token.text and plain != token.text  # 1.500, read as 1.5
+        if is_short or _bare(token.text, form) != _bare(plain, form):
             notes[token.text] = SAID[language]["read"].format(text=token.text, plain=plain)
     return list(notes.values())
 
