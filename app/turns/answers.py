@@ -11,7 +11,8 @@ _PHRASES: dict[Choice, str] = {
         of course, fine, confirm, confirmed, approve, approved, accept, install, install it,
         s, si, si por favor, si claro, si dale, si hazlo, claro, claro que si, simon, dale, ok dale, va,
         vale, va que va, sale, orale, andale, por supuesto, hazlo, adelante, de acuerdo, bueno, perfecto,
-        listo, confirmo, confirmar, confirmado, acepto, aceptar, apruebo, instalar, instala, instalalo,
+        listo, sip, obvio, si obvio, confirmo, confirmar, confirmado, acepto, aceptar, apruebo, instalar,
+        instala, instalalo,
         sim, sim por favor, claro que sim, pode, pode sim, pode ser, pode instalar, isso, beleza, blz,
         com certeza, faca, por favor, ta, ta bom, tudo bem, certo, fechado, confirma, aceito, aceitar,
         aprovo, bora
@@ -20,7 +21,8 @@ _PHRASES: dict[Choice, str] = {
         n, no, nope, nah, no thanks, no thank you, dont, do not, dont do it, do not do it, cancel,
         cancelled, reject, decline, never,
         nel, nel pastel, no gracias, mejor no, para nada, ni hablar, nunca, cancela, cancelar, cancelalo,
-        cancelado, rechazo, rechazar, no lo hagas, todavia no, ahora no,
+        cancelado, rechazo, rechazar, no lo hagas, todavia no, ahora no, nop, no mejor no, oye mejor no,
+        mejor ya no, ya no,
         nao, nem, nao obrigado, nao obrigada, de jeito nenhum, melhor nao, cancele, rejeito, rejeitar,
         recuso, nao faca, agora nao, ainda nao
     """,
