@@ -80,7 +80,7 @@ MONTHS: Mapping[str, int] = {
     for name in names.split()
 }
 PARTS: Mapping[str, str] = {
-    **dict.fromkeys(("manana", "mananas", "manha", "manhas", "morning"), "morning"),
+    **dict.fromkeys(("manana", "mananas", "manha", "manhas", "morning", "temprano", "cedo"), "morning"),
     **dict.fromkeys(("tarde", "tardes", "afternoon"), "afternoon"),
     **dict.fromkeys(("noche", "noches", "noite", "noites", "evening", "night", "nights"), "night"),
     **dict.fromkeys(("madrugada",), "dawn"),
@@ -157,7 +157,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     clock_words = [word for word, n in NUMBERS.items() if 1 <= n <= 12 and word not in ("a", "an")]
     hour = rf"\d{{1,2}}|(?:{_any(clock_words)})\b"
     each = r"(?:a\s+cada|cada|todos\s+(?:los|os)|todas\s+(?:las|as)|todo|toda|every|each)"
-    at = r"a\s+partir\s+das?|a\s+las?|para\s+las?|las|at|@"
+    at = r"a\s+partir\s+das?|(?:cuando\s+sean?|quando\s+forem|a|para)\s+las?|quando\s+(?:for|der)|las|at|@"
     at = rf"(?:{at}|a?as|a(?=\s+(?:uma|1)\b))" if in_portuguese else rf"(?:{at})"
     of_day = rf"(?:\s*,?\s*(?:de\s+la|da|de|in\s+the|por\s+la|a\s+la|at|a)\s+(?P<part>{part})\b)?"
     half = r"[ap]\.?\s?m\b\.?"
@@ -174,6 +174,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         (?: de\s+cada\s+mes | de\s+todos?\s+(?:los\s+|os\s+)?mes(?:es)? | do\s+mes | del\s+mes
           | of\s+(?:every|each|the)\s+month )
     """
+    en_span = "|for|by" if language == "en" else ""
     dd, th = r"\d{1,2}", r"(?:st|nd|rd|th)?"
     listed = (
         (
@@ -240,6 +241,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
               | (?P<month> mensualmente | mensalmente | monthly ) | (?P<hour> hourly )
               | (?P<year> anualmente | yearly ) )\b""",
         ),
+        ("every", rf"\bde\s+(?P<count> {count} )\s+em\s+(?P=count)\s+(?P<unit> {unit} )\b"),
         (
             "every_weekday",
             rf"""\b(?:{each}|los|nos|nas|as|aos)\s+(?:(?:dias?|los|as|os)\s+)*(?P<days> {days} )\b
@@ -248,7 +250,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         (
             "span",
-            rf"""\b(?:en|dentro\s+de|de\s+aqui\s+a|in|em|daqui\s+a|daqui|within|por|for|by)\s+
+            rf"""\b(?:en|dentro\s+de|de\s+aqui\s+a|in|em|daqui\s+a|daqui|within|por{en_span})\s+
             (?:unos\s+|uns\s+|about\s+)?{amount}(?:\s+(?:mas|mais|more|from\s+now|de\s+tiempo))?""",
         ),
         ("span", rf"\b{amount}\s+(?:mas|mais|more|from\s+now|later)\b"),
@@ -260,12 +262,12 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         (
             "next_week",
             r"""\b(?:de\s+|en\s+|da\s+|na\s+)?(?:la\s+|a\s+)?
-                (?:proxima\s+semana|semana\s+(?:que\s+(?:viene|vem)|proxima))\b
+                (?:proxima\s+semana|semana\s+(?:q(?:ue)?\s+(?:viene|vem)|proxima))\b
             | \bnext\s+week\b""",
         ),
         (
             "next_month",
-            r"""\b(?:en\s+|no\s+)?(?:el\s+|o\s+)?(?:proximo\s+mes|mes\s+(?:que\s+(?:viene|vem)|proximo))\b
+            r"""\b(?:en\s+|no\s+)?(?:el\s+|o\s+)?(?:proximo\s+mes|mes\s+(?:q(?:ue)?\s+(?:viene|vem)|proximo))\b
             | \bnext\s+month\b""",
         ),
         (
@@ -295,7 +297,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         (
             "clock",
-            rf"""\b{at}\s*(?P<hour> {hour} )(?:\s*[:h]\s*(?P<minute> \d{{2}} )(?!\d))?(?!\d)
+            rf"""(?:\b|(?<!\S)(?=@)){at}\s*(?P<hour> {hour} )(?:\s*[:h]\s*(?P<minute> \d{{2}} )(?!\d))?(?!\d)
                 (?:\s*(?:hs|hrs|horas|h|o'?clock|en\s+punto|em\s+ponto)\b)?
                 (?: \s+(?:y|e)\s+(?P<plus> media | meia | cuarto | quinze | quince | {dd} )\b
                   | \s+menos\s+(?P<minus> cuarto | {dd} )\b )?
@@ -321,7 +323,8 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             "part",
             rf"""\b
             (?: (?:por|en|a|de|esta|pela|nesta|hoje\s+a|hoy\s+a|na|in|this|during)\s+(?:la\s+|the\s+)?
-              | (?<=amanha\s) | (?<=tomorrow\s) | (?<=(?:fri|mon|sun)day\s) | (?<=[sr]day\s) )
+              | (?<=amanha\s) | (?<=manana\s) | (?<=tomorrow\s) | (?<=tmrw\s) | (?<=tmw\s)
+              | (?<=(?:fri|mon|sun)day\s) | (?<=[sr]day\s) )
             (?P<part> {part} )\b
             | \b(?P<tonight> tonight )\b""",
         ),
@@ -330,7 +333,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             "weekday",
             rf"""\b(?:(?:el|este|esta|o|a|na|no|on|this|para|nesta|neste)\s+)*
             (?P<next> proxim[oa]s?\s+ | next\s+ )?
-            (?P<day> {day} )\b(?P<coming> \s+(?:que\s+(?:viene|vem)|proxim[oa]) )?""",
+            (?P<day> {day} )\b(?P<coming> \s+(?:q(?:ue)?\s+(?:viene|vem)|proxim[oa]) )?""",
         ),
         (
             "weekend",

@@ -91,12 +91,13 @@ def read_change(
 
 
 def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
-    """The rule of `had` at the reading's hour; none where the rule itself says when in the day."""
-    if reading.when is None or had.rule.startswith((CRON, EVERY)) or "BYHOUR" in had.rule:
+    """The rule of `had` at the reading's hour; none where it does not go by the calendar."""
+    if reading.when is None or had.rule.startswith((CRON, EVERY)):
         return Reading()
+    rule = ";".join(part for part in had.rule.split(";") if not part.startswith(("BYHOUR", "BYMINUTE")))
     start = datetime.combine(had.start.date(), reading.when.start.time())
-    due = next_after(had.rule, start, zone, now)
-    return Reading() if due is None else Reading(When(due, start, had.rule))
+    due = next_after(rule, start, zone, now)
+    return Reading() if due is None else Reading(When(due, start, rule))
 
 
 def _without(text: str, found: Sequence[Piece]) -> str:
@@ -116,6 +117,7 @@ class _Reader:
         self._by_kind: dict[str, Piece] = {}
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
+        self._clocks = [piece.said for piece in found if piece.kind == "clock"]
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
@@ -125,6 +127,25 @@ class _Reader:
         self._month_first = country == "US" and language == "en"
 
     def read(self) -> Reading:
+        reading = self._first()
+        if len(self._clocks) < 2 or reading.when is None:
+            return reading
+        return self._several(reading.when)
+
+    def _several(self, when: When) -> Reading:
+        """At each of the hours that are named, where one rule can say so; else nobody can tell which."""
+        times = {clock_time(said, (said.get("part") and PARTS[said["part"]]) or "") for said in self._clocks}
+        if len(times) == 1:
+            return Reading(when)
+        minutes = {clock.minute for clock in times}
+        in_doubt = any(not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR for clock in times)
+        if not when.rule.startswith("FREQ") or len(minutes) > 1 or in_doubt:
+            return Reading(problem="unclear")
+        hours = ",".join(str(hour) for hour in sorted(clock.hour for clock in times))
+        start = when.start.replace(hour=0, minute=minutes.pop())
+        return self._repeated(f"{when.rule};BYHOUR={hours};BYMINUTE={start.minute}", start)
+
+    def _first(self) -> Reading:
         if iso := self._said("iso"):
             return self._iso(iso)
         if cron := self._said("cron"):

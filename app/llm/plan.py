@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, places, sentences, splits
-from app.llm.moments import is_moment
+from app.llm.moments import find_moment, is_moment
 from app.llm.slots import (
     TAKES_THE_REST,
     Kind,
@@ -146,9 +146,12 @@ class Planner:
             return None
         offer = self._offers[step.tool]
         value = convert(said, step.missing, self._reader)
-        if value is None:
+        if value is None or (step.missing.kind is Kind.WHEN and not self._names_a_moment(said)):
             return None
         return self._completed(offer, {**step.arguments, step.missing.name: value}, "")
+
+    def _names_a_moment(self, said: str) -> bool:
+        return bool(find_moment(said, self._reader.person, self._reader.now()))
 
     def narrowed(self, step: Step, choice: str) -> Step | None:
         """The step with its one place told more closely: "Córdoba" and "España" are "Córdoba, España"."""
@@ -230,6 +233,8 @@ class Planner:
             wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
             if any(self._takes_anything(one, raw, alignment.template) for one in wanted):
                 return None
+            if self._is_moment_of(offer, wanted, raw, taken):
+                return None
             values = self._values(raw, wanted)
             if values is None:
                 return None
@@ -246,6 +251,16 @@ class Planner:
             person, now = self._reader.person, self._reader.now()
             return not any(is_moment(words, person, now) for words in (raw, f"in {raw}"))
         return template.is_vague and parameter.kind in _TAKES_ANYTHING
+
+    def _is_moment_of(
+        self, offer: Offer, wanted: Sequence[Parameter], raw: str, taken: Mapping[tuple[str, ...], str]
+    ) -> bool:
+        """Whether a text is nothing but the moment that is wanted too: "remind me at 7" says not of what."""
+        named = {name for names in taken for name in names}
+        lacks = any(one.kind is Kind.WHEN and one.name not in named for one in offer.required)
+        if not lacks or any(one.kind not in TAKES_THE_REST for one in wanted):
+            return False
+        return is_moment(raw, self._reader.person, self._reader.now())
 
     def _values(self, raw: str, wanted: list[Parameter]) -> dict[str, JSON] | None:
         if len(wanted) != 1:

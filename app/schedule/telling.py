@@ -74,7 +74,11 @@ def rule_text(rule: str, start: datetime, language: str) -> str:
     if rule.startswith(CRON):
         return rule.removeprefix(CRON)
     parts = dict(part.split("=", 1) for part in rule.split(";"))
-    return f"{_calendar_text(rule, parts, start, language)} {start:%H:%M}"
+    clocks = f"{start:%H:%M}"
+    if parts.get("BYHOUR", "").replace(",", "").isdigit() and parts.get("BYMINUTE", "").isdigit():
+        hours, minute = parts.pop("BYHOUR").split(","), int(parts.pop("BYMINUTE"))
+        clocks = ", ".join(f"{int(hour):02}:{minute:02}" for hour in hours)
+    return f"{_calendar_text(rule, parts, start, language)} {clocks}"
 
 
 def _every_text(seconds: float, language: str) -> str:

@@ -44,6 +44,14 @@ ONCE = [
     ("es", "2026-12-24T09:00:00-03:00", "2026-12-24 09:00"),
     ("es", "2026-12-24T12:00:00Z", "2026-12-24 09:00"),
     ("es", "2026-12-24 09:00", "2026-12-24 09:00"),
+    ("es", "mañana temprano", "2026-11-23 09:00"),
+    ("es", "cuando sean las 17", "2026-11-22 17:00"),
+    ("es", "el viernes q viene a las 15", "2026-11-27 15:00"),
+    ("pt", "quando for 17h", "2026-11-22 17:00"),
+    ("pt", "sexta q vem às 15h", "2026-11-27 15:00"),
+    ("pt", "amanha cedo", "2026-11-23 09:00"),
+    ("en", "tmrw morning", "2026-11-23 09:00"),
+    ("en", "next friday @ 3pm", "2026-11-27 15:00"),
     ("pt", "amanhã às 9", "2026-11-23 09:00"),
     ("pt", "depois de amanhã às 14h", "2026-11-24 14:00"),
     ("pt", "daqui a meia hora", "2026-11-22 15:30"),
@@ -199,6 +207,7 @@ EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
         ("en", "to 9am", MONDAY.replace(day=22, hour=20), "", "2026-11-23 09:00"),
         ("en", "next tuesday", FRIDAY, "", "2026-11-24 15:00"),
         ("en", "10am", MONDAY, EVERY_MONDAY, "2026-11-23 10:00"),
+        ("en", "10am", MONDAY, EVERY_MONDAY + ";BYHOUR=9,15;BYMINUTE=0", "2026-11-23 10:00"),
         ("en", "10am", MONDAY, "CRON:0 9 * * 1", "2026-11-23 10:00"),
     ],
 )
@@ -210,3 +219,33 @@ def test_another_hour_leaves_the_day_and_another_day_the_hour(
     assert (when and datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M")) == told
     if when is not None and rule == EVERY_MONDAY:
         assert when.rule.startswith("FREQ=WEEKLY")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "rule", "first"),
+    [
+        ("pt", "todo dia às 8 e às 20", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0", "2026-11-22 20:00"),
+        (
+            "es",
+            "todos los lunes a las 9:30 y a las 15:30",
+            "BYDAY=MO;BYHOUR=9,15;BYMINUTE=30",
+            "2026-11-23 09:30",
+        ),
+        ("en", "every day at 8am and 8pm", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0", "2026-11-22 20:00"),
+        ("pt", "de 8 em 8 horas", "EVERY:28800", "2026-11-22 23:00"),
+        ("pt", "de duas em duas horas", "EVERY:7200", "2026-11-22 17:00"),
+    ],
+)
+def test_each_of_several_hours_counts(language: str, text: str, rule: str, first: str) -> None:
+    when = read(text, language).when
+    assert when is not None
+    assert when.rule.endswith(rule)
+    assert datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M") == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["todos los días a las 8 y a las 20:30", "cada día a las 8 y a las 3", "mañana a las 9 y a las 15"],
+)
+def test_several_hours_that_are_no_one_rule_are_not_half_taken(text: str) -> None:
+    assert read(text).problem == "unclear"

@@ -12,6 +12,12 @@ RULES = [
     ("EVERY:7200", "every 2 hours", "cada 2 horas", "a cada 2 horas"),
     ("CRON:0 9 * * 1-5", "0 9 * * 1-5", "0 9 * * 1-5", "0 9 * * 1-5"),
     ("FREQ=DAILY", "every day 09:00", "cada día 09:00", "todo dia 09:00"),
+    (
+        "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=30",
+        "every day 08:30, 20:30",
+        "cada día 08:30, 20:30",
+        "todo dia 08:30, 20:30",
+    ),
     ("FREQ=DAILY;INTERVAL=3", "every 3 days 09:00", "cada 3 días 09:00", "a cada 3 dias 09:00"),
     (
         "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1",

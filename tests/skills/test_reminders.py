@@ -55,7 +55,7 @@ class Chat:
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
     folder = tmp_path_factory.mktemp("reminders")
-    pieces = world(folder, crowd=15, SWEEP_SECONDS="0.3", TIMEZONE="America/Santiago")
+    pieces = world(folder, crowd=17, SWEEP_SECONDS="0.3", TIMEZONE="America/Santiago")
     server, graph = next(pieces)
     clock = folder / "clock"
     jump = dial(clock)
@@ -129,6 +129,19 @@ def test_what_cannot_be_set_is_explained_and_nothing_is_set(chat: Chat, said, to
 def test_a_time_that_is_missing_is_asked_for_and_the_answer_sets_it(chat: Chat) -> None:
     assert chat.ask("p5", "recuérdame regar las plantas") == "¿Para qué fecha u hora?"
     assert chat.receipt("p5", "mañana a las 15:00") == "✓ Recordatorio mañana 15:00: regar las plantas"
+
+
+def test_another_wish_is_no_answer_to_the_question_for_its_time(chat: Chat) -> None:
+    assert chat.ask("p15", "recuérdame regar las plantas") == "¿Para qué fecha u hora?"
+    assert "lista.txt" in chat.ask("p15", "lee el archivo que se llama lista.txt")
+    assert chat.due("p15") == []
+
+
+def test_a_time_alone_is_not_what_to_remind_of(chat: Chat) -> None:
+    assert chat.ask("p16", "recordame a las 7").startswith("Di qué hay que recordar")
+    assert chat.ask("p16", "me lembra de tomar o remédio todo dia às 8 e às 20").startswith(
+        "✓ Lembrete todo dia 08:00, 20:00"
+    )
 
 
 def test_it_is_told_without_a_model_and_again_later_when_asked(chat: Chat) -> None:
