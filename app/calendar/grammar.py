@@ -47,9 +47,9 @@ WEEKDAYS: Mapping[str, int] = {
     for day, names in enumerate(
         (
             "lunes monday mon segunda-feira",
-            "martes tuesday tue terca-feira",
+            "martes tuesday tue tues terca-feira",
             "miercoles wednesday wed quarta-feira",
-            "jueves thursday thu quinta-feira",
+            "jueves thursday thu thur thurs quinta-feira",
             "viernes friday fri sexta-feira",
             "sabado sabados saturday sat",
             "domingo domingos sunday sun",
@@ -190,6 +190,11 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
                 (?:[\d*][\d*/,-]*|(?:mon|tue|wed|thu|fri|sat|sun)\S*) )(?!\S)""",
         ),
         ("rrule", r"(?:\brrule:)?(?P<rrule> freq=[a-z]+(?:;[a-z]+=[\w,+-]+)* )"),
+        (
+            "nth_weekday",
+            rf"""\b(?:primer[oa]?|segund[oa]|tercer[oa]?|cuart[oa]|ultim[oa]|primeir[oa]|terceir[oa]|quart[oa]
+                |first|second|third|fourth|last)\s+{day}\s+(?:{of_each_month}|de\s+mes)""",
+        ),
         (
             "month_day",
             rf"""(?P<last> \b(?:(?:todo|cada|every|el|no|o|the|on\s+the)\s+)*(?:ultimo\s+dia|last\s+day)\s+
@@ -337,7 +342,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         (
             "weekend",
-            r"\b(?:(?:este|no|neste|this|on\s+the)\s+)?(?:fin\s+de\s+semana|fim\s+de\s+semana|weekend)\b",
+            r"\b(?:(?:el|este|o|no|neste|this|on\s+the)\s+)?(?:fin\s+de\s+semana|finde|fim\s+de\s+semana|weekend)\b",
         ),
     )
     return tuple((kind, re.compile(pattern, re.VERBOSE)) for kind, pattern in listed)

@@ -118,6 +118,9 @@ class _Reader:
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
         self._clocks = [piece.said for piece in found if piece.kind == "clock"]
+        self._parts = {
+            PARTS[piece.said["part"]] for piece in found if piece.kind == "part" and "part" in piece.said
+        }
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
@@ -127,6 +130,8 @@ class _Reader:
         self._month_first = country == "US" and language == "en"
 
     def read(self) -> Reading:
+        if "nth_weekday" in self._by_kind or (len(self._parts) > 1 and not self._clocks):
+            return Reading(problem="unclear")  # better than the half of it
         reading = self._first()
         if len(self._clocks) < 2 or reading.when is None:
             return reading

@@ -44,12 +44,14 @@ ONCE = [
     ("es", "2026-12-24T09:00:00-03:00", "2026-12-24 09:00"),
     ("es", "2026-12-24T12:00:00Z", "2026-12-24 09:00"),
     ("es", "2026-12-24 09:00", "2026-12-24 09:00"),
+    ("es", "el finde", "2026-11-28 09:00"),
     ("es", "mañana temprano", "2026-11-23 09:00"),
     ("es", "cuando sean las 17", "2026-11-22 17:00"),
     ("es", "el viernes q viene a las 15", "2026-11-27 15:00"),
     ("pt", "quando for 17h", "2026-11-22 17:00"),
     ("pt", "sexta q vem às 15h", "2026-11-27 15:00"),
     ("pt", "amanha cedo", "2026-11-23 09:00"),
+    ("en", "thurs 10:30", "2026-11-26 10:30"),
     ("en", "tmrw morning", "2026-11-23 09:00"),
     ("en", "next friday @ 3pm", "2026-11-27 15:00"),
     ("pt", "amanhã às 9", "2026-11-23 09:00"),
@@ -245,7 +247,15 @@ def test_each_of_several_hours_counts(language: str, text: str, rule: str, first
 
 @pytest.mark.parametrize(
     "text",
-    ["todos los días a las 8 y a las 20:30", "cada día a las 8 y a las 3", "mañana a las 9 y a las 15"],
+    [
+        "todos los días a las 8 y a las 20:30",
+        "cada día a las 8 y a las 3",
+        "mañana a las 9 y a las 15",
+        "amanhã de manhã e à noite",
+        "el último viernes del mes",
+        "primeira segunda do mês",
+        "on the first monday of the month",
+    ],
 )
 def test_several_hours_that_are_no_one_rule_are_not_half_taken(text: str) -> None:
-    assert read(text).problem == "unclear"
+    assert read(text, "pt").problem == "unclear"
