@@ -32,6 +32,8 @@ from app.tools.threads import DaemonThreads
 log = structlog.get_logger(__name__)
 
 _INDEXED_AT_ONCE = 16
+FIRST_LOOK_SECONDS = 30.0
+"""That a message waits for the first look: without one there is nothing that could be done for anybody."""
 _STEADY_SECONDS = 0.1
 """By how much the two clocks of a machine may differ that nobody has set."""
 _FITTING = 2
@@ -119,7 +121,7 @@ class Abilities:
 
     async def refresh(self, since: float | None = None) -> None:
         """Takes over what changed on disk. Beyond `patience` the look goes on by itself, and the caller
-        with what there is.
+        with what there is; a message waits longer where there is nothing yet.
 
         One look at a time; whoever asks during one waits for the next, which sees all that they know of. Of
         who knows of nothing later than `since` (Unix seconds) a look that began after that is enough: so
@@ -131,7 +133,8 @@ class Abilities:
             self._asked_at = time.time()  # whoever asks so may have changed something
         following = self._following()
         began = time.monotonic() if self._look is None else self._look_began
-        left = began + self._patience - time.monotonic()
+        is_first = since is not None and not self._seen_at
+        left = began + (FIRST_LOOK_SECONDS if is_first else self._patience) - time.monotonic()
         done, _ = await asyncio.wait({following}, timeout=max(left, 0.0))
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")

@@ -228,6 +228,20 @@ async def test_a_message_from_before_a_look_waits_for_one_that_was_asked_for_sin
     await told
 
 
+async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(folder: Path) -> None:
+    loader = Slow(folder)
+    loader.free.clear()
+    abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
+    await abilities.refresh()
+    assert abilities.tool("calculate") is None
+    message = asyncio.create_task(abilities.refresh(since=time.time()))
+    await asyncio.wait({message}, timeout=0.3)
+    assert not message.done()
+    loader.free.set()
+    await message
+    assert abilities.tool("calculate") is not None
+
+
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
     loader = Slow(folder)
     abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
