@@ -1,5 +1,6 @@
 """What people write for a moment or a repetition ("mañana a las 9", "every weekday at 7"), read."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from app.calendar.clock import HOURS, Clock, clock_time
-from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, number, pieces, weekdays
+from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, fold, number, pieces, weekdays
 from app.calendar.rules import CRON, EVERY, instant, month_days, next_after
 
 DEFAULT_HOUR = 9
@@ -16,11 +17,8 @@ _SMALLEST_CLEAR_HOUR = 6
 """Up to here "a las 3" may be of the night or of the afternoon."""
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _LONGEST = 300
-_OF_THE_DAY = frozenset({"clock", "noon", "midnight", "part"})
-_DAY_KINDS = frozenset(
-    {"tomorrow", "today", "date", "weekday", "day_of_month", "weekend", "next_week", "next_month"}
-)
-"""What says the hour, and what says the day: kinds of pieces."""
+_CLOCK_KINDS = frozenset({"clock", "noon", "midnight"})
+_JOINING = frozenset({"y", "e", "and", "o", "ou", "or", "a", "to", "hasta", "ate", "until", "till"})
 
 Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
 
@@ -53,7 +51,7 @@ class Reading:
 def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", country: str = "") -> Reading:
     """Reads the first moment or repetition of a text, the next one that fits, in a person's zone."""
     text = unicodedata.normalize("NFC", text)
-    found = pieces(text[:_LONGEST], language)
+    found = _of_the_moment(pieces(text[:_LONGEST], language), text)
     if not found:
         return Reading(problem="missing", rest=text)
     words = tuple(text[one.start : one.end].strip() for one in found)
@@ -65,39 +63,24 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
     return Reading(reading.when, reading.problem, reading.choices, words, _without(text, found), kinds)
 
 
-def read_change(
-    text: str,
-    had: When,
-    zone: ZoneInfo,
-    now: float,
-    language: str = "en",
-    country: str = "",
-) -> Reading:
-    """Reads another time for what was to be at `had`: an hour alone leaves its day or its rule, a day alone
-    its hour."""
-    reading = read_when(text, zone, now, language, country)
-    local = datetime.fromtimestamp(had.due, zone)
-    if not reading.kinds or not (reading.kinds <= _OF_THE_DAY or reading.kinds <= _DAY_KINDS):
-        return reading
-    if reading.kinds <= _DAY_KINDS:
-        kept = read_when(f"{text} {local:%I:%M %p}", zone, now, language, country)
-    elif not had.rule:
-        kept = read_when(f"{text} {local:%Y-%m-%d}", zone, now, language, country)
-    else:
-        tomorrow = datetime.fromtimestamp(now, zone) + timedelta(days=1)
-        kept = read_when(f"{text} {tomorrow:%Y-%m-%d}", zone, now, language, country)
-        kept = _with_rule(kept, had, zone, now)
-    return replace(reading, when=kept.when, problem="", choices=()) if kept.when is not None else reading
+def _of_the_moment(found: Sequence[Piece], text: str) -> list[Piece]:
+    """The pieces without the hours of what is to be told: "at 9 that I meet Ana at 10"; of "12 midnight" the
+    word."""
+    kept: list[Piece] = []
+    for piece in found:
+        between = text[kept[-1].end : piece.start] if kept else ""
+        is_further = piece.kind in _CLOCK_KINDS and any(one.kind in _CLOCK_KINDS for one in kept)
+        if is_further and piece.kind != "clock" and kept[-1].kind == "clock" and not between.strip():
+            kept[-1] = replace(piece, start=kept[-1].start)
+        elif not is_further or _is_joined(between):
+            kept.append(piece)
+    return kept
 
 
-def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
-    """The rule of `had` at the reading's hour; none where it does not go by the calendar."""
-    if reading.when is None or had.rule.startswith((CRON, EVERY)):
-        return Reading()
-    rule = ";".join(part for part in had.rule.split(";") if not part.startswith(("BYHOUR", "BYMINUTE")))
-    start = datetime.combine(had.start.date(), reading.when.start.time())
-    due = next_after(rule, start, zone, now)
-    return Reading() if due is None else Reading(When(due, start, rule))
+def _is_joined(between: str) -> bool:
+    """Whether what stands before a further hour adds it to the one before: "at 8 and at 20"."""
+    *_, last = ["", *re.findall(r"\w+", fold(between))]
+    return not last or last in _JOINING
 
 
 def _without(text: str, found: Sequence[Piece]) -> str:
@@ -117,7 +100,7 @@ class _Reader:
         self._by_kind: dict[str, Piece] = {}
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
-        self._clocks = [piece.said for piece in found if piece.kind == "clock"]
+        self._clocks = [piece for piece in found if piece.kind in _CLOCK_KINDS]
         self._parts = {
             PARTS[piece.said["part"]] for piece in found if piece.kind == "part" and "part" in piece.said
         }
@@ -139,7 +122,7 @@ class _Reader:
 
     def _several(self, when: When) -> Reading:
         """At each of the hours that are named, where one rule can say so; else nobody can tell which."""
-        times = {clock_time(said, (said.get("part") and PARTS[said["part"]]) or "") for said in self._clocks}
+        times = {_clock_of(piece, "") for piece in self._clocks}
         if len(times) == 1:
             return Reading(when)
         minutes = {clock.minute for clock in times}
@@ -377,13 +360,9 @@ class _Reader:
     def _clock(self) -> Clock | None:
         """The clock time that is named; else what its part of the day means; None without either."""
         part = self._part()
-        if "noon" in self._by_kind:
-            return Clock(12)
-        if "midnight" in self._by_kind:
-            return Clock(0)
-        said = self._said("clock")
-        if said is not None:
-            return clock_time(said, (said.get("part") and PARTS[said["part"]]) or part)
+        for kind in ("noon", "midnight", "clock"):
+            if (piece := self._by_kind.get(kind)) is not None:
+                return _clock_of(piece, part)
         return Clock(HOURS[part]) if part else None
 
     def _part(self) -> str:
@@ -391,6 +370,14 @@ class _Reader:
             if (said := self._said(kind)) is not None:
                 return "night" if "tonight" in said else PARTS[said["part"]]
         return ""
+
+
+def _clock_of(piece: Piece, part: str) -> Clock:
+    """The time that a piece names, in its own part of the day, else in this one."""
+    if piece.kind in ("noon", "midnight"):
+        return Clock(12 if piece.kind == "noon" else 0)
+    own = piece.said.get("part")
+    return clock_time(piece.said, PARTS[own] if own else part)
 
 
 def span(said: Mapping[str, str]) -> tuple[float, int, int]:

@@ -9,8 +9,9 @@ from hashlib import blake2b
 from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
+from app.calendar.changes import read_change
 from app.calendar.rules import shortest_gap
-from app.calendar.words import Reading, When, read_change, read_when
+from app.calendar.words import Reading, When, read_when
 from app.language import say
 from app.people import Person
 from app.schedule.meaning import clean, meant, to_snooze

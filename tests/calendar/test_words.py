@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.calendar.words import Reading, When, read_change, read_when
+from app.calendar.words import Reading, read_when
 
 ZONE = ZoneInfo("America/Santiago")
 NOW = datetime(2026, 11, 22, 15, 0, tzinfo=ZONE)
@@ -180,49 +180,6 @@ def test_any_heap_of_such_words_is_read_without_a_fault(words: list[str]) -> Non
         assert reading.when is None or reading.when.due > NOW.timestamp()
 
 
-FRIDAY = datetime(2026, 11, 27, 15, 0, tzinfo=ZONE)
-MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=ZONE)
-EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "due", "rule", "told"),
-    [
-        ("es", "a las 16:30", FRIDAY, "", "2026-11-27 16:30"),
-        ("es", "a las 10", FRIDAY, "", "2026-11-27 10:00"),
-        ("es", "al mediodía", FRIDAY, "", "2026-11-27 12:00"),
-        ("es", "por la noche", FRIDAY, "", "2026-11-27 20:00"),
-        ("es", "al sábado", FRIDAY, "", "2026-11-28 15:00"),
-        ("es", "para mañana", FRIDAY, "", "2026-11-23 15:00"),
-        ("es", "el lunes a las 8", FRIDAY, "", "2026-11-23 08:00"),
-        ("es", "en 20 minutos", FRIDAY, "", "2026-11-22 15:20"),
-        ("es", "para hoy", MONDAY, "", None),
-        ("es", "a las 3", FRIDAY, "", None),
-        ("es", "a las 10:30", MONDAY, EVERY_MONDAY, "2026-11-23 10:30"),
-        ("es", "todos los martes a las 8", MONDAY, EVERY_MONDAY, "2026-11-24 08:00"),
-        ("pt", "pra 10h", FRIDAY, "", "2026-11-27 10:00"),
-        ("pt", "10h30", MONDAY, EVERY_MONDAY, "2026-11-23 10:30"),
-        ("pt", "pra 16h", FRIDAY, "", "2026-11-27 16:00"),
-        ("pt", "para o dia 15/12", FRIDAY, "", "2026-12-15 15:00"),
-        ("en", "to 4pm", FRIDAY, "", "2026-11-27 16:00"),
-        ("en", "to 4pm", MONDAY.replace(day=22, hour=20), "", "2026-11-22 16:00"),
-        ("en", "to 9am", MONDAY.replace(day=22, hour=20), "", "2026-11-23 09:00"),
-        ("en", "next tuesday", FRIDAY, "", "2026-11-24 15:00"),
-        ("en", "10am", MONDAY, EVERY_MONDAY, "2026-11-23 10:00"),
-        ("en", "10am", MONDAY, EVERY_MONDAY + ";BYHOUR=9,15;BYMINUTE=0", "2026-11-23 10:00"),
-        ("en", "10am", MONDAY, "CRON:0 9 * * 1", "2026-11-23 10:00"),
-    ],
-)
-def test_another_hour_leaves_the_day_and_another_day_the_hour(
-    language: str, text: str, due: datetime, rule: str, told: str | None
-) -> None:
-    had = When(due.timestamp(), due.replace(tzinfo=None), rule)
-    when = read_change(text, had, ZONE, NOW.timestamp(), language, "CL").when
-    assert (when and datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M")) == told
-    if when is not None and rule == EVERY_MONDAY:
-        assert when.rule.startswith("FREQ=WEEKLY")
-
-
 @pytest.mark.parametrize(
     ("language", "text", "rule", "first"),
     [
@@ -234,6 +191,8 @@ def test_another_hour_leaves_the_day_and_another_day_the_hour(
             "2026-11-23 09:30",
         ),
         ("en", "every day at 8am and 8pm", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=0", "2026-11-22 20:00"),
+        ("pt", "todo dia ao meio-dia e às 20", "FREQ=DAILY;BYHOUR=12,20;BYMINUTE=0", "2026-11-22 20:00"),
+        ("en", "every day at 12 midnight", "FREQ=DAILY", "2026-11-23 00:00"),
         ("pt", "de 8 em 8 horas", "EVERY:28800", "2026-11-22 23:00"),
         ("pt", "de duas em duas horas", "EVERY:7200", "2026-11-22 17:00"),
     ],
@@ -251,6 +210,8 @@ def test_each_of_several_hours_counts(language: str, text: str, rule: str, first
         "todos los días a las 8 y a las 20:30",
         "cada día a las 8 y a las 3",
         "mañana a las 9 y a las 15",
+        "todo dia ao meio-dia e às 20:30",
+        "amanhã ao meio-dia e à meia-noite",
         "amanhã de manhã e à noite",
         "el último viernes del mes",
         "primeira segunda do mês",
@@ -259,3 +220,20 @@ def test_each_of_several_hours_counts(language: str, text: str, rule: str, first
 )
 def test_several_hours_that_are_no_one_rule_are_not_half_taken(text: str) -> None:
     assert read(text, "pt").problem == "unclear"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "when", "rest"),
+    [
+        ("es", "mañana a las 9 que tengo turno a las 10", "2026-11-23 09:00", "que tengo turno a las 10"),
+        ("en", "tomorrow at 9 that lunch is at noon", "2026-11-23 09:00", "that lunch is at noon"),
+        ("pt", "amanhã às 9 que a loja abre às 10 e fecha às 18", "2026-11-23 09:00", None),
+    ],
+)
+def test_an_hour_of_what_is_to_be_told_is_left_to_it(
+    language: str, text: str, when: str, rest: str | None
+) -> None:
+    reading = read(text, language)
+    assert reading.when is not None
+    assert f"{reading.when.start:%Y-%m-%d %H:%M}" == when
+    assert reading.rest == (rest or "que a loja abre às 10 e fecha às 18")

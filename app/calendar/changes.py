@@ -1,0 +1,55 @@
+"""Another time for what is set already: what its words leave open stays as it was."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from app.calendar.rules import CRON, EVERY, next_after
+from app.calendar.words import Reading, When, read_when
+
+_HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
+"""Kinds of pieces that say the hour; the others say the day."""
+_DAY_KINDS = frozenset(
+    {"tomorrow", "today", "date", "weekday", "day_of_month", "weekend", "next_week", "next_month"}
+)
+
+
+def read_change(
+    text: str, had: When, zone: ZoneInfo, now: float, language: str = "en", country: str = ""
+) -> Reading:
+    """Reads another time for what was to be at `had`: an hour alone leaves its day or its rule, a day alone
+    its hour.
+
+    Where the day that is left has passed at that hour, the hour is the next one.
+    """
+
+    def read(beside: str) -> Reading:
+        return read_when(f"{text} {beside}", zone, now, language, country)
+
+    reading = read("")
+    was = datetime.fromtimestamp(had.due, zone)
+    if reading.kinds and reading.kinds <= _DAY_KINDS:
+        whole = read(f"{was:%I:%M %p}")
+    elif reading.kinds and reading.kinds <= _HOUR_KINDS:
+        tomorrow = datetime.fromtimestamp(now, zone) + timedelta(
+            days=1
+        )  # any day to come, for the hour alone
+        whole = read(f"{tomorrow if had.rule else was:%Y-%m-%d}")
+        whole = _with_rule(whole, had, zone, now) if had.rule else whole
+    else:
+        return reading
+    if whole.problem == "past":
+        return reading
+    return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
+
+
+def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
+    """The rule of `had` at the reading's hour; unclear where the rule does not go by days."""
+    if reading.when is None:
+        return reading
+    if had.rule.startswith((CRON, EVERY)):
+        return Reading(problem="unclear")
+    rule = ";".join(part for part in had.rule.split(";") if not part.startswith(("BYHOUR", "BYMINUTE")))
+    start = datetime.combine(had.start.date(), reading.when.start.time())
+    due = next_after(rule, start, zone, now)
+    return Reading(problem="past") if due is None else Reading(When(due, start, rule))

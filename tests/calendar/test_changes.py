@@ -1,0 +1,67 @@
+"""Another time for what is set already."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from app.calendar.changes import read_change
+from app.calendar.words import When
+
+ZONE = ZoneInfo("America/Santiago")
+NOW = datetime(2026, 11, 22, 15, 0, tzinfo=ZONE)
+"""A Sunday afternoon."""
+FRIDAY = datetime(2026, 11, 27, 15, 0, tzinfo=ZONE)
+MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=ZONE)
+EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "due", "rule", "told"),
+    [
+        ("es", "a las 16:30", FRIDAY, "", "2026-11-27 16:30"),
+        ("es", "a las 10", FRIDAY, "", "2026-11-27 10:00"),
+        ("es", "al mediodía", FRIDAY, "", "2026-11-27 12:00"),
+        ("es", "por la noche", FRIDAY, "", "2026-11-27 20:00"),
+        ("es", "al sábado", FRIDAY, "", "2026-11-28 15:00"),
+        ("es", "para mañana", FRIDAY, "", "2026-11-23 15:00"),
+        ("es", "el lunes a las 8", FRIDAY, "", "2026-11-23 08:00"),
+        ("es", "en 20 minutos", FRIDAY, "", "2026-11-22 15:20"),
+        ("es", "para hoy", MONDAY, "", None),
+        ("es", "a las 3", FRIDAY, "", None),
+        ("es", "a las 10:30", MONDAY, EVERY_MONDAY, "2026-11-23 10:30"),
+        ("es", "todos los martes a las 8", MONDAY, EVERY_MONDAY, "2026-11-24 08:00"),
+        ("pt", "pra 10h", FRIDAY, "", "2026-11-27 10:00"),
+        ("pt", "10h30", MONDAY, EVERY_MONDAY, "2026-11-23 10:30"),
+        ("pt", "pra 16h", FRIDAY, "", "2026-11-27 16:00"),
+        ("pt", "para o dia 15/12", FRIDAY, "", "2026-12-15 15:00"),
+        ("en", "to 4pm", FRIDAY, "", "2026-11-27 16:00"),
+        ("en", "to 4pm", MONDAY.replace(day=22, hour=20), "", "2026-11-22 16:00"),
+        ("en", "to 9am", MONDAY.replace(day=22, hour=20), "", "2026-11-23 09:00"),
+        ("en", "next tuesday", FRIDAY, "", "2026-11-24 15:00"),
+        ("en", "10am", MONDAY, EVERY_MONDAY, "2026-11-23 10:00"),
+        ("en", "10am", MONDAY, EVERY_MONDAY + ";BYHOUR=9,15;BYMINUTE=0", "2026-11-23 10:00"),
+        ("en", "10am", MONDAY, "CRON:0 9 * * 1", None),
+        ("es", "a las 17", MONDAY, "EVERY:7200", None),
+    ],
+)
+def test_another_hour_leaves_the_day_and_another_day_the_hour(
+    language: str, text: str, due: datetime, rule: str, told: str | None
+) -> None:
+    had = When(due.timestamp(), due.replace(tzinfo=None), rule)
+    when = read_change(text, had, ZONE, NOW.timestamp(), language, "CL").when
+    assert (when and datetime.fromtimestamp(when.due, ZONE).strftime("%Y-%m-%d %H:%M")) == told
+    if when is not None and rule == EVERY_MONDAY:
+        assert when.rule.startswith("FREQ=WEEKLY")
+
+
+@pytest.mark.parametrize(
+    ("had", "rule", "day"), [(FRIDAY, "", "2026-11-27"), (MONDAY, EVERY_MONDAY, "2026-11-23")]
+)
+def test_an_hour_in_doubt_is_asked_about_and_takes_neither_day_nor_repetition(
+    had: datetime, rule: str, day: str
+) -> None:
+    noon = NOW.replace(hour=12).timestamp()  # from here on the next 3 o'clock alone would be clear
+    reading = read_change("a las 3", When(had.timestamp(), had.replace(tzinfo=None), rule), ZONE, noon, "es")
+    assert (reading.when, reading.problem) == (None, "ambiguous")
+    assert [f"{one:%Y-%m-%d %H:%M}" for one in reading.choices] == [f"{day} 03:00", f"{day} 15:00"]
