@@ -129,6 +129,9 @@ def test_a_database_without_one_of_its_tables_gets_its_cure(
     assert finding.level == "WARN"
     assert "lacks erased.at, erased.id" in finding.fact
     assert "start the server once" in finding.cure
+    with closing(sqlite3.connect(tmp_path / "data" / "recado.db", isolation_level=None)) as connection:
+        migrate(connection)
+    assert not any("lacks" in one.fact for one in found(settings(), "database"))
 
 
 def test_a_data_folder_that_cannot_be_made_gets_its_cure(

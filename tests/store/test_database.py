@@ -298,7 +298,7 @@ async def test_what_a_step_did_not_make_when_it_was_applied_is_added(tmp_path: P
         conn.execute("CREATE TABLE of_another_program (id INTEGER)")  # a replicator's, for example
         conn.executescript(
             "ALTER TABLE turns DROP COLUMN crowded; DROP TABLE erased; DROP INDEX dead_letters_at;"
-            "PRAGMA user_version = 0"
+            "DROP TRIGGER skill_data_added"
         )
     store = Database(path)
     await store.open()
@@ -314,8 +314,7 @@ async def test_tables_that_lack_what_cannot_be_added_are_refused_and_left_as_the
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
         migrate(conn)
         conn.executescript(
-            "DROP TABLE erased; DROP TABLE dead_letters; CREATE TABLE dead_letters (id INTEGER PRIMARY KEY);"
-            "PRAGMA user_version = 0"
+            "DROP TABLE erased; DROP TABLE dead_letters; CREATE TABLE dead_letters (id INTEGER PRIMARY KEY)"
         )
         before = schema(conn)
     assert "restore a copy" in await refusal(Database(path))
@@ -324,11 +323,11 @@ async def test_tables_that_lack_what_cannot_be_added_are_refused_and_left_as_the
 
 
 def schema(conn: sqlite3.Connection) -> set[str]:
-    """Every column with its type and default, and every index."""
+    """Every column with its type and default, every index and every trigger."""
     columns = "SELECT t.name, c.name, c.type, c.dflt_value FROM sqlite_schema t, pragma_table_info(t.name) c"
-    indexes = "SELECT name FROM sqlite_schema WHERE type = 'index'"
+    beside = "SELECT name FROM sqlite_schema WHERE type IN ('index', 'trigger')"
     return {f"{t}.{c} {kind} {default}" for t, c, kind, default in conn.execute(columns)} | {
-        name for (name,) in conn.execute(indexes)
+        name for (name,) in conn.execute(beside)
     }
 
 
