@@ -97,8 +97,8 @@ class Files:
     Owners, and calls without a person, work at the root; others in their own `people/<id>` in it, which
     holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free` bytes;
     0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line.
-    `closed`: files and folders that are no tool's, also where the root holds them: but for what members keep
-    and for a root inside of them.
+    `closed`: files and folders that are no tool's where the root holds them, or is one of them; what members
+    keep in it stays open.
     """
 
     def __init__(
@@ -115,7 +115,9 @@ class Files:
     ) -> None:
         self.allow_delete = allow_delete
         self._root = Path(root)
-        self._closed = tuple(place.resolve() for place in closed)
+        inside = Path(root).resolve()
+        self._people = inside / "people"
+        self._closed = {real for place in closed if (real := place.resolve()).is_relative_to(inside)}
         self._quota = quota
         self._disk = Disk(self._root, least_free)
         self._documents = documents or Documents()
@@ -264,16 +266,15 @@ class Files:
     def _home_of(self, path: str, context: ToolContext) -> Path:
         """The person's folder, for a path that may be used in it. Raises PathTraversalError."""
         home = self._home(context)
-        if self._is_closed(validate_path(path, home)):
+        real, folder = validate_path(path, home), validate_path(Path(str(path)).parent, home)
+        if self._is_closed(real) or self._is_closed(folder):  # a link may lead out of a closed folder
             raise PathTraversalError(f"{shown(path)} is the assistant's own: no file of the workspace")
         return home
 
     def _is_closed(self, real: Path) -> bool:
-        if not self._closed:
+        if not self._closed or self._closed.isdisjoint((real, *real.parents)):
             return False
-        root = self._root.resolve()
-        places = (place for place in self._closed if place == root or not root.is_relative_to(place))
-        return any(map(real.is_relative_to, places)) and not real.is_relative_to(root / "people")
+        return not real.is_relative_to(self._people)
 
     def _home(self, context: ToolContext) -> Path:
         person = context.person

@@ -271,6 +271,15 @@ async def test_what_the_server_lives_on_is_closed_wherever_the_workspace_is(
     assert (house / workspace / path).exists() != opens
 
 
+async def test_a_link_in_a_closed_folder_is_closed_wherever_it_leads(house: Path) -> None:
+    link = house / "skills" / "x" / "link"
+    link.symlink_to(house / "mine.txt")
+    files = Files(house, allow_delete=True, closed=own_places(house, "."))
+    assert files.delete_file("skills/x/link", context=OWNER).code == "BAD_REQUEST"
+    assert files.read_file("skills/x/link", context=OWNER).code == "BAD_REQUEST"
+    assert link.is_symlink()
+
+
 async def test_what_is_closed_is_not_listed_and_members_keep_their_folders(house: Path) -> None:
     files = Files(house, closed=own_places(house, "."))
     listed = files.list_files(recursive=True, context=OWNER).data["entries"]
