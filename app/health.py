@@ -76,8 +76,8 @@ class Health:
             reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
         if self._model_failure():
             reasons.append(_reason("model"))
-        if self._sweep_failure():
-            reasons.append("what waits is not looked through: see the log")
+        if failure := self._sweep_failure():
+            reasons.append(failure)
         return State("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
     async def figures(self, tools: Collection[str]) -> bytes:

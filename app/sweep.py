@@ -50,7 +50,7 @@ class Sweep:
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self.failure = ""
-        """What the last look could not do, "" where it did everything."""
+        """What was in the way of the last look, in words for an operator; "" where nothing was."""
 
     def soon(self) -> None:
         """Looks now, not only at the next turn of the clock: a person was let in, a token mended."""
@@ -67,24 +67,23 @@ class Sweep:
     async def _run(self) -> None:
         while True:
             self._asked.clear()
-            # what is due is woken first, whatever becomes of what is old
-            failures = [await self._attempt(work) for work in (self._look, self._forget)]
-            self.failure = "; ".join(filter(None, failures))
+            is_woken, is_forgotten = await self._attempt(self._look), await self._attempt(self._forget)
+            self.failure = _failure(is_woken=is_woken, is_forgotten=is_forgotten)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._asked.wait()
 
-    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> str:
-        """Does it; what was in the way, in words: what the sweep does nobody else would."""
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it was done; an error ends neither the sweep nor its other half: nobody else does it."""
         try:
             await work()
         except Exception as error:
-            failure = f"{type(error).__name__}: {error}"
-            log.error("sweep failed", error=failure)
-            return failure
-        return ""
+            log.error("sweep failed", error=f"{type(error).__name__}: {error}")
+            return False
+        return True
 
     async def _look(self) -> None:
+        """Wakes what is due."""
         now, free = time.time(), await asyncio.to_thread(self._free)
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
@@ -110,6 +109,7 @@ class Sweep:
             self._wake_reminders()
 
     async def _forget(self) -> None:
+        """Removes what is old: after the look, which nothing old may hold up."""
         now = time.time()
         try:
             await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
@@ -126,3 +126,9 @@ class Sweep:
         except OSError as error:
             log.warning("free space is not known", error=str(error))
             return None
+
+
+def _failure(*, is_woken: bool, is_forgotten: bool) -> str:
+    if not is_woken:
+        return "what is due cannot be looked through: see the log"
+    return "" if is_forgotten else "what is old cannot be deleted: see the log"

@@ -1,6 +1,5 @@
 """The database for a command: read as it stands without its lock, or opened with it."""
 
-import errno
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -12,6 +11,7 @@ import aiosqlite
 
 from app.errors import StoreError
 from app.store.database import Database
+from app.store.space import is_full
 
 T = TypeVar("T")
 
@@ -40,8 +40,11 @@ async def open_database(path: Path) -> Database:
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be opened: {error}; recado doctor says more") from error
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        cure = "make room there" if full else "give this user the folder, or name another in DATABASE_URL"
+        cure = (
+            "make room there"
+            if is_full(error)
+            else "give this user the folder, or name another in DATABASE_URL"
+        )
         raise StoreError(f"{path.parent} cannot be written: {error.strerror}; {cure}") from error
     return database
 

@@ -1,7 +1,6 @@
 """The configuration and the folder that is written to."""
 
 import difflib
-import errno
 import os
 import stat
 import tempfile
@@ -13,7 +12,7 @@ from zoneinfo import ZoneInfo
 from app.commands.configuration import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import SECRET_VARIABLES, Settings
-from app.store.space import MEGABYTE, Disk
+from app.store.space import MEGABYTE, Disk, is_full
 
 _ALIKE = 0.8
 _SHORTEST_TOKEN = 16
@@ -90,9 +89,8 @@ def _folder(folder: Path, least: int) -> Iterator[Finding]:
             trial.write(b"trial")
     except OSError as error:
         cure = f"give this user write access to {existing}, or set DATA_DIR and DATABASE_URL to another place"
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         fact = f"{folder} cannot be written: {error.strerror or error}"
-        yield Finding(FAIL, "data folder", fact, room if full else cure)
+        yield Finding(FAIL, "data folder", fact, room if is_full(error) else cure)
         return
     disk = Disk(folder, least * MEGABYTE)
     free = disk.free()

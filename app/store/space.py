@@ -3,6 +3,7 @@
 The sweep looks and writes what follows as alerts; whoever writes asks them in its own transaction.
 """
 
+import errno
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,11 @@ class Disk:
     def has_room_for(self, kind: Kind) -> bool:
         """Whether `kind` is still kept, as the disk is now."""
         return not self.least or self.free() >= self.least * _SHARES[kind]
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a disk or a quota that has no room is the reason."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _free(folder: Path) -> int:
