@@ -90,7 +90,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) -> int:
     prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
     _allow_files(CONNECTIONS + 256)
-    logging.getLogger("uvicorn.error").addFilter(_is_no_strangers)
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
     app = make_app(settings)
     config = uvicorn.Config(
         app,
@@ -121,8 +121,8 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) 
     return 0 if server.started else 1
 
 
-def _is_no_strangers(record: logging.LogRecord) -> bool:
-    """Not a line for each request that is no HTTP: whoever reaches the port could fill the disk with them."""
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Requests that are no HTTP are not: whoever reaches the port could fill the disk with such lines."""
     return record.msg != "Invalid HTTP request received."
 
 

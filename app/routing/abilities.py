@@ -131,33 +131,34 @@ class Abilities:
             return
         if since is None:
             self._asked_at = time.time()  # whoever asks so may have changed something
-        following = self._following()
+        coming = self._coming_look()
         began = time.monotonic() if self._look is None else self._look_began
         is_first = since is not None and not self._seen_at
         left = began + (FIRST_LOOK_SECONDS if is_first else self._patience) - time.monotonic()
-        done, _ = await asyncio.wait({following}, timeout=max(left, 0.0))
+        done, _ = await asyncio.wait({coming}, timeout=max(left, 0.0))
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")
 
     async def refresh_for_message(self, received_at: float | None) -> None:
-        """The same for a message that came then: servers that were just written down may start first."""
+        """Takes over what changed before a message came (None: nobody knows when), and what servers bring
+        that start for the first time."""
         await self.refresh(since=received_at)
         if self._servers is not None and await self._servers.first_starts():
             await self.refresh()
 
     def look(self) -> None:
-        """Something changed: takes it over, and nobody waits."""
+        """Takes over in the background what has just changed."""
         self._asked_at = time.time()
-        self._following()
+        self._coming_look()
 
-    def _following(self) -> "asyncio.Task[None]":
-        """The next look, which sees all that is known of now."""
+    def _coming_look(self) -> "asyncio.Task[None]":
+        """The next look that begins, which sees all that is known of now."""
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
         return self._next_look
 
     def _has_looked_since(self, moment: float) -> bool:
-        """Not where the clock was set since: what it says of then and of now cannot be compared."""
+        """Whether a look began after that; no, where the clock was set since: it cannot tell."""
         went = (time.time() - self._seen_at) - (time.monotonic() - self._seen_began)
         return moment < self._seen_at and abs(went) < _STEADY_SECONDS
 

@@ -45,7 +45,7 @@ class ServedAbilities:
         )
 
     async def first_starts(self) -> bool:
-        """Waits for servers that were just written down; whether there were any."""
+        """Waits a moment for those that start for the first time; whether there were any."""
         return await self._servers.first_starts()
 
     def abilities(self) -> Sequence[ServerAbility]:

@@ -123,13 +123,13 @@ class McpServers:
         return self._current().descriptions
 
     async def first_starts(self) -> bool:
-        """Waits for servers that are new and start, so that a message finds their tools; whether any were.
+        """Waits until the servers that start for the first time have done so; whether there were any.
 
-        At most `Limits.first_start` seconds for each, once.
+        At most `Limits.first_start` seconds from when each was seen, so nobody waits for one again.
         """
         new = [supervisor for supervisor, _ in self._running.values() if supervisor.is_new]
         if new:
-            await asyncio.gather(*(supervisor.tried() for supervisor in new))
+            await asyncio.gather(*(supervisor.first_start() for supervisor in new))
         return bool(new)
 
     def states(self) -> list[ServerState]:

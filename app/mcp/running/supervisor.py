@@ -50,7 +50,7 @@ class Limits:
     relist: float = 1.0
     """Between two looks at the tools of a server that says that they changed."""
     first_start: float = 8.0
-    """That messages wait for a server that is new, from when it was seen."""
+    """How long messages wait for a server that is new, from when it was seen."""
 
 
 class Supervisor:
@@ -74,8 +74,8 @@ class Supervisor:
         self._listing: Listing | None = None
         self._connection: Connection | None = None
         self._news = asyncio.Event()
-        self._began = time.monotonic()
-        self._tried = asyncio.Event()
+        self._made = time.monotonic()
+        self._first_start_over = asyncio.Event()
         self._calls: set[asyncio.Task[dict[str, JSON]]] = set()
         self._looking = asyncio.Lock()
 
@@ -118,7 +118,7 @@ class Supervisor:
             return Unreachable(own_words(error))
         finally:
             self._connection = None
-            self._tried.set()
+            self._first_start_over.set()
 
     async def _serve(self) -> Exception:
         seconds = self._limits.download if self.definition.downloads else self._limits.connect
@@ -136,7 +136,7 @@ class Supervisor:
                 return Unreachable(await connection.why() or str(error))
             connection.ready()
             self._connection = connection
-            self._tried.set()
+            self._first_start_over.set()
             self._enter("ready", self._pins.fault)
             how = await self._watch(connection)
             self._connection = None
@@ -202,14 +202,14 @@ class Supervisor:
     @property
     def is_new(self) -> bool:
         """Whether its first start is under way and not yet taking too long to be waited for."""
-        return not self._tried.is_set() and self._until_too_long() > 0
+        return not self._first_start_over.is_set() and self._until_too_long() > 0
 
-    async def tried(self) -> None:
+    async def first_start(self) -> None:
         """Waits until its first start has ended, well or badly, or takes too long."""
-        await _within(self._until_too_long(), self._tried)
+        await _within(self._until_too_long(), self._first_start_over)
 
     def _until_too_long(self) -> float:
-        return self._began + self._limits.first_start - time.monotonic()
+        return self._made + self._limits.first_start - time.monotonic()
 
     async def call(self, tool: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
         """What a tool of it came to; waits for a server that is starting. Never raises but when cancelled."""
