@@ -123,6 +123,7 @@ def doctor(
     A line for each part; status 1 if something is broken. Safe while the server runs.
     """
     from app.doctor import OK, Finding, examine, line
+    from app.doctor.machine import check_names
 
     try:
         settings = command_settings("ERROR", names_faults=False)
@@ -130,6 +131,8 @@ def doctor(
         for fault in str(error).splitlines():
             fact, _, cure = fault.partition("; ")
             show(line(Finding("FAIL", "configuration", fact, cure)))
+        for finding in check_names(Path(".env")):
+            show(line(finding))
         raise typer.Exit(FAILED) from error
     worst = OK
     for finding in examine(settings, url):

@@ -365,6 +365,20 @@ def test_lines_of_the_env_file_that_cannot_be_read_are_named(house: House) -> No
     assert told == [f"recado: line {number} of .env is no NAME=value and is left out" for number in (3, 4)]
 
 
+def test_a_value_that_is_wrong_does_not_hide_misspelt_names_and_unreadable_lines(house: House) -> None:
+    (house.folder / ".env").write_text("PORT=eighty\nWHATSAPP_TOKEN=x\nbare\n")
+    told = house.run("doctor", status=1).stdout
+    assert "FAIL configuration: PORT='eighty'" in told
+    assert "line 3 of .env cannot be read" in told
+    assert "WHATSAPP_TOKEN is set, which nothing reads -> did you mean WHATSAPP_ACCESS_TOKEN?" in told
+
+
+def test_an_env_file_that_is_no_text_is_one_fault(house: House) -> None:
+    (house.folder / ".env").write_bytes(b"PORT=\xff\xfe\n")
+    (line,) = house.run("doctor", status=1).stdout.splitlines()
+    assert ".env is not UTF-8 text" in line
+
+
 @pytest.mark.parametrize("command", ["serve --port 0", "chat"])
 def test_a_model_without_a_real_address_is_a_fault(command: str, house: House) -> None:
     model = {"OPENAI_BASE_URL": "localhost:11434/v1", "LLM_MODEL": "small"}

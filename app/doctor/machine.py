@@ -5,6 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -32,6 +33,13 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
     path = Path(".env")
     read = f"{path.resolve()} is read" if path.is_file() else "no .env here, the environment alone counts"
     yield Finding(OK, "configuration", f"every variable is valid; {read}")
+    yield from check_names(path)
+    yield from _open_to_others(settings, path)
+    yield _zone(settings)
+
+
+def check_names(path: Path) -> Iterator[Finding]:
+    """Lines of a `.env` file that cannot be read, and names that look misspelt; whatever the values are."""
     for number in unreadable_lines(path):
         fact = f"line {number} of .env cannot be read and is left out"
         yield Finding(WARN, "configuration", fact, "write it as NAME=value")
@@ -39,8 +47,6 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             WARN, "configuration", f"{written} is set, which nothing reads", f"did you mean {meant}?"
         )
-    yield from _open_to_others(settings, path)
-    yield _zone(settings)
 
 
 def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
@@ -119,10 +125,10 @@ def _ownership(database: Path) -> Iterator[Finding]:
 def _misspelt(path: Path) -> Iterator[tuple[str, str]]:
     """Names that are none of ours but nearly: in `.env`, and in the environment if they begin like ours."""
     known = {str(field.alias or name).upper() for name, field in Settings.model_fields.items()}
-    written = [name for name in os.environ if name.upper().startswith(_OURS)]
-    if path.is_file():
-        from dotenv import dotenv_values
+    from dotenv import dotenv_values
 
+    written = [name for name in os.environ if name.upper().startswith(_OURS)]
+    with suppress(OSError, UnicodeDecodeError):  # reading the settings has named the fault
         given = dotenv_values(path, interpolate=False)
         written += [name for name, value in given.items() if value is not None]
     for name in dict.fromkeys(written):

@@ -298,8 +298,9 @@ def _is_context(annotation: ast.expr | None) -> bool:
     """Whether it is the context that the host hands in, ours or an MCP server's."""
     if annotation is None:
         return False
-    words = ast.unparse(annotation).strip("\"'").split("[")[0].replace(" ", "")
-    return words.removesuffix("|None").rpartition(".")[2] in _CONTEXTS
+    words = ast.unparse(annotation).strip("\"'").replace(" ", "")
+    name = words.removeprefix("typing.").removeprefix("Optional[").split("[")[0].rstrip("]")
+    return name.removesuffix("|None").rpartition(".")[2] in _CONTEXTS
 
 
 def _written(tools: Iterable[FoundTool], digest: str) -> dict[str, JSON]:
