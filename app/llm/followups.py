@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from app.llm.answers import pick_question, questions
 from app.llm.plan import Plan, Planner, Step
@@ -12,6 +13,8 @@ from app.search.words import ALL_STOP_WORDS, fold, spans, words
 
 LONGEST_CHOICE = 8
 """Words of an answer that picks one of several."""
+_IT = "it"
+"""What a phrase such as "cancel it" gives for what was talked about."""
 _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
     r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
@@ -35,6 +38,44 @@ def follow_up(
         or _picked(planner, before, answer, said, person)
         or _chosen(planner, before, answer, said)
     )
+
+
+def resolved(
+    plan: Plan, planner: Planner, before: str, answer: str, category_of: Callable[[str], str]
+) -> Plan:
+    """The plan with what "it" stands for: what our receipt named, else what was said `before`.
+
+    Without the steps whose "it" is of no other step of their tool's category.
+    """
+    if not any(map(_pointing, plan.steps)):
+        return plan
+    receipt = _receipt_of(answer)
+    earlier = {
+        category_of(step.tool): step for step in planner.plan(before).steps if receipt or not _pointing(step)
+    }
+    steps = (_resolved(step, earlier.get(category_of(step.tool)), receipt) for step in plan.steps)
+    return replace(plan, steps=tuple(step for step in steps if step is not None))
+
+
+def _resolved(step: Step, earlier: Step | None, receipt: str) -> Step | None:
+    name = _pointing(step)
+    if not name:
+        return step
+    if earlier is None:
+        return None
+    meant = receipt or earlier.arguments.get(name) or _IT
+    return replace(step, arguments={**step.arguments, name: meant})
+
+
+def _pointing(step: Step) -> str:
+    """The argument that is "it", "" where none is."""
+    return next((name for name, value in step.arguments.items() if value == _IT), "")
+
+
+def _receipt_of(answer: str) -> str:
+    """What a receipt of ours is about, "" for any other answer."""
+    told = answer.split("\n")[0]
+    return told.rpartition(": ")[2] if told.startswith("✓") else ""
 
 
 def picks_none(answer: str, said: str, language: str) -> bool:

@@ -26,7 +26,7 @@ from app.llm.answers import (
 )
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, sentences, splits
-from app.llm.followups import LONGEST_CHOICE, content_of, follow_up, last_exchange, picks_none
+from app.llm.followups import LONGEST_CHOICE, content_of, follow_up, last_exchange, picks_none, resolved
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.named_server import NamedServer, named_server
 from app.llm.plan import LONGEST_PLANNED, Plan, Planner, Step
@@ -51,8 +51,6 @@ _THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _MOST_EXAMPLES = 3
-_IT = "it"
-"""What a phrase such as "cancel it" gives for what was talked about."""
 _NOBODY = Person(id="", realm="terminal")
 
 Phrases = Mapping[str, tuple[str, ...]]
@@ -230,7 +228,7 @@ class OfflineModel:
         if late:
             more = planner.plan(late)
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
-        plan = self._pointed(planner, before, answer, plan)
+        plan = resolved(plan, planner, before, answer, self._category)
         if any(step.missing is None and not step.guessed for step in plan.steps):
             return plan
         answered = follow_up(planner, before, answer, said, person, plan)
@@ -244,28 +242,6 @@ class OfflineModel:
         if done and any(self._category(step.tool) not in done for step in undoing.steps):
             return Plan()
         return undoing
-
-    def _pointed(self, planner: Planner, before: str, answer: str, plan: Plan) -> Plan:
-        """With what "it" stands for in a step: what our receipt named, or what was said `before`; without
-        the step where that was about something of another category."""
-        if not any(_IT in step.arguments.values() for step in plan.steps):
-            return plan
-        receipt = told.rpartition(": ")[2] if (told := answer.split("\n")[0]).startswith("✓") else ""
-        earlier = {
-            self._category(step.tool): step
-            for step in planner.plan(before).steps
-            if receipt or _IT not in step.arguments.values()
-        }
-        steps = []
-        for step in plan.steps:
-            named = next((name for name, value in step.arguments.items() if value == _IT), "")
-            about = earlier.get(self._category(step.tool)) if named else None
-            if about is not None:
-                meant = receipt or about.arguments.get(named) or _IT
-                step = replace(step, arguments={**step.arguments, named: meant})
-            if about is not None or not named:
-                steps.append(step)
-        return replace(plan, steps=tuple(steps))
 
     def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
         """One tool of each category by an example; without any, a few by their descriptions."""
