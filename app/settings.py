@@ -121,11 +121,14 @@ class Settings(BaseSettings):
 
     @property
     def own_places(self) -> tuple[Path, ...]:
-        """What the server lives on: its data, its configuration and its code; nothing for tools.
+        """What the server lives on, and no file tool may touch: its data, its configuration and its code.
 
-        Of a data folder that is the workspace too, what we write into it.
+        Where the data folder is the workspace too, of it only what we write there.
         """
-        database, data = self.database_path, self.data_dir
+        database, data = (
+            self.database_path.resolve(),
+            self.data_dir,
+        )  # of a link the files beside it lie there
         beside = (database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
         is_workspace = self.workspace_dir.resolve() == data.resolve()
         ours = tuple(data / name for name in _OWN_DATA) if is_workspace else (data,)

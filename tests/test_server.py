@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from app.server import HEAD_BYTES, REQUEST_SECONDS
+from app.settings import Settings
 from tests.world import ROOT, Server, wait_for
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
@@ -27,6 +28,22 @@ def test_the_administrators_token_has_its_file_once_the_server_listens(server: S
     kept = server.folder / "admin_token"
     assert len(kept.read_text().strip()) >= 32
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_all_that_is_written_into_the_data_folder_is_closed_to_the_file_tools(server: Server) -> None:
+    database = server.folder / "recado.db"
+    settings = Settings(
+        _env_file=None,
+        WORKSPACE_DIR=server.folder,
+        database_url=f"sqlite:///{database}",
+        DATA_DIR=server.folder,
+    )
+    written = {path.name for path in server.folder.iterdir()}
+    assert {"recado.db", "admin_token", "server.json"} <= written
+    assert written - {path.name for path in settings.own_places} <= {
+        "workspace",
+        "server.log",
+    }  # the log is this test's
 
 
 def opened(server: Server, *first: bytes) -> socket.socket:
