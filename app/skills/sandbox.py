@@ -305,7 +305,9 @@ def _mounts(grants: Grants) -> Iterator[str]:
     for path in (*_seen(), *(_FOR_THE_NETWORK if grants.network else ())):
         yield from ("--ro-bind-try", path, path)
     # Read-only, because files of /proc/sys belong to user 0, whom a server that runs as root still is inside.
-    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
+    # Whoever maps it has memory that no limit counts; what is bound in its place cannot be opened.
+    yield from ("--ro-bind", "/dev/null", "/dev/zero", "--remount-ro", "/dev")
     for path in grants.folders_read:
         yield from ("--ro-bind", str(path.resolve()), str(path.absolute()))
     for path in grants.folders_write:

@@ -106,6 +106,9 @@ ATTEMPTS = {
     "connects": ("socket.create_connection(('127.0.0.1', {port}))", FORBIDDEN),
     "fills the memory": ("bytearray(2 << 30)", "MemoryError"),
     "fills memory that is shared": ("mmap.mmap(-1, 1 << 20)", FORBIDDEN),
+    "fills memory that a device gives": (
+        "mmap.mmap(os.open('/dev/zero', os.O_RDWR), 1 << 20)", "PermissionError Permission denied"
+    ),
     "fills the disk with one file": (
         "file = open('f', 'wb')\nfor _ in range(100): file.write(bytes(1 << 20))", "OSError File too large"
     ),
