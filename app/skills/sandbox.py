@@ -105,6 +105,7 @@ class Sandbox:
         self._port = settings.port
         places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
         self._private = tuple(place.resolve() for place in places)
+        self._own = tuple(place.resolve() for place in settings.own_places)
         self._verdict: Verdict | None = None
         self._trying = threading.Lock()
 
@@ -200,10 +201,14 @@ class Sandbox:
         return f"{FOLDER}{identity}:{granted.absolute()}"
 
     def _check_grant(self, folder: Path) -> None:
-        for place in (*self._private, _APP, Path(sys.prefix)):
+        ours = (*self._own, Path(sys.prefix))
+        for place in (*self._private, *ours):
             if place.is_relative_to(folder):
                 raise ValueError(f"{folder} holds {place}, which is not for code from elsewhere")
-            if folder.is_relative_to(place) and not folder.is_relative_to(self._workspace):
+        in_workspace = folder.is_relative_to(self._workspace)
+        for place in ours:
+            is_around = place != self._workspace and self._workspace.is_relative_to(place)
+            if folder.is_relative_to(place) and not (is_around and in_workspace):
                 raise ValueError(f"{folder} lies in {place}, of which only {self._workspace} can be granted")
 
     def _try(self) -> Verdict:

@@ -202,6 +202,22 @@ def test_what_is_no_ones_to_grant_is_refused(place: Place) -> None:
             place.attempt("0", Grants(folders_write=(folder,)))
 
 
+def test_what_the_server_lives_on_is_no_ones_to_grant_in_a_workspace_that_holds_it(
+    place: Place, tmp_path: Path
+) -> None:
+    """Who writes into the folder of skills runs outside of the sandbox at the next message."""
+    skills, notes = tmp_path / "skills", place.data / "notes"
+    for made in (skills / "tides", notes):
+        made.mkdir(parents=True)
+    for workspace, free in ((tmp_path, place.granted), (place.data, notes)):
+        settings = {"workspace_dir_setting": workspace, "skills_dir": skills}
+        place.sandbox = Sandbox(place.settings.model_copy(update=settings))
+        for folder in (workspace, place.data / "secrets", place.data / "mcp/y", skills, skills / "tides"):
+            with pytest.raises(ValueError, match="which"):
+                place.attempt("0", Grants(folders_write=(folder,)))
+        assert place.attempt("0", Grants(folders_write=(free,))) == "done"
+
+
 def test_a_granted_folder_that_became_a_link_out_of_the_workspace_is_refused(
     place: Place, tmp_path: Path
 ) -> None:
