@@ -107,6 +107,19 @@ async def test_what_fails_there_takes_nothing_from_the_registry(
     assert await names(opened()) == [f"com.example/tides-{number}" for number in range(8)]
 
 
+@pytest.mark.parametrize("url", ["https://[", "https://a\uff0fb.run.tools", "http://[::1", "no address"])
+async def test_an_address_that_cannot_be_read_takes_nothing_from_the_others(
+    url: str, opened: Callable[..., Directory], smithery: SmitherySite
+) -> None:
+    smithery.servers.insert(0, hosted("odd", "Tides, odd ones", url))
+    directory = opened()
+    assert "ai.smithery/tides" in await names(directory)
+    odd = await directory.get("ai.smithery/odd")
+    assert odd is not None
+    assert odd.reason is not None
+    assert odd.reason.code == "BAD_ADDRESS"
+
+
 async def test_it_answers_where_the_registry_is_away(
     opened: Callable[..., Directory], registry: RegistryServer, smithery: SmitherySite
 ) -> None:

@@ -13,8 +13,16 @@ _KEY = re.compile(r"Bearer \$\{(SERVER_SMITHERY_API_KEY)\}", re.IGNORECASE)
 
 def runs_at_smithery(url: str) -> bool:
     """Whether an address is one of Smithery's (https://smithery.ai/docs), which lets in who has its key."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" and (parts.hostname or "").endswith((".smithery.ai", ".run.tools"))
+    return host_of(url).endswith((".smithery.ai", ".run.tools"))
+
+
+def host_of(url: str) -> str:
+    """The host of an https address; "" for what is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if parts.scheme == "https" else ""
 
 
 def with_smithery_key(record: InstalledServer, key: str, own: Container[str]) -> InstalledServer:

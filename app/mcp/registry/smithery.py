@@ -8,9 +8,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-from app.mcp.config.hosting import runs_at_smithery
+from app.mcp.config.hosting import host_of, runs_at_smithery
 from app.mcp.registry.api import ONE_BYTES, ONE_SECONDS, Api, RegistryError
 from app.mcp.registry.entries import Entry
 from app.mcp.registry.server_json import read_entry
@@ -101,7 +101,7 @@ def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
 def _remote(url: str, schema: JSON) -> JSON:
     """One with what its author's schema wants in its address or its headers; what may be given as well as
     not is left to its defaults."""
-    if urlsplit(url).hostname == "server.smithery.ai" and not url.endswith("/mcp"):
+    if host_of(url) == "server.smithery.ai" and not url.endswith("/mcp"):
         url = f"{url.rstrip('/')}/mcp"
     headers: list[JSON] = []
     if runs_at_smithery(url):
