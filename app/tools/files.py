@@ -140,7 +140,8 @@ class Files:
 
         Example: lee el archivo notas.txt
         """
-        with open_parent(self._home_of(path, context), path) as (parent, name):
+        home = self._home_of(path, context)
+        with open_parent(home, path, is_closed=self._is_closed) as (parent, name):
             descriptor = open_to_read(name, parent)
             with os.fdopen(descriptor, "rb") as file:
                 size = os.fstat(descriptor).st_size
@@ -217,7 +218,7 @@ class Files:
             refusal = self._refusal(home, context.person, path, len(data), mode == "append")
             if refusal is not None:
                 return refusal
-            with open_parent(home, path, create=True) as (parent, name):
+            with open_parent(home, path, create=True, is_closed=self._is_closed) as (parent, name):
                 replaced = exists(name, parent)
                 if mode == "append":
                     append(name, data, parent, new_line=self._lines)
@@ -241,7 +242,8 @@ class Files:
                 "the operator can set ALLOW_DELETE=true",
             )
         home = self._home_of(path, context)
-        with self._one_writer, open_parent(home, path, link_itself=True) as (parent, name):
+        opened = open_parent(home, path, link_itself=True, is_closed=self._is_closed)
+        with self._one_writer, opened as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
             os.unlink(name, dir_fd=parent)

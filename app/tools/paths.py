@@ -53,11 +53,17 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
 
 @contextmanager
 def open_parent(
-    home: Path, path: str, create: bool = False, *, link_itself: bool = False
+    home: Path,
+    path: str,
+    create: bool = False,
+    *,
+    link_itself: bool = False,
+    is_closed: Callable[[Path], bool] = lambda path: False,
 ) -> Iterator[tuple[int | None, str]]:
     """A descriptor of the file's real folder, reached without following a link, and the file's name.
 
-    Of a link these are of where it leads, or with `link_itself` its own.
+    Of a link these are of where it leads, or with `link_itself` its own. What is closed is refused as
+    what lies outside: a link may lead elsewhere than it did at an earlier look.
     The path is resolved first, so a link met on the way was put there in between: it is refused.
     Without descriptors (Windows) the name is the whole path.
     """
@@ -67,6 +73,8 @@ def open_parent(
         raise IsADirectoryError(f"{shown(path)} is a folder")
     if link_itself:
         real = validate_path(Path(path).parent, home) / Path(path).name
+    if is_closed(real):
+        raise PathTraversalError(f"{shown(path)} is the assistant's own: no file of the workspace")
     parts = real.relative_to(root).parts
     if create and len(parts) > _DEEPEST:
         raise PathTraversalError(f"{shown(path)}: more than {_DEEPEST} folders inside each other")

@@ -1,7 +1,9 @@
 """Paths that cannot leave the workspace, and the four tools that work in it."""
 
 import asyncio
+import itertools
 import os
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -278,6 +280,31 @@ async def test_a_link_in_a_closed_folder_is_closed_wherever_it_leads(house: Path
     assert files.delete_file("skills/x/link", context=OWNER).code == "BAD_REQUEST"
     assert files.read_file("skills/x/link", context=OWNER).code == "BAD_REQUEST"
     assert link.is_symlink()
+
+
+def test_a_link_that_leads_elsewhere_from_one_moment_to_the_next_opens_nothing_that_is_closed(
+    house: Path,
+) -> None:
+    """A server that was granted a folder of the workspace may turn one around at any time."""
+    files = Files(house, closed=own_places(house, "."))
+    link, ended = house / "way", threading.Event()
+
+    def turn_around() -> None:
+        for target in itertools.cycle(("mine.txt", "data/admin_token")):
+            if ended.is_set():
+                return
+            house.joinpath("other").symlink_to(target)
+            house.joinpath("other").replace(link)
+
+    link.symlink_to("mine.txt")
+    turning = threading.Thread(target=turn_around)
+    turning.start()
+    try:
+        read = [files.read_file("way", context=OWNER) for _ in range(500)]
+    finally:
+        ended.set()
+        turning.join()
+    assert {one.data["content"] for one in read if one.ok} == {"mine.txt"}
 
 
 async def test_what_is_closed_is_not_listed_and_members_keep_their_folders(house: Path) -> None:
