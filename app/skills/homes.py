@@ -43,16 +43,28 @@ def _empty(home: str) -> None:
     while waiting:
         folder = waiting.pop()
         with suppress(OSError):
-            os.chmod(folder, 0o700)
+            _open_up(folder)
             for entry in list(os.scandir(folder)):
                 with suppress(OSError):
                     if not entry.is_dir(follow_symlinks=False):
                         os.unlink(entry.path)
                         continue
-                    os.chmod(entry.path, 0o700)  # who may not write into a folder may not move it either
+                    _open_up(entry.path)  # who may not write into a folder may not move it either
                     moved = f"{home}/.{os.getpid()}-{next(numbers)}"
                     os.rename(entry.path, moved)
                     waiting.append(moved)
         if folder != home:
             with suppress(OSError):
                 os.rmdir(folder)
+
+
+def _open_up(folder: str) -> None:
+    """Lets us into a folder, but into none that a link leads to which is in its place by now."""
+    if not hasattr(os, "O_PATH"):
+        os.chmod(folder, 0o700, follow_symlinks=False)
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
+    finally:
+        os.close(descriptor)

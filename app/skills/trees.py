@@ -1,14 +1,15 @@
 """The files of a skill that came from elsewhere: their hash, and the folder that holds just them."""
 
+import errno
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.errors import RecadoError
+from app.skills.homes import remove
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
@@ -72,15 +73,18 @@ def check_tree(folder: Path, sha256: str) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Removes a folder that is read-only; it is out of sight in one step. No error where there is none."""
+    """Removes a folder, however deep it goes; it is out of sight in one step. No error where there is none.
+
+    Raises OSError where something of it stays.
+    """
     hidden = folder.with_name(f".{folder.name.lstrip('.')}-{secrets.token_hex(4)}")
     try:
         folder.rename(hidden)
     except FileNotFoundError:
         return
-    for place, _, _ in os.walk(hidden):
-        os.chmod(place, 0o700)
-    shutil.rmtree(hidden)
+    remove(str(hidden))
+    if hidden.exists():
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(hidden))
 
 
 def _sha256(content: bytes) -> str:

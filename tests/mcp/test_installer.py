@@ -15,13 +15,14 @@ import pytest
 
 from app.mcp.config import installed
 from app.mcp.config.configuration import Configuration
-from app.mcp.config.package_tree import Integrity
+from app.mcp.config.package_tree import Integrity, PackageTreeError, digest
 from app.mcp.config.secrets import Secrets
 from app.mcp.install.errors import InstallError
 from app.mcp.install.installer import ServerInstaller
 from app.mcp.registry.server_json import read_entry
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
+from app.skills.trees import remove_tree
 from tests.mcp.made_packages import NpmRegistry, make_sdist, make_wheel
 from tests.world import ROOT
 
@@ -558,6 +559,38 @@ def test_a_removal_that_was_killed_is_finished(place: Place, npm: NpmRegistry) -
     (place.data / "mcp/what else").rmdir()
     assert place.entries() == {}
     assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_a_server_whose_data_goes_deeper_than_any_path_is_removed(place: Place, npm: NpmRegistry) -> None:
+    """One that could not be removed stood in the way of every later start."""
+    npm.add("x-mcp")
+    for how in (lambda: asyncio.run(place.installer.remove("x")), Place(place.folder).installer.tidy):
+        asyncio.run(place.install(place.entry("npm", "x-mcp")))
+        make_deep(place.data / "mcp/x/data")
+        (place.data / "mcp/x/.removing").touch()
+        how()
+        assert list((place.data / "mcp").iterdir()) == []
+    make_deep(place.data / "mcp/.y-0123")
+    Place(place.folder).installer.tidy()
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def make_deep(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("inner", dir_fd=at)
+        inner = os.open("inner", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+
+
+def test_a_package_of_folders_without_end_is_refused(tmp_path: Path) -> None:
+    make_deep(tmp_path / "package")
+    with pytest.raises(PackageTreeError, match="inside each other"):
+        digest(tmp_path / "package")
+    remove_tree(tmp_path / "package")
 
 
 def test_what_an_operator_turned_off_by_hand_stays_as_it_is(place: Place, npm: NpmRegistry) -> None:

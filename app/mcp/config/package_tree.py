@@ -11,6 +11,8 @@ from app.errors import RecadoError
 
 MOST_FILES = 60_000
 MOST_BYTES = 400 * 1024 * 1024
+DEEPEST = 200
+"""Folders inside each other."""
 
 
 class PackageTreeError(RecadoError):
@@ -91,6 +93,8 @@ def _check_link(folder: Path, path: str) -> None:
 
 
 def _walk(folder: Path, inside: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    if inside.count("/") > DEEPEST:
+        raise PackageTreeError(f"the package has more than {DEEPEST} folders inside each other")
     with os.scandir(folder / inside) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:

@@ -146,7 +146,7 @@ class ServerInstaller:
         """Finishes or undoes what a kill interrupted. Blocks; at the start, before any server runs."""
         for home in sorted((self._data_dir / "mcp").glob("*")):
             if home.name.startswith("."):
-                remove_tree(home)  # its removal was interrupted
+                _remove_rest(home)  # its removal was interrupted
             elif home.is_dir() and is_server_name(home.name):
                 self._tidy_one(home)
 
@@ -269,7 +269,7 @@ class ServerInstaller:
         remove_server(self._config, home.name)
         Secrets(self._data_dir).forget(home.name)
         (home / installed.RECORD).unlink(missing_ok=True)
-        remove_tree(home)
+        _remove_rest(home)
 
     def _tidy_one(self, home: Path) -> None:
         try:
@@ -294,6 +294,14 @@ class ServerInstaller:
             if place.name != current:
                 remove_tree(place)
         (home / _INSTALLING).unlink(missing_ok=True)
+
+
+def _remove_rest(home: Path) -> None:
+    """The server is gone by now; what it writes while it ends stays until the next start."""
+    try:
+        remove_tree(home)
+    except OSError as error:
+        log.warning("something of a removed server stays: %s", error)
 
 
 def _begin(home: Path, staging: Path) -> None:
