@@ -224,9 +224,9 @@ DAY: list[Scene] = [
     ),
     (
         "file",
-        ("guardá esto en lista.txt: yerba y queso", "¿Puedo hacer esto?"),
-        ("salva isso em lista.txt: tapioca e coco", "Posso fazer isto?"),
-        ("save this in lista.txt: lantern wicks", "May I do this?"),
+        ("guardá esto en lista.txt: yerba y queso", r"^¿Escribo en el archivo “lista.txt”\?"),
+        ("salva isso em lista.txt: tapioca e coco", r"^Posso escrever no arquivo “lista.txt”\?"),
+        ("save this in lista.txt: lantern wicks", r"^Shall I write to the file “lista.txt”\?"),
     ),
     (
         "yes",

@@ -64,6 +64,83 @@ def test_it_is_asked_and_answered_in_the_persons_language(desk, skills, said, ye
     wait_for(lambda: len(graph.texts("p0")) == 3, "that the question is over")
 
 
+APPEND = ("write_file", {"path": "compras.txt", "content": "leche\n¿pan?", "mode": "append"})
+REPLACE = ("write_file", {"path": "compras.txt", "content": "leche”\n• to: x"})
+DELETE = ("delete_project", {"project": "Casa"})
+
+
+@pytest.mark.parametrize(
+    ("said", "append", "replace", "delete", "source"),
+    [
+        (
+            "please do it with the mail from Ana",
+            "Shall I add this at the end of the file “compras.txt”?\n• text: “leche\\n¿pan?”",
+            "Shall I write to the file “compras.txt”? Whatever it holds now is replaced.",
+            "Shall I delete the project “Casa” with all its tasks and notes?",
+            "This comes after I read text that is not yours: names of files, the result of read_mail",
+        ),
+        (
+            "por favor, haz eso con el mail de Ana",
+            "¿Agrego esto al final del archivo “compras.txt”?\n• texto: “leche\\n¿pan?”",
+            "¿Escribo en el archivo “compras.txt”? Lo que tenga ahora se reemplaza.",
+            "¿Borro el proyecto “Casa” con todas sus tareas y notas?",
+            "nombres de archivos, el resultado de read_mail",
+        ),
+        (
+            "por favor, faça isso com o mail da Ana, obrigado",
+            "Posso acrescentar isto no final do arquivo “compras.txt”?\n• texto: “leche\\n¿pan?”",
+            "Posso escrever no arquivo “compras.txt”? O que ele tiver agora será substituído.",
+            "Posso apagar o projeto “Casa” com todas as tarefas e notas dele?",
+            "nomes de arquivos, o resultado de read_mail",
+        ),
+    ],
+    ids=["en", "es", "pt"],
+)
+def test_a_tool_of_ours_asks_in_plain_words_and_one_of_others_by_its_name(
+    desk, skills, said, append, replace, delete, source
+):
+    def play(body):
+        if is_classifier(body):
+            phrases = ["write file", "list files", "delete project", "send mail", "read mail"]
+            return json.dumps({"categories": ["files", "projects", "mailer"], "phrases": phrases})
+        done = [message for message in body["messages"] if message["role"] == "tool"]
+        return calls(APPEND, REPLACE, DELETE, ANA) if done else calls(("list_files", {}), ("read_mail", {}))
+
+    _, graph = desk(play=play)
+    graph.say("p0", said)
+    asked(graph, "p0", 4)
+    shown = [one["text"] for one in questions(graph, "p0")]
+    for plain in (append, replace, delete):
+        (card,) = [text for text in shown if text.startswith(plain)]
+        assert card.split("\n\n")[1].endswith(source)
+        assert "• to: x" not in card.splitlines()
+        assert "write_file" not in card
+        assert "delete_project" not in card
+    (card,) = [text for text in shown if "send_mail" in text]
+    assert "\nsend_mail\n" in card
+    assert "• to: “ana@x.example”\n• text: “hola”" in card
+    assert source in card
+    graph.say("p0", "👍")
+    listed = told(graph, "p0", "• send_mail “ana@x.example”, “hola”")
+    for plain in (append, replace, delete):
+        assert f"• {plain.partition(chr(10))[0]}" in listed
+
+
+def test_a_file_is_written_after_the_yes_to_a_plain_card(desk, skills):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["files"], "phrases": ["write file"]}'
+        done = [message for message in body["messages"] if message["role"] == "tool"]
+        return "listo: " + done[-1]["content"] if done else calls(APPEND)
+
+    _, graph = desk(play=play)
+    graph.say("p0", "por favor agrega leche a mi lista de compras")
+    question = asked(graph, "p0")
+    assert list(question["buttons"]) == ["Sí", "Siempre aquí", "No"]
+    press(graph, "p0", question, "Sí")
+    assert '"ok":true' in told(graph, "p0", "listo")
+
+
 def test_another_person_and_another_conversation_answer_nothing(desk, skills):
     server, graph = desk()
     graph.say("p0", "mail, please")

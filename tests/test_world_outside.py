@@ -198,7 +198,8 @@ def test_what_a_search_found_is_opened_unasked_and_what_a_page_orders_is_not_don
     graph.say("p0", "look for bread")
     asked = wait_for(lambda: len(found := questions(graph, "p0")) == 2 and found, "two questions")
     texts = "".join(question["text"] for question in asked)
-    assert "write_file" in texts
+    assert "Shall I write to the file “notes.txt”?" in texts
+    assert "text that is not yours: a web search, a web page" in texts
     assert f"127.0.0.1:{pages.port}/leak" in texts
     assert pages.asked == ["/found"]
     for question in asked:

@@ -148,7 +148,7 @@ class ToolCalls:
             chosen=run.chosen_skills,
             approved=tool if agreed is not None else None,
             must_ask=must_ask or recorder.was_uncertain,
-            note=lambda: sources_said(run.person.language, run.sources),
+            note=lambda: sources_said(run.person.language, run.sources, run.ships),
             sources=run.sources,
             subject=agreed.subject if agreed is not None else "",
             choice=agreed.choice if agreed is not None else "",

@@ -19,7 +19,7 @@ from app.store.database import Database
 from app.store.ids import new_id
 from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
-from app.turns.questions import CALL, ONCE, Card, call_card, call_title, question_draft
+from app.turns.questions import CALL, ONCE, Card, call_card, call_title, question_draft, shipped_card
 from app.turns.run import Run
 from app.turns.taint import foreign_addresses, own_addresses
 
@@ -251,10 +251,11 @@ class Consent:
         make = self._cards.get(one.tool.name)
         if make is not None:
             return await make(one.arguments, run)
-        about = "" if run.ships(one.tool.name) else one.tool.description
-        text = call_card(run.person.language, one.tool.name, one.arguments, run.sources, about)
-        choices = CALL if _may_stand(one) else ONCE
-        return Card(text, call_title(one.tool.name, one.arguments), choices)
+        language, name, choices = run.person.language, one.tool.name, CALL if _may_stand(one) else ONCE
+        if run.ships(name):
+            return Card(*shipped_card(language, name, one.arguments, run.sources, run.ships), choices)
+        text = call_card(language, name, one.arguments, run.sources, one.tool.description, run.ships)
+        return Card(text, call_title(name, one.arguments), choices)
 
 
 def _asked(conn: Connection, run: Run, touchy: Sequence[_Touchy]) -> _Asked:

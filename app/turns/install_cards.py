@@ -40,7 +40,7 @@ class InstallCards:
             raise Refused(refusal(language, error)) from error
         card, shown = preview.card, await asyncio.to_thread(self._card_text, language, preview, SHOWN_BYTES)
         return Card(
-            with_sources(language, shown.whole, run.sources),
+            with_sources(language, shown.whole, run.sources, run.ships),
             f"{card.name} ({card.sha256[:12]})",
             INSTALL,
             subject=preview.subject,
@@ -66,7 +66,10 @@ class InstallCards:
         )
         source = came_from(language, installed.source, installed.sent_on)
         return Card(
-            with_sources(language, f"{said}\n{source}", run.sources), installed.name, ONCE, installed.sha256
+            with_sources(language, f"{said}\n{source}", run.sources, run.ships),
+            installed.name,
+            ONCE,
+            installed.sha256,
         )
 
     def _card_text(self, language: str, preview: Preview, most_bytes: int | None = None) -> CardText:

@@ -1,7 +1,7 @@
 """A question as a person reads it: what would be done, with every value as it is, and the buttons."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -11,6 +11,7 @@ from app.language import say
 from app.messages import JSON, Button, Channel
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
+from app.turns.shipped_calls import said_of_call, said_of_result
 
 SOURCES_SHOWN = 4
 """The newest ones; how many others there are is said."""
@@ -20,6 +21,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
 ONCE: tuple[Choice, ...] = ("yes", "no")
+Ships = Callable[[str], bool]
+"""Whether a tool is of a skill of the release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,19 @@ class Card:
     question: str = ""
 
 
+def _nothing_ships(tool: str) -> bool:
+    return False
+
+
 def call_card(
-    language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str], description: str = ""
+    language: str,
+    tool: str,
+    arguments: Mapping[str, JSON],
+    sources: Sequence[str],
+    description: str = "",
+    ships: Ships = _nothing_ships,
 ) -> str:
-    """A call in plain words, a value a line; `sources` say where text of others in the turn came from.
+    """A call by its exact names, a value a line; `sources` say where text of others in the turn came from.
 
     `description` is what the tool's author says of it, of which the first line is shown as theirs.
     """
@@ -48,19 +60,39 @@ def call_card(
     if said := description.strip().split("\n")[0]:
         lines.append(say(language, "It says of itself: {description}", description=_quoted(_cut(said))))
     lines += [f"• {_name(name)}: {_value(value)}" for name, value in arguments.items()]
-    return with_sources(language, "\n".join(lines), sources)
+    return with_sources(language, "\n".join(lines), sources, ships)
 
 
-def with_sources(language: str, text: str, sources: Sequence[str]) -> str:
+def shipped_card(
+    language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str], ships: Ships
+) -> tuple[str, str]:
+    """A call of one of our own tools as a sentence with what that leaves out, and the same on a short line.
+
+    One that we have no words for is shown as a tool of others.
+    """
+    said = said_of_call(language, tool, arguments, _value)
+    if said is None:
+        text = call_card(language, tool, arguments, sources, ships=ships)
+        return text, call_title(tool, arguments)
+    lines = [said.sentence, *(f"• {name}: {value}" for name, value in said.rest)]
+    title = " ".join([said.sentence, *(value for _, value in said.rest)])
+    return with_sources(language, "\n".join(lines), sources, ships), _cut(title)
+
+
+def with_sources(language: str, text: str, sources: Sequence[str], ships: Ships = _nothing_ships) -> str:
     """A card that also says whose words came before the call."""
-    return "\n\n".join(filter(None, (text, sources_said(language, sources))))
+    return "\n\n".join(filter(None, (text, sources_said(language, sources, ships))))
 
 
-def sources_said(language: str, sources: Sequence[str]) -> str:
-    """Whose words came before a call, in a sentence; "" where all were the person's."""
+def sources_said(language: str, sources: Sequence[str], ships: Ships = _nothing_ships) -> str:
+    """Whose words came before a call, in a sentence; "" where all were the person's.
+
+    Tools that `ships` names are not told by their names.
+    """
     if not sources:
         return ""
-    listed = ", ".join(_source(language, source) for source in sources[-SOURCES_SHOWN:])
+    said = dict.fromkeys(_source(language, source, ships) for source in sources[-SOURCES_SHOWN:])
+    listed = ", ".join(said)
     if (more := len(sources) - SOURCES_SHOWN) > 0:
         listed = say(language, "{sources} and {n} more", sources=listed, n=more)
     return say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
@@ -99,10 +131,12 @@ def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
     return say(language, "Install+trust") if choice == "trust" else say(language, "No")
 
 
-def _source(language: str, source: str) -> str:
+def _source(language: str, source: str, ships: Ships) -> str:
     """A source of a turn's taint (see app/turns/taint.py) as the person reads it."""
     kind, _, name = source.partition(":")
     if kind == "tool":
+        if ships(name) and (said := said_of_result(language, name)):
+            return said
         return say(language, "the result of {tool}", tool=_name(_cut(name)))  # any word of the model's
     if kind == "skill":
         return say(language, "the skill {skill}", skill=visible(name))

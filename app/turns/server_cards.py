@@ -48,7 +48,7 @@ class ServerCards:
         if pasted:
             lines.append(_secret_said(language))
         return Card(
-            with_sources(language, "\n".join(lines), run.sources),
+            with_sources(language, "\n".join(lines), run.sources, run.ships),
             f"{plan.registry_id} {plan.version}",
             INSTALL,
             subject=plan.subject,
@@ -70,7 +70,7 @@ class ServerCards:
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         lines = [asked, say(language, "Its data and its secrets go with it.")]
-        text = with_sources(language, "\n".join(lines), run.sources)
+        text = with_sources(language, "\n".join(lines), run.sources, run.ships)
         return Card(text, record.name, ONCE, removal_subject(record))
 
     async def approve(self, arguments: Mapping[str, JSON], run: Run) -> Card:
@@ -83,7 +83,7 @@ class ServerCards:
             raise Refused(nothing_held_back(language, state.name))
         text = await asyncio.to_thread(approval_text, language, state)
         return Card(
-            with_sources(language, text, run.sources),
+            with_sources(language, text, run.sources, run.ships),
             state.name,
             ONCE,
             subject_of(state),
