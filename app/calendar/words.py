@@ -101,6 +101,11 @@ class _Reader:
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
         self._clocks = [piece for piece in found if piece.kind in _CLOCK_KINDS]
+        self._between_clocks = [
+            piece
+            for piece in found
+            if self._clocks and self._clocks[0].end <= piece.start < self._clocks[-1].start
+        ]
         self._parts = {
             PARTS[piece.said["part"]] for piece in found if piece.kind == "part" and "part" in piece.said
         }
@@ -127,7 +132,10 @@ class _Reader:
             return Reading(when)
         minutes = {clock.minute for clock in times}
         in_doubt = any(not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR for clock in times)
-        if not when.rule.startswith("FREQ") or len(minutes) > 1 or in_doubt:
+        has_own_days = any(
+            {"day", "days"} & piece.said.keys() for piece in self._between_clocks
+        )  # "mon at 8, thu at 9"
+        if not when.rule.startswith("FREQ") or len(minutes) > 1 or in_doubt or has_own_days:
             return Reading(problem="unclear")
         hours = ",".join(str(hour) for hour in sorted(clock.hour for clock in times))
         start = when.start.replace(hour=0, minute=minutes.pop())

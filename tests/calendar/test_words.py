@@ -216,6 +216,8 @@ def test_each_of_several_hours_counts(language: str, text: str, rule: str, first
         "el último viernes del mes",
         "primeira segunda do mês",
         "on the first monday of the month",
+        "cada lunes a las 8 y jueves a las 9",
+        "toda segunda às 8 e toda quinta às 9",
     ],
 )
 def test_several_hours_that_are_no_one_rule_are_not_half_taken(text: str) -> None:
