@@ -233,7 +233,7 @@ class Planner:
             wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
             if any(self._takes_anything(one, raw, alignment.template) for one in wanted):
                 return None
-            if self._is_moment_of(offer, wanted, raw, taken):
+            if self._is_moment_of(offer, wanted, raw, taken) or self._is_text_of(offer, wanted, raw, taken):
                 return None
             values = self._values(raw, wanted)
             if values is None:
@@ -243,14 +243,17 @@ class Planner:
 
     def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
         """Whether the parameter takes these words though nothing says that they are meant for it."""
+        if parameter.kind is Kind.FILE and len(template.parts) <= 2:  # "remove milk" names none
+            return not is_file_name(raw)
         if template.contents:
             return False
-        if parameter.kind is Kind.FILE:
-            return not is_file_name(raw)
         if parameter.kind is Kind.WHEN:
-            person, now = self._reader.person, self._reader.now()
-            return not any(is_moment(words, person, now) for words in (raw, f"in {raw}"))
+            return not self._is_moment(raw)
         return template.is_vague and parameter.kind in _TAKES_ANYTHING
+
+    def _is_moment(self, raw: str) -> bool:
+        person, now = self._reader.person, self._reader.now()
+        return any(is_moment(words, person, now) for words in (raw, f"in {raw}"))
 
     def _is_moment_of(
         self, offer: Offer, wanted: Sequence[Parameter], raw: str, taken: Mapping[tuple[str, ...], str]
@@ -261,6 +264,15 @@ class Planner:
         if not lacks or any(one.kind not in TAKES_THE_REST for one in wanted):
             return False
         return is_moment(raw, self._reader.person, self._reader.now())
+
+    def _is_text_of(
+        self, offer: Offer, wanted: Sequence[Parameter], raw: str, taken: Mapping[tuple[str, ...], str]
+    ) -> bool:
+        """Whether an optional moment is none, beside a text that goes on: "… for the bath"."""
+        if not any(one.kind is Kind.WHEN and not one.required for one in wanted):
+            return False
+        named = {name for names in taken for name in names}
+        return any(one.is_prose and one.name in named for one in offer.required) and not self._is_moment(raw)
 
     def _values(self, raw: str, wanted: list[Parameter]) -> dict[str, JSON] | None:
         if len(wanted) != 1:

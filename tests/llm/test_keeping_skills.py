@@ -139,6 +139,46 @@ SAID: list[tuple[str, str, str, dict[str, Any]]] = [
     ("en", "add buy paint to the project House", "add_task", {"task": "buy paint", "project": "House"}),
     ("en", "mark buy paint as done", "update_task", {"task": "buy paint", "status": "done"}),
     ("en", "what are my tasks?", "list_tasks", {}),
+    (
+        "es",
+        "agregá al proyecto tesis leer papers",
+        "add_task",
+        {"task": "tesis leer papers", "project": "named first"},
+    ),
+    (
+        "pt",
+        "adiciona no projeto casa comprar tinta",
+        "add_task",
+        {"task": "casa comprar tinta", "project": "named first"},
+    ),
+    (
+        "en",
+        "add to the project garden buy soil",
+        "add_task",
+        {"task": "garden buy soil", "project": "named first"},
+    ),
+    (
+        "es",
+        "crea una tarea llamar a don pepe para el jueves",
+        "add_task",
+        {"task": "llamar a don pepe", "due": "el jueves"},
+    ),
+    (
+        "pt",
+        "cria uma tarefa pagar o aluguel pro dia 20/12",
+        "add_task",
+        {"task": "pagar o aluguel", "due": "dia 20/12"},
+    ),
+    ("en", "add a task buy soil for tomorrow", "add_task", {"task": "buy soil", "due": "tomorrow"}),
+    ("en", "add a task buy soil for the garden", "add_task", {"task": "buy soil for the garden"}),
+    (
+        "es",
+        "crea una tarea comprar tierra para las macetas",
+        "add_task",
+        {"task": "comprar tierra para las macetas"},
+    ),
+    ("es", "ver la nota 1", "search_notes", {"query": "1"}),
+    ("en", "show me note 1", "search_notes", {"query": "1"}),
 ]
 
 

@@ -108,6 +108,13 @@ def test_a_note_is_deleted_by_number_words_or_last(ana, wanted: str, left: list[
     assert texts(listing(context=ana)) == left
 
 
+def test_a_number_alone_shows_the_note_that_has_it(ana) -> None:
+    save("comprar yerba", context=ana)
+    for answer in (save("1", context=ana), search("1", context=ana)):
+        assert answer["summary"] == "Nota 1: comprar yerba"
+    assert save("2", context=ana)["saved"]
+
+
 def test_an_ambiguous_deletion_asks_and_deletes_nothing(ana) -> None:
     save("pan negro", context=ana)
     save("pan blanco", context=ana)

@@ -86,6 +86,15 @@ def test_without_a_name_the_only_project_is_meant(ana) -> None:
     assert (error["code"], error["message"]) == ("WHICH_PROJECT", "¿En qué proyecto?\n2. Viaje\n1. Casa")
 
 
+@pytest.mark.parametrize("text", ["tesis leer papers", "Tesis: leer papers"])
+def test_a_task_that_begins_with_its_project_is_of_that_project(ana, text: str) -> None:
+    create("Casa", context=ana)
+    create("Tesis", context=ana)
+    added = add(text, "named first", context=ana)
+    assert (added["project"], added["task"]) == ("Tesis", "leer papers")
+    assert code(add("tesina leer", "named first", context=ana)) == "PROJECT_NOT_FOUND"
+
+
 def test_a_task_before_any_project_makes_one(ana) -> None:
     assert add("pagar la luz", context=ana)["summary"] == "✓ 1. pagar la luz\nTareas: 0 de 1 · 0 %"
 

@@ -20,6 +20,7 @@ NOUNS = spaced("nota notas note notes anotacion anotacao anotacoes")
 SAID = {
     "es": {
         "saved": "✓ Nota guardada: {text}",
+        "shown": "Nota {number}: {text}",
         "none": "No tienes notas todavía.",
         "list": "Tus notas ({shown} de {count}):\n{lines}",
         "found": "Encontré {count} con «{query}»:\n{lines}",
@@ -45,6 +46,7 @@ SAID = {
     },
     "pt": {
         "saved": "✓ Nota salva: {text}",
+        "shown": "Nota {number}: {text}",
         "none": "Você ainda não tem notas.",
         "list": "Suas notas ({shown} de {count}):\n{lines}",
         "found": "Encontrei {count} com “{query}”:\n{lines}",
@@ -70,6 +72,7 @@ SAID = {
     },
     "en": {
         "saved": "✓ Note saved: {text}",
+        "shown": "Note {number}: {text}",
         "none": "You have no notes yet.",
         "list": "Your notes ({shown} of {count}):\n{lines}",
         "found": 'I found {count} with "{query}":\n{lines}',
@@ -111,6 +114,8 @@ def save_note(text: str, context=None) -> dict:
     text = _clean(text)
     if code := _fault(text):
         return say.failed(code)
+    if shown := _numbered(notes.entries, text):  # "note 1" asks for it
+        return {**_shown(say, shown), "saved": False}
     if len(notes.entries) >= MAX_NOTES:
         return say.failed("TOO_MANY")
     _forget_what_is_old(notes)
@@ -142,14 +147,17 @@ def search_notes(query: str, context=None) -> dict:
     """Finds the person's notes that hold all the words, without regard to accents or case.
 
     Args:
-        query: Words to look for.
+        query: Words to look for, or a note's number.
 
     Example: busca en mis notas el teléfono del plomero
     """
     say, notes = Sentences(SAID, context), _notes(context)
     if notes is None:
         return say.failed("NO_PERSON")
-    found = matching(notes.entries, query, NOUNS)
+    numbered = _numbered(notes.entries, query)
+    found = numbered + [one for one in matching(notes.entries, query, NOUNS) if one not in numbered]
+    if found == numbered != []:
+        return {**_shown(say, found), "count": 1, "notes": _fields(found, context)}
     if not found:
         return {"summary": say("found_none", query=cut(query, 80)), "count": 0, "notes": []}
     shown = found[:20]
@@ -250,6 +258,15 @@ def _fault(text):
     if not text:
         return "EMPTY_NOTE"
     return "TOO_LONG" if len(text) > MAX_TEXT else ""
+
+
+def _numbered(entries, text):
+    """The note whose number a text is, and nothing else."""
+    return meant(entries, text) if text.strip(" #?.!").isdecimal() else []
+
+
+def _shown(say, found):
+    return {"summary": say("shown", number=found[0].number, text=found[0].text)}
 
 
 def _not_one(say, found, note):

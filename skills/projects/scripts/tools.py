@@ -3,7 +3,7 @@
 import time
 from typing import Literal
 
-from app.tools.ledger import meant
+from app.tools.ledger import folded, meant
 from app.tools.sentences import Sentences, cut
 
 from .board import TASK, Board
@@ -12,6 +12,8 @@ from .lines import due_words, event_line, in_order, progress, section, task_line
 from .sentences import MAX_NAME, MAX_NOTES, MAX_PROJECTS, MAX_TASKS, MAX_TEXT, SAID
 
 MOST_SHOWN = 50
+NAMED_FIRST = "named first"
+"""A task's project where its text begins with the project's name."""
 
 
 def create_project(name: str, context=None) -> dict:
@@ -153,7 +155,8 @@ def add_task(task: str, project: str = "", due: str = "", context=None) -> dict:
 
     Args:
         task: What is to be done.
-        project: The project's number or words of its name; empty for the only one.
+        project: Its number or words of its name; empty for the only one, "named first" where the task's text
+            begins with its name.
         due: By which day, in the person's own words; empty for none.
 
     Example: agrega comprar pintura al proyecto Casa para el viernes
@@ -163,6 +166,8 @@ def add_task(task: str, project: str = "", due: str = "", context=None) -> dict:
     if board is None:
         return say.failed("NO_PERSON")
     text = _clean(task)
+    if project.strip() == NAMED_FIRST:
+        project, text = _named_first(board, text)
     if code := _fault(text, MAX_TEXT, len(board.tasks.entries), MAX_TASKS):
         return say.failed(code)
     day = read_day(due, context)
@@ -297,6 +302,15 @@ def _project(say, board, wanted, archived=False):
     names = ", ".join(cut(one.text, 40) for one in active[:10])
     code = "PROJECT_NOT_FOUND" if names else "NO_PROJECTS"
     return None, say.failed(code, wanted=cut(wanted, 80), names=names)
+
+
+def _named_first(board, text):
+    """(the number of the project that a text begins with, the rest); all of it as the name of none."""
+    for one in sorted(board.active(), key=lambda one: -len(one.text)):
+        begin = text[: len(one.text)]
+        if folded(begin) == folded(one.text) and not text[len(begin) : len(begin) + 1].isalnum():
+            return str(one.number), text[len(begin) :].strip(" ,:;-–—")
+    return text, text
 
 
 def _projects(say, board, wanted):
