@@ -284,7 +284,7 @@ DAY: list[Scene] = [
     ),
     (
         "the owner's view",
-        ("estas funcionando bien?", "ok"),
+        ("estas funcionando bien?", "Todo funciona: recibo mensajes"),
         ("ta tudo funcionando?", "^Só a pessoa dona"),
         ("is everything working", "^Only the person who owns"),
     ),

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from babel.dates import format_skeleton
 
 from app.people import Person
 from app.search.history import MOST_READ, PAGE, History
@@ -17,21 +18,21 @@ def graph(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize(
-    ("person", "said", "asked", "found"),
+    ("language", "person", "said", "asked", "found"),
     [
-        ("p0", "el plomero se llama Benjamín", "qué te dije sobre el plomero?", "Benjamín"),
-        ("p1", "a Fátima vem na quinta-feira", "o que eu te disse sobre a fatima?", "quinta-feira"),
-        ("p2", "the landlord wants 900 for the flat", "when did we talk about the landlord?", "900"),
+        ("es", "p0", "el plomero se llama Benjamín", "qué te dije sobre el plomero?", "Benjamín"),
+        ("pt", "p1", "a Fátima vem na quinta-feira", "o que eu te disse sobre a fatima?", "quinta-feira"),
+        ("en", "p2", "the landlord wants 900 for the flat", "when did we talk about the landlord?", "900"),
     ],
 )
-def test_what_was_said_is_found_in_the_words_of_each_language(graph, person, said, asked, found):
+def test_what_was_said_is_found_in_the_words_of_each_language(graph, language, person, said, asked, found):
     before = len(graph.sends(person))
     graph.say(person, said)
     graph.reply(person, before + 1)
     graph.say(person, asked)
     answer = graph.reply(person, before + 2)
     assert found in answer
-    assert datetime.now(UTC).date().isoformat() in answer
+    assert format_skeleton("MMMEd", datetime.now(UTC), locale=language) in answer
 
 
 def test_nobody_finds_what_another_person_said(graph):

@@ -71,7 +71,7 @@ async def search_history(
     found = await context.services.history.search(context.person, query, begin, end, wanted)
     if not found:
         return {"summary": say("found_none"), "count": 0, "messages": []}
-    lines = "\n".join(f"• {_when(one, zone)}, {_who(one, say)}: {cut(one.text, SHOWN_TEXT)}" for one in found)
+    lines = "\n".join(f"• {_line(one, zone, say)}" for one in found)
     data = {
         "summary": say("found", count=len(found), lines=lines),
         "count": len(found),
@@ -90,8 +90,17 @@ def _midnight(day, zone, days_later=0):
         return None
 
 
-def _when(one, zone):
-    return datetime.fromtimestamp(one.at, zone).strftime("%Y-%m-%d %H:%M")
+def _line(one, zone, say):
+    return f"{_when(one, zone, say.language)}, {_who(one, say)}: {cut(one.text, SHOWN_TEXT)}"
+
+
+def _when(one, zone, language):
+    """Such as "mar 3 mar 14:40", with the year where it is another than this."""
+    from babel.dates import format_skeleton
+
+    at = datetime.fromtimestamp(one.at, zone)
+    day = "MMMEd" if at.year == datetime.now(zone).year else "yMMMEd"
+    return f"{format_skeleton(day, at, locale=language)} {at:%H:%M}"
 
 
 def _who(one, say):

@@ -19,7 +19,7 @@ FEASTS = {
     (11, 2): "dia de muertos|dia de los muertos|finados|dia de finados",
 }
 DAYS_AWAY = {
-    0: "hoy|hoje|today|ahora|agora|now",
+    0: "hoy|hoje|hj|today|ahora|agora|now",
     1: "manana|amanha|tomorrow",
     2: "pasado manana|depois de amanha|day after tomorrow|the day after tomorrow",
     -1: "ayer|ontem|yesterday",

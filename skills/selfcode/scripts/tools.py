@@ -17,6 +17,9 @@ SAID = {
         "version": "Soy Recado {recado}, sobre Python {python}.",
         "written": "✓ Escrito: {path} ({lines} líneas)",
         "patched": "✓ Cambiado: {paths}",
+        "health_ok": "Todo funciona: recibo mensajes y los respondo.",
+        "health_degraded": "Funciono a medias: {reason}",
+        "health_down": "Ahora no puedo recibir mensajes: {reason}",
         "restart": "Cuenta después de reiniciar.",
         "next_message": "Cuenta desde el próximo mensaje.",
         "REFUSED": "No muestro ni toco {path}.",
@@ -30,6 +33,9 @@ SAID = {
         "version": "Sou o Recado {recado}, sobre Python {python}.",
         "written": "✓ Escrito: {path} ({lines} linhas)",
         "patched": "✓ Alterado: {paths}",
+        "health_ok": "Está tudo funcionando: recebo mensagens e respondo.",
+        "health_degraded": "Funciono em parte: {reason}",
+        "health_down": "Agora não consigo receber mensagens: {reason}",
         "restart": "Vale depois de reiniciar.",
         "next_message": "Vale a partir da próxima mensagem.",
         "REFUSED": "Não mostro nem altero {path}.",
@@ -43,6 +49,9 @@ SAID = {
         "version": "I am Recado {recado}, on Python {python}.",
         "written": "✓ Written: {path} ({lines} lines)",
         "patched": "✓ Changed: {paths}",
+        "health_ok": "Everything works: I take messages and answer them.",
+        "health_degraded": "I work in part: {reason}",
+        "health_down": "I cannot take messages now: {reason}",
         "restart": "It counts after a restart.",
         "next_message": "It counts from the next message on.",
         "REFUSED": "I neither show nor touch {path}.",
@@ -79,7 +88,9 @@ async def show_health(context=None) -> dict:
 
     Ejemplo: estás funcionando bien
     """
-    return await context.services.admin.health()
+    found = await context.services.admin.health()
+    summary = Sentences(SAID, context)(f"health_{found['status']}", reason=found.get("reason", ""))
+    return {"summary": summary, **found}
 
 
 async def skill_details(name: str = "", context=None) -> dict:
