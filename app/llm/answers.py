@@ -226,7 +226,13 @@ def talk_text(talk: Talk, name: str, abilities: Sequence[Ability], language: str
         case Talk.NOD:
             return "👍"
         case Talk.ANSWER:
-            return say(language, "If that answers a question of mine, press one of its buttons.")
+            return say(language, "I am not waiting for an answer just now. What can I do for you?")
+        case Talk.NEVER_MIND:
+            return say(language, "All right, never mind.")
+        case Talk.SORRY:
+            return say(language, "No problem!")
+        case Talk.WARMTH:
+            return "🤗"
         case Talk.GREETING:
             hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
             helping = say(language, "How can I help?")
@@ -244,6 +250,25 @@ def about_text(abilities: Sequence[Ability], language: str) -> str:
 def owners_text(language: str) -> str:
     """To somebody who asks for what the owner alone may do."""
     return say(language, "Only the person who owns this assistant can ask me for that.")
+
+
+def facts_text(facts: Sequence[str], language: str) -> str:
+    """What the person asked to be remembered, told when they ask for it."""
+    told = "\n".join(_inline(fact, language) for fact in facts[:_MOST_QUOTED])
+    return say(language, "You told me: {facts}", facts=told)
+
+
+def removal_text(what: str, language: str) -> str:
+    """Something is to be removed, and nothing says of what kind it is."""
+    named = _inline(what[:_LONGEST_QUOTE], language)
+    asked = say(language, "Is “{what}” a note, a task, a reminder or a file?", what=named)
+    shown = say(language, "Write it so: “delete the note {what}”.", what=named)
+    return f"{asked} {shown}"
+
+
+def not_undone_text(language: str) -> str:
+    """What was done last is nothing that an "undo" takes back."""
+    return say(language, "I cannot undo that. Tell me what to do instead.")
 
 
 def lost_text(abilities: Sequence[Ability], language: str) -> str:

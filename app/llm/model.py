@@ -72,6 +72,8 @@ class ModelRequest:
     """The longest answer that may be paid for; 0: the server's own limit."""
     catalog: str = ""
     """Hash of the catalogue that the tools, or the categories, were chosen from."""
+    facts: tuple[str, ...] = ()
+    """What the person asked to be remembered, in their own words; in the messages too."""
 
 
 @dataclass(frozen=True, slots=True)

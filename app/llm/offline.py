@@ -12,11 +12,14 @@ from app.language import detect_language
 from app.llm.answers import (
     Ability,
     about_text,
+    facts_text,
     lost_text,
     none_picked_text,
+    not_undone_text,
     owners_text,
     question,
     reminder_text,
+    removal_text,
     results_text,
     sample,
     talk_text,
@@ -36,7 +39,7 @@ from app.llm.templates import align, read_template
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import fold, says_something, without_given, words
+from app.search.words import content, fold, holds, says_something, spaced, stem, without_given, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
@@ -176,6 +179,8 @@ class OfflineModel:
         _, answer = last_exchange(request.messages)
         if picks_none(answer, said, person.language):
             return _written(request, none_picked_text(person.language))
+        if self._is_past_undoing(request, said, offers, person):
+            return _written(request, not_undone_text(person.language))
         plan = self._plan(request, said, offers, person)
         calls = [step for step in plan.steps if step.missing is None]
         pending = self._next_round(calls[len(results) :], _rounds(request.messages))
@@ -184,7 +189,7 @@ class OfflineModel:
         asked = [step.missing for step in plan.steps if step.missing is not None]
         told = [question(asked[0], person.language)] if asked else []
         if not results and not told:
-            return _written(request, self._without_tools(said, offers, person))
+            return _written(request, self._without_tools(said, offers, person, request.facts))
         if plan.steps and plan.unknown:
             told.insert(0, unknown_text(plan.unknown, person.language))
         text = [results_text(results, person.language)] if results else []
@@ -243,6 +248,17 @@ class OfflineModel:
             return Plan()
         return undoing
 
+    def _is_past_undoing(
+        self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person
+    ) -> bool:
+        """Whether "undo" comes after a receipt of something that no tool takes back."""
+        before, answer = last_exchange(request.messages)
+        if not _UNDO.fullmatch(fold(said)) or not answer.startswith("✓") or undo_words(answer):
+            return False
+        planner = Planner(offers, self._index(), self._phrases(), Reader(person, self._now))
+        done = {self._category(step.tool) for step in planner.plan(before).steps}
+        return bool(done) and done.isdisjoint(self._category(step.tool) for step in planner.plan(said).steps)
+
     def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
         """One tool of each category by an example; without any, a few by their descriptions."""
         phrases = self._phrases()
@@ -255,7 +271,7 @@ class OfflineModel:
         described = [one.description.split("\n")[0].split(". ")[0] for one in offers if one.description]
         return (list(spoken.values()) or [Ability(description=text) for text in described])[:_MOST_EXAMPLES]
 
-    def _without_tools(self, said: str, offers: Sequence[Offer], person: Person) -> str:
+    def _without_tools(self, said: str, offers: Sequence[Offer], person: Person, facts: Sequence[str]) -> str:
         language = person.language
         if not words(said):
             return "🙂" if said.strip() else wordless_text(language)
@@ -267,9 +283,27 @@ class OfflineModel:
             return about_text(abilities, language)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
+        if told := [fact for fact in facts if _asks_for(said, fact)]:
+            return facts_text(told, language)
+        if removal := _REMOVAL.fullmatch(said.strip()):
+            return removal_text(removal[1], language)
         if not person.is_owner and set(self._aligned(_fragments(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
+
+
+def _asks_for(said: str, fact: str) -> bool:
+    """Whether a fact holds every word that says what is asked for: "gate code?", "when is my birthday"."""
+    asked = [word for word in content(words(said)) if word not in _ASKING]
+    return 0 < len(asked) <= LONGEST_CHOICE and holds(fact, {stem(word) for word in asked})
+
+
+_ASKING = spaced(
+    "que cual cuales quien quienes cuando donde como cuanto cuantos sabes sabe sabia era son es eran dime"
+    " decime o oq qual quais quem quando onde quanto quantos sei vc voce sobre falei disse me diz"
+    " mesmo meu minha what which who when where how whose tell know about again was is s whats"
+)
+"""Words that ask, and say nothing of what is asked for."""
 
 
 def _as_words(tool: str) -> str:
@@ -366,6 +400,16 @@ _REMINDER = re.compile(
     r"|(?:set|pon|pone|poneme|ponme|coloca|bota|cria|crea|create)\w* (?:an |a |una? |uma? )?"
     r"(?:alarm|reminder|recordatorio|lembrete|despertador))"
 )
+
+
+_REMOVAL = re.compile(
+    r"(?:please |por favor )?(?:remove|delete|erase|borr[aá]r?|elimin[aá]r?|quit[aá]r?|sac[aá]"
+    r"|apag(?:a|ue|ar)|delet(?:a|ar)|exclu[ia]r?|tir[ae]r?)"
+    r" (?:(?:the|my|el|la|los|las|lo de|mi|o|a|os|as|meu|minha) )?"
+    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo)\b)\S(?:.{0,60}?\S)?)[.!]?",
+    re.IGNORECASE,
+)
+"""Something is to be removed, and not said of which kind it is."""
 
 
 def _example(offer: Offer, listed: Sequence[str], language: str) -> str:

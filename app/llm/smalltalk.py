@@ -1,6 +1,7 @@
-"""Messages that ask for nothing: greetings, thanks, a nod, and questions about the assistant itself."""
+"""Messages that ask for nothing: greetings, thanks, a nod, an excuse, questions about the assistant."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 from app.search.words import spaced, words
@@ -16,6 +17,9 @@ class Talk(StrEnum):
     NOD = "nod"
     ANSWER = "answer"
     ABOUT = "about"
+    NEVER_MIND = "never mind"
+    SORRY = "sorry"
+    WARMTH = "warmth"
 
 
 _GREETINGS = spaced(
@@ -54,7 +58,7 @@ _NODS = spaced(
 )
 _YES_AND_NO = spaced("no nope si sim nao yes yep")
 _WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks de por com isso sounds")
-_ASK_NOTHING = frozenset({Talk.GREETING, Talk.THANKS, Talk.GOODBYE, Talk.NIGHT, Talk.NOD, Talk.ANSWER})
+_ASK_NOTHING = frozenset(Talk) - {Talk.ABOUT}
 _ABOUT = (
     "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos",
     "que eres", "como funcionas", "como te llamas", "ayuda", "ayudame", "necesito ayuda",
@@ -71,7 +75,26 @@ _HOW_ARE_YOU = (
     "how is it going", "how s it going", "what s up", "whats up", "tudo bem", "como vai", "como voce esta",
     "que onda", "q tal", "sup", "nice to meet you", "mucho gusto",
 )  # fmt: skip
-_NIGHT = frozenset({"buenas noches", "boa noite", "good night"})
+_NEVER_MIND = (
+    "nvm", "never mind", "nevermind", "forget it", "forget about it", "leave it", "olvidalo", "olvidate",
+    "deja", "dejalo", "dejalo asi", "no importa", "da igual", "deixa", "deixa pra la", "deixa para la",
+    "deixa quieto", "esquece", "esquece isso", "nao importa",
+)  # fmt: skip
+_SORRY = (
+    "sorry", "my bad", "perdon", "perdona", "disculpa", "disculpas", "desculpa", "desculpe", "foi mal",
+)  # fmt: skip
+_WARMTH = (
+    "tmj", "tamo junto", "bjs", "bj", "beijo", "beijos", "um beijo", "abs", "abraco", "abracos", "um abraco",
+    "beso", "besos", "un beso", "abrazo", "abrazos", "un abrazo", "hugs", "xoxo",
+)  # fmt: skip
+_WHOLE = {
+    **dict.fromkeys(("buenas noches", "boa noite", "good night", "goodnight", "gn"), Talk.NIGHT),
+    **dict.fromkeys(("k", "kk"), Talk.NOD),
+    **dict.fromkeys(_NEVER_MIND, Talk.NEVER_MIND),
+    **dict.fromkeys(_SORRY, Talk.SORRY),
+    **dict.fromkeys(_WARMTH, Talk.WARMTH),
+}
+"""Talk that only the whole message is."""
 _SHORT_FORMS = {"q": "que", "k": "que", "oq": "o que", "vc": "voce", "u": "you", "r": "are"}
 _DRAWN_OUT = re.compile(r"([a-z])\1+$")
 _LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
@@ -85,6 +108,7 @@ _SMALL_WORDS = frozenset[str]().union(
     _WITH_GREETINGS, _WITH_THANKS, _WITH_GOODBYES, _WITH_NODS, *(heads for _, heads in _HEADS)
 )
 _LONGEST = 10
+_POLITE = spaced("ok bueno ay ah oh uy che no y e and gracias thanks obrigado obrigada mejor melhor")
 _GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
 _KNOWN = _SMALL_WORDS.union(_GREETED_WITH, _SHORT_FORMS.values(), *map(spaced, _ABOUT))
 """What all small talk is made of, beside laughter."""
@@ -95,6 +119,8 @@ def small_talk(said: str) -> Talk | None:
     written = words(said)
     if len(written) > _LONGEST:
         return None
+    if (whole := _whole(written)) is not None:
+        return whole
     found = list[str]()
     for word in map(_usual, written):
         if word not in _KNOWN and not _LAUGHTER.fullmatch(word):
@@ -106,8 +132,8 @@ def small_talk(said: str) -> Talk | None:
         return Talk.NOD
     if all(word in _YES_AND_NO for word in found):
         return Talk.ANSWER
-    if " ".join(found) in _NIGHT:
-        return Talk.NIGHT
+    if (whole := _whole(found)) is not None:
+        return whole
     asked = " ".join(word for word in found if word not in _GREETED_WITH)
     if asked in _ABOUT:
         return Talk.ABOUT
@@ -117,6 +143,11 @@ def small_talk(said: str) -> Talk | None:
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
         return Talk.GREETING
     return next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
+
+
+def _whole(written: Sequence[str]) -> Talk | None:
+    polite = [word for word in written if word not in _POLITE]
+    return _WHOLE.get(" ".join(written)) or _WHOLE.get(" ".join(polite))
 
 
 def asks_nothing(said: str) -> bool:

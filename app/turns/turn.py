@@ -193,6 +193,7 @@ class TurnRunner:
             person=run.person,
             max_tokens=self._tokens_left(run, tools),
             catalog=run.offer.catalog.hash,
+            facts=tuple(fact.text for fact in run.facts if not fact.outside),
         )
         started = time.monotonic()
         answer = await run.patience.complete(self._model, request)

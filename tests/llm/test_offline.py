@@ -301,9 +301,53 @@ async def test_odd_tools_and_messages_are_survived() -> None:
         ("es", "jajaja", "👍"),
         ("pt", "eae blz", "Olá"),
         ("en", "sup", "Hello"),
+        ("en", "yes", "I am not waiting for an answer"),
+        ("es", "sí", "Ahora no espero ninguna respuesta"),
+        ("pt", "não", "Não estou esperando resposta"),
+        ("en", "nvm", "All right, never mind."),
+        ("en", "forget it", "All right, never mind."),
+        ("es", "olvídalo", "Está bien, lo dejamos así."),
+        ("pt", "deixa pra lá", "Tudo bem, deixa pra lá."),
+        ("en", "k", "👍"),
+        ("es", "k", "👍"),
+        ("en", "gn", "Good night!"),
+        ("es", "perdón", "¡No hay problema!"),
+        ("pt", "tmj", "🤗"),
+        ("pt", "bjs", "🤗"),
         ("en", "what can u do", "I am the built-in"),
         ("en", "are you a real person?", "I am the built-in"),
     ],
 )
 async def test_small_talk_is_answered_fittingly(language: str, said: str, answer: str) -> None:
     assert (await offline().complete(asked(said, language))).text.startswith(answer)
+
+
+FACTS = (
+    "el proveedor es Carlos",
+    "mi cumple es el 4 de mayo",
+    "a senha do wifi é banana123",
+    "a julia gosta de chocolate",
+    "the gate code is 4451",
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "fact"),
+    [
+        ("es", "cuando es mi cumple?", 1),
+        ("es", "quien es mi proveedor?", 0),
+        ("pt", "qual a senha do wifi?", 2),
+        ("pt", "o que vc sabe da julia?", 3),
+        ("en", "gate code?", 4),
+        ("en", "what's the gate code", 4),
+    ],
+)
+async def test_what_was_to_be_remembered_is_told_when_asked_for(language: str, said: str, fact: int) -> None:
+    answer = await offline().complete(asked(said, language, facts=FACTS))
+    assert answer.text.endswith(f": {FACTS[fact]}")
+    assert not answer.calls
+
+
+async def test_what_is_asked_of_something_else_is_no_fact() -> None:
+    answer = await offline().complete(asked("who wrote the gate of hell?", facts=FACTS))
+    assert answer.text.startswith("I did not understand")
