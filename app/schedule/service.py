@@ -198,6 +198,27 @@ class ScheduleService:
         text = shown_text(ended, person.language)
         return _success(ended, say(person.language, "✓ Reminder cancelled: {text}", text=text))
 
+    async def cancel_all(self, context: ToolContext) -> ToolResult:
+        """Ends all of them."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        key, now = context.idempotency_key, time.time()
+
+        def write(conn: Connection) -> Sequence[Schedule]:
+            found = schedules.active(conn, person.id)
+            return [one for one in found if schedules.cancel(conn, person.id, one.id, key, now)]
+
+        ended = await self._store.tx(write)
+        if not ended:
+            return ToolResult.success({"count": 0, "summary": say(person.language, "You have no reminders.")})
+        self._reminders.soon()
+        texts = "\n".join(shown_text(one, person.language) for one in ended[:_MOST_LISTED])
+        summary = say(
+            person.language, "✓ Reminders cancelled ({count}):\n{lines}", count=len(ended), lines=texts
+        )
+        return _marked(ToolResult.success({"count": len(ended), "summary": summary}), ended)
+
     async def _read(self, person: Person, when: str) -> Reading:
         """In a thread, as all that may load a library for the first time."""
         zone = ZoneInfo(person.timezone)

@@ -55,7 +55,7 @@ class Chat:
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
     folder = tmp_path_factory.mktemp("reminders")
-    pieces = world(folder, crowd=17, SWEEP_SECONDS="0.3", TIMEZONE="America/Santiago")
+    pieces = world(folder, crowd=21, SWEEP_SECONDS="0.3", TIMEZONE="America/Santiago")
     server, graph = next(pieces)
     clock = folder / "clock"
     jump = dial(clock)
@@ -180,6 +180,32 @@ def test_reminders_are_listed_changed_and_cancelled_by_number_and_words(chat: Ch
     assert chat.ask("p8", "cancel the reminder milk") == "✓ Reminder cancelled: buy milk"
     assert "Which one" not in chat.ask("p8", "cancel reminder 1")
     assert chat.ask("p8", "my reminders") == "You have no reminders."
+
+
+@pytest.mark.parametrize(
+    ("person", "said", "yes", "receipt"),
+    [
+        ("p17", "cancela todos mis recordatorios", "sí", "✓ Recordatorios cancelados (2):\nnadar\ncorrer"),
+        ("p18", "cancela todos os lembretes", "sim", "✓ Lembretes cancelados (2):\nnadar\ncorrer"),
+        ("p19", "cancel all my reminders", "yes", "✓ Reminders cancelled (2):\nnadar\ncorrer"),
+    ],
+)
+def test_all_are_cancelled_after_a_question(
+    chat: Chat, person: str, said: str, yes: str, receipt: str
+) -> None:
+    for text in ("remind me to nadar tomorrow at 9", "remind me to correr tomorrow at 10"):
+        chat.ask(person, text)
+    chat.ask(person, said)
+    assert len(chat.due(person)) == 2
+    assert chat.ask(person, yes) == receipt
+    assert chat.due(person) == []
+
+
+def test_one_is_cancelled_by_its_number_alone_and_that_is_not_undone(chat: Chat) -> None:
+    for text in ("recuérdame nadar mañana a las 9", "recuérdame correr mañana a las 10"):
+        chat.ask("p20", text)
+    assert chat.ask("p20", "cancela 2") == "✓ Recordatorio cancelado: correr"
+    assert chat.ask("p20", "deshacer").startswith("Eso no lo puedo deshacer")
 
 
 def test_it_is_changed_by_what_its_receipt_leads_to_and_keeps_what_is_not_said(chat: Chat) -> None:

@@ -59,3 +59,12 @@ async def cancel_reminder(reminder: str, context=None):
     Example: apaga o lembrete do dentista
     """
     return await context.services.schedule.cancel(reminder, context)
+
+
+async def cancel_all_reminders(context=None):
+    """Cancels all of the person's reminders.
+
+    Example: cancela todos mis recordatorios
+    Example: cancela todos os lembretes
+    """
+    return await context.services.schedule.cancel_all(context)
