@@ -22,7 +22,6 @@ from app.mcp.install.installer import ServerInstaller
 from app.mcp.registry.server_json import read_entry
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
-from app.skills.trees import remove_tree
 from tests.mcp.made_packages import NpmRegistry, make_sdist, make_wheel
 from tests.world import ROOT
 
@@ -561,6 +560,14 @@ def test_a_removal_that_was_killed_is_finished(place: Place, npm: NpmRegistry) -
     assert list((place.data / "mcp").iterdir()) == []
 
 
+@pytest.fixture
+def deep_ground(tmp_path: Path) -> Iterator[Path]:
+    """pytest itself cannot remove what a failed test leaves there."""
+    yield tmp_path
+    subprocess.run(["rm", "-rf", tmp_path], check=True)
+
+
+@pytest.mark.usefixtures("deep_ground")
 def test_a_server_whose_data_goes_deeper_than_any_path_is_removed(place: Place, npm: NpmRegistry) -> None:
     """One that could not be removed stood in the way of every later start."""
     npm.add("x-mcp")
@@ -586,11 +593,10 @@ def make_deep(folder: Path) -> None:
     os.close(at)
 
 
-def test_a_package_of_folders_without_end_is_refused(tmp_path: Path) -> None:
-    make_deep(tmp_path / "package")
+def test_a_package_of_folders_without_end_is_refused(deep_ground: Path) -> None:
+    make_deep(deep_ground / "package")
     with pytest.raises(PackageTreeError, match="inside each other"):
-        digest(tmp_path / "package")
-    remove_tree(tmp_path / "package")
+        digest(deep_ground / "package")
 
 
 def test_what_an_operator_turned_off_by_hand_stays_as_it_is(place: Place, npm: NpmRegistry) -> None:
