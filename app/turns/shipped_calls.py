@@ -138,6 +138,7 @@ _SENTENCES: Mapping[str, Callable[[str, Mapping[str, _Value]], str]] = {
     "list_reminders": lambda to, v: say(to, "Shall I list your reminders?", **v),
     "change_reminder": lambda to, v: say(to, "Shall I change the reminder {reminder}?", **v),
     "snooze_reminder": lambda to, v: say(to, "Shall I tell you a reminder once more?", **v),
+    "cancel_all_reminders": lambda to, v: say(to, "Shall I cancel all your reminders?", **v),
     "cancel_reminder": lambda to, v: say(to, "Shall I cancel the reminder {reminder}?", **v),
     "assistant_version": lambda to, v: say(to, "Shall I look at my own version?", **v),
     "show_configuration": lambda to, v: say(to, "Shall I look at my configuration?", **v),
