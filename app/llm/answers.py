@@ -258,6 +258,11 @@ def facts_text(facts: Sequence[str], language: str) -> str:
     return say(language, "You told me: {facts}", facts=told)
 
 
+def unclear_answer_text(language: str) -> str:
+    """A yes or no that answers no question by itself, while one is open."""
+    return say(language, "If that answers a question of mine, press one of its buttons.")
+
+
 def removal_text(what: str, language: str) -> str:
     """Something is to be removed, and nothing says of what kind it is."""
     named = _inline(what[:_LONGEST_QUOTE], language)

@@ -74,6 +74,8 @@ class ModelRequest:
     """Hash of the catalogue that the tools, or the categories, were chosen from."""
     facts: tuple[str, ...] = ()
     """What the person asked to be remembered, in their own words; in the messages too."""
+    waits: bool = False
+    """Whether a question to the person is open; the messages name it."""
 
 
 @dataclass(frozen=True, slots=True)

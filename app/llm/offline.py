@@ -23,6 +23,7 @@ from app.llm.answers import (
     results_text,
     sample,
     talk_text,
+    unclear_answer_text,
     undo_words,
     unknown_text,
     wordless_text,
@@ -189,7 +190,7 @@ class OfflineModel:
         asked = [step.missing for step in plan.steps if step.missing is not None]
         told = [question(asked[0], person.language)] if asked else []
         if not results and not told:
-            return _written(request, self._without_tools(said, offers, person, request.facts))
+            return _written(request, self._without_tools(request, said, offers, person))
         if plan.steps and plan.unknown:
             told.insert(0, unknown_text(plan.unknown, person.language))
         text = [results_text(results, person.language)] if results else []
@@ -271,7 +272,9 @@ class OfflineModel:
         described = [one.description.split("\n")[0].split(". ")[0] for one in offers if one.description]
         return (list(spoken.values()) or [Ability(description=text) for text in described])[:_MOST_EXAMPLES]
 
-    def _without_tools(self, said: str, offers: Sequence[Offer], person: Person, facts: Sequence[str]) -> str:
+    def _without_tools(
+        self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person
+    ) -> str:
         language = person.language
         if not words(said):
             return "🙂" if said.strip() else wordless_text(language)
@@ -281,9 +284,11 @@ class OfflineModel:
         talk = small_talk(said)
         if talk is Talk.ABOUT:
             return about_text(abilities, language)
+        if talk is Talk.ANSWER and request.waits:
+            return unclear_answer_text(language)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
-        if told := [fact for fact in facts if _asks_for(said, fact)]:
+        if told := [fact for fact in request.facts if _asks_for(said, fact)]:
             return facts_text(told, language)
         if removal := _REMOVAL.fullmatch(said.strip()):
             return removal_text(removal[1], language)

@@ -194,6 +194,7 @@ class TurnRunner:
             max_tokens=self._tokens_left(run, tools),
             catalog=run.offer.catalog.hash,
             facts=tuple(fact.text for fact in run.facts if not fact.outside),
+            waits=bool(run.opened.open_questions),
         )
         started = time.monotonic()
         answer = await run.patience.complete(self._model, request)

@@ -322,6 +322,11 @@ async def test_small_talk_is_answered_fittingly(language: str, said: str, answer
     assert (await offline().complete(asked(said, language))).text.startswith(answer)
 
 
+async def test_a_yes_beside_an_open_question_is_not_told_that_there_is_none() -> None:
+    waiting = replace(asked("sí", "es"), waits=True)
+    assert (await offline().complete(waiting)).text.startswith("Si con eso respondes una pregunta mía")
+
+
 FACTS = (
     "el proveedor es Carlos",
     "mi cumple es el 4 de mayo",
