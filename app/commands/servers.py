@@ -121,8 +121,8 @@ def add(settings: Settings, name: str, entry: JSON) -> str:
 def keep_secret(settings: Settings, name: str, variable: str) -> str:
     """Asks for a secret and keeps it for that server alone. Raises RecadoError."""
     written = configuration(settings)
-    definition_of(written, name)
-    written.secrets.put(name, variable, _value(name, variable))
+    kept_as = definition_of(written, name).kept_as
+    written.secrets.put(kept_as or name, variable, _value(name, variable))
     missing = definition_of(written, name).missing
     lines = [f"{variable} is kept for {name}. It counts from the next message on."]
     lines += [f"It still needs {other}: recado mcp secret {name} {other}" for other in missing]

@@ -61,6 +61,8 @@ class ServerDefinition:
     """Secrets that it needs and nobody gave."""
     exposed: tuple[str, ...] = ()
     """Where its entry holds a secret as it is, such as "env API_KEY": for a warning."""
+    kept_as: str = ""
+    """Under which name its secrets are kept, "" for its own."""
     fault: str = ""
 
     @property

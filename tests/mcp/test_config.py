@@ -30,9 +30,15 @@ def test_a_skill_from_elsewhere_brings_https_remotes_under_a_name_of_its_own(wri
     (one,) = written.look().values()
     assert (one.name, one.origin, one.url) == ("tides_sea", "skill", "https://example.org/mcp")
     assert one.missing == ("API_KEY",), "neither the environment nor another server's secrets are its own"
-    written.configuration.secrets.put("tides_sea", "API_KEY", "its own")
+    written.configuration.secrets.put("tides_sea", "API_KEY", "left by the operator's server of that name")
+    assert written.look()["tides_sea"].missing == ("API_KEY",)
+    written.configuration.secrets.put(one.kept_as, "API_KEY", "its own")
     assert written.look()["tides_sea"].headers == (("Authorization", "Bearer its own"),)
     assert written.look()["tides_sea"].audience == "owners"
+    written.skills = [(name, path, "https://example.com/other.zip") for name, path, _ in written.skills]
+    assert written.look()["tides_sea"].missing == ("API_KEY",), (
+        "a skill of that name from elsewhere gets none"
+    )
 
 
 def test_servers_of_the_registry_that_a_skill_wants_are_named_only(written: Written) -> None:

@@ -22,7 +22,7 @@ class Written:
             DATA_DIR=folder,
             mcp_config_path=self.path,
         )
-        self.skills: list[tuple[str, Path, bool]] = []
+        self.skills: list[tuple[str, Path, str]] = []
         self.configuration = Configuration(self.settings, ENVIRONMENT, lambda: self.skills)
 
     def write(self, content: Any) -> None:
@@ -42,5 +42,5 @@ class Written:
         path = self.folder / "skills" / name / "mcp.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"mcpServers": servers}))
-        self.skills.append((name, path, foreign))
+        self.skills.append((name, path, f"https://example.org/{name}.zip" if foreign else ""))
         return path

@@ -25,8 +25,8 @@ from app.skills.servers import read_servers
 
 log = logging.getLogger(__name__)
 
-SkillServers = Callable[[], Iterable[tuple[str, Path, bool]]]
-"""The name of each skill, where its mcp.json would be, and whether it came from elsewhere."""
+SkillServers = Callable[[], Iterable[tuple[str, Path, str]]]
+"""The name of each skill, where its mcp.json would be, and the address it came from, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Configuration:
         skills = tuple(self._skill_servers())
         seen = (
             stamp(str(self.path)),
-            [(skill, is_foreign, stamp(str(path))) for skill, path, is_foreign in skills],
+            [(skill, source, stamp(str(path))) for skill, path, source in skills],
             _below(self._data_dir / "mcp", f"/{installed.RECORD}"),
             _below(self.secrets.folder, ""),
         )
@@ -86,7 +86,7 @@ class Configuration:
             self._seen = seen
         return self._definitions
 
-    def _read(self, skills: Iterable[tuple[str, Path, bool]]) -> None:
+    def _read(self, skills: Iterable[tuple[str, Path, str]]) -> None:
         faults: list[str] = []
         try:
             self._servers = read_file(self.path)
@@ -126,32 +126,34 @@ class Configuration:
 
     def _add_of_skills(
         self,
-        skills: Iterable[tuple[str, Path, bool]],
+        skills: Iterable[tuple[str, Path, str]],
         found: dict[str, ServerDefinition],
         faults: list[str],
     ) -> list[Wanted]:
         """Adds what skills bring to what was found; gives what they would like to have."""
         wanted: list[Wanted] = []
-        for skill, path, is_foreign in skills:
+        for skill, path, source in skills:
             try:
-                entries = _entries(path, is_foreign)
+                entries = _entries(path, bool(source))
             except MappingError as error:
                 faults.append(f"skill {skill}: {error}")
                 continue
             for name, entry in entries:
-                called = _name(skill, name, is_foreign, found)
+                called = _name(skill, name, bool(source), found)
                 if isinstance(entry, dict) and "registry" in entry:
                     wanted.append(Wanted(skill, str(entry["registry"]), str(entry.get("version", ""))))
                 elif called in found:
                     faults.append(f"skill {skill}: its server {name} is left out: there is another {called}")
                 else:
-                    found[called] = self._of_skill(called, entry, path, is_foreign)
+                    found[called] = self._of_skill(called, entry, path, source)
         return wanted
 
-    def _of_skill(self, name: str, entry: JSON, path: Path, is_foreign: bool) -> ServerDefinition:
-        own = self._own(name)
-        values = own if is_foreign else ChainMap(own, self._environment)
-        return declare(name, entry, values, origin="skill", folder=os.path.abspath(path.parent))
+    def _of_skill(self, name: str, entry: JSON, path: Path, source: str) -> ServerDefinition:
+        kept_as = _kept_as(source, name) if source else ""
+        own = self._own(kept_as or name)
+        values = own if source else ChainMap(own, self._environment)
+        declared = declare(name, entry, values, origin="skill", folder=os.path.abspath(path.parent))
+        return replace(declared, kept_as=kept_as)
 
     def _own(self, name: str) -> dict[str, str]:
         return self.secrets.get(name) if is_server_name(name) else {}
@@ -160,7 +162,7 @@ class Configuration:
 def of_skills(loader: SkillLoader) -> SkillServers:
     """Where those skills may name servers that can be used."""
     return lambda: [
-        (skill.name, skill.folder / "mcp.json", skill.installed is not None)
+        (skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else "")
         for skill in loader.skills
         if skill.available
     ]
@@ -194,6 +196,12 @@ def _name(skill: str, name: str, is_foreign: bool, taken: Collection[str]) -> st
     mark = hashlib.sha256(f"{skill}/{name}".encode()).hexdigest()[:10]
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", joined).lstrip("_-")
     return f"{plain[: LONGEST_NAME - 11]}-{mark}"
+
+
+def _kept_as(source: str, name: str) -> str:
+    """Under which name the secrets of a skill from elsewhere are kept: one that left that name behind, or a
+    skill of the same name from another address, gives it none."""
+    return f"skill-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:24]}"
 
 
 def _has_record(data_dir: Path, name: str) -> bool:
