@@ -38,7 +38,7 @@ class Smithery:
         self._api = Api("Smithery", url, transport, {"Authorization": f"Bearer {key}"})
 
     async def search(self, words: str) -> list[Entry]:
-        """The few servers that it finds best, as it has them now. Raises RegistryError, after 10 s at the
+        """The few servers that it finds best, as it has them now. Raises RegistryError, after 15 s at the
         latest."""
         query = urlencode({"q": words, "page": 1, "pageSize": MOST_HOSTED})
         page = await self._api.get(f"/servers?{query}", ONE_SECONDS, _PAGE_BYTES)
