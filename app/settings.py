@@ -125,10 +125,8 @@ class Settings(BaseSettings):
 
         Where the data folder is the workspace too, of it only what we write there.
         """
-        database, data = (
-            self.database_path.resolve(),
-            self.data_dir,
-        )  # of a link the files beside it lie there
+        data = self.data_dir
+        database = self.database_path.resolve()  # of a link the files beside it lie there
         beside = (database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
         is_workspace = self.workspace_dir.resolve() == data.resolve()
         ours = tuple(data / name for name in _OWN_DATA) if is_workspace else (data,)

@@ -31,10 +31,8 @@ def read_change(
     if reading.kinds and reading.kinds <= _DAY_KINDS:
         whole = read(f"{was:%I:%M %p}")
     elif reading.kinds and reading.kinds <= _HOUR_KINDS:
-        tomorrow = datetime.fromtimestamp(now, zone) + timedelta(
-            days=1
-        )  # any day to come, for the hour alone
-        whole = read(f"{tomorrow if had.rule else was:%Y-%m-%d}")
+        any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)
+        whole = read(f"{any_day if had.rule else was:%Y-%m-%d}")
         whole = _with_rule(whole, had, zone, now) if had.rule else whole
     else:
         return reading

@@ -131,6 +131,18 @@ async def test_it_answers_where_the_registry_is_away(
         await directory.search("tides")
 
 
+async def test_a_server_that_the_registry_lists_too_is_found_while_smithery_is_away(
+    opened: Callable[..., Directory], registry: RegistryServer, smithery: SmitherySite
+) -> None:
+    registry.entries.append(entry("ai.smithery/listed"))
+    smithery.failing = PlainTextResponse("down", 500)
+    directory = opened()
+    found = await directory.get("ai.smithery/listed")
+    assert found is not None
+    with pytest.raises(RegistryError, match="Smithery answered with status 500"):
+        await directory.get("ai.smithery/tides")
+
+
 async def test_a_server_says_what_it_is_given_and_where(opened: Callable[..., Directory]) -> None:
     found = await opened().get("ai.smithery.ana/harbours")
     assert found is not None

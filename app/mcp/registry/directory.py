@@ -101,8 +101,22 @@ class Directory:
         """
         if not NAME.fullmatch(name):
             return None
-        if self._smithery is not None and (hosted := await self._smithery.get(name)) is not None:
+        hosted, trouble = await self._at_smithery(name)
+        if hosted is not None:
             return hosted if version in ("", hosted.version) else None
+        entry = await self._in_registry(name, version)
+        if entry is None and trouble is not None:
+            raise trouble
+        return entry
+
+    async def _at_smithery(self, name: str) -> tuple[Entry | None, RegistryError | None]:
+        """One of its servers, or why it did not say: the registry lists some of them too."""
+        try:
+            return (await self._smithery.get(name) if self._smithery is not None else None), None
+        except RegistryError as error:
+            return None, error
+
+    async def _in_registry(self, name: str, version: str) -> Entry | None:
         try:
             entry = read_entry(await self._registry.server(name, version or "latest"))
         except RegistryError as error:
