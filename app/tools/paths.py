@@ -1,5 +1,6 @@
 """Paths that cannot leave a folder, and files opened there without following a link."""
 
+import errno
 import os
 import re
 import secrets
@@ -40,6 +41,7 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
     try:
         root = Path(workspace_root).resolve()
         real = (root / text).resolve()
+        _refuse_a_loop(real)
     except (
         OSError,
         RuntimeError,
@@ -49,6 +51,15 @@ def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
     if not real.is_relative_to(root):
         raise PathTraversalError(f"{shown(text)} leads out of the workspace")
     return real
+
+
+def _refuse_a_loop(resolved: Path) -> None:
+    """Raises OSError where links lead to each other: since Python 3.13 `resolve` leaves them as they are."""
+    try:
+        resolved.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
 
 
 @contextmanager
