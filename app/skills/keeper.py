@@ -10,7 +10,7 @@ import signal
 import tempfile
 from contextlib import suppress
 
-from app.skills.homes import remove
+from app.removal import remove
 from app.skills.processes import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, kill_below, prctl
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.skills.homes import remove
+from app.removal import remove
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024

@@ -17,6 +17,7 @@ import structlog
 
 from app.errors import RecadoError
 from app.messages import JSON
+from app.removal import remove
 from app.skills.frames import (
     ANSWERED_BYTES,
     ASKED_BYTES,
@@ -38,7 +39,7 @@ from app.skills.frames import (
     encode,
     length,
 )
-from app.skills.homes import make_home, remove
+from app.skills.homes import make_home
 from app.skills.processes import kill_below
 from app.skills.proxies import answer, travelling
 from app.tools.context import ToolContext
