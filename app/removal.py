@@ -1,8 +1,10 @@
 """Folders removed whole, whatever was made in them."""
 
+import errno
 import os
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 
 PASSES = 5
 
@@ -20,6 +22,13 @@ def remove(folder: str) -> None:
             return
         except OSError:
             continue
+
+
+def remove_whole(folder: Path) -> None:
+    """The same; raises OSError where something of it stays. No error where there is none."""
+    remove(str(folder))
+    if folder.exists():
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(folder))
 
 
 def _empty(top: str) -> None:

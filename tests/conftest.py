@@ -1,6 +1,7 @@
 """Worlds that tests ask for by name."""
 
 import os
+import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,13 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., tuple[Server, Graph]]]:
     yield make
     for pieces in running:
         pieces.close()
+
+
+@pytest.fixture
+def deep_ground(tmp_path: Path) -> Iterator[Path]:
+    """pytest itself cannot remove what a failed test leaves there."""
+    yield tmp_path
+    subprocess.run(["rm", "-rf", tmp_path], check=True)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The files of a skill that came from elsewhere: their hash, and the folder that holds just them."""
 
-import errno
 import hashlib
 import os
 import secrets
@@ -9,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.removal import remove
+from app.removal import remove_whole
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
@@ -82,9 +81,7 @@ def remove_tree(folder: Path) -> None:
         folder.rename(hidden)
     except FileNotFoundError:
         return
-    remove(str(hidden))
-    if hidden.exists():
-        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(hidden))
+    remove_whole(hidden)
 
 
 def _sha256(content: bytes) -> str:

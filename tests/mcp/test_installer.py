@@ -22,6 +22,7 @@ from app.mcp.install.installer import ServerInstaller
 from app.mcp.registry.server_json import read_entry
 from app.settings import Settings
 from app.skills.sandbox import Sandbox
+from tests.deep import make_deep
 from tests.mcp.made_packages import NpmRegistry, make_sdist, make_wheel
 from tests.world import ROOT
 
@@ -560,13 +561,6 @@ def test_a_removal_that_was_killed_is_finished(place: Place, npm: NpmRegistry) -
     assert list((place.data / "mcp").iterdir()) == []
 
 
-@pytest.fixture
-def deep_ground(tmp_path: Path) -> Iterator[Path]:
-    """pytest itself cannot remove what a failed test leaves there."""
-    yield tmp_path
-    subprocess.run(["rm", "-rf", tmp_path], check=True)
-
-
 @pytest.mark.usefixtures("deep_ground")
 def test_a_server_whose_data_goes_deeper_than_any_path_is_removed(place: Place, npm: NpmRegistry) -> None:
     """One that could not be removed stood in the way of every later start."""
@@ -580,17 +574,6 @@ def test_a_server_whose_data_goes_deeper_than_any_path_is_removed(place: Place, 
     make_deep(place.data / "mcp/.y-0123")
     Place(place.folder).installer.tidy()
     assert list((place.data / "mcp").iterdir()) == []
-
-
-def make_deep(folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    at = os.open(folder, os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("inner", dir_fd=at)
-        inner = os.open("inner", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = inner
-    os.close(at)
 
 
 def test_a_package_of_folders_without_end_is_refused(deep_ground: Path) -> None:
