@@ -19,7 +19,8 @@ from app.entrances import Entrances
 from app.health import Health
 from app.intake import Intake
 from app.llm.model import Model
-from app.mcp.config.configuration import Configuration, of_skills
+from app.mcp.config.configuration import Configuration
+from app.mcp.config.skill_servers import of_skills
 from app.mcp.running.servers import McpServers
 from app.mcp.serving.server import ToolServer
 from app.messages import Channel

@@ -13,10 +13,11 @@ from app.commands.running import find_server
 from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError
-from app.mcp.config.configuration import Configuration, of_skills
+from app.mcp.config.configuration import Configuration
 from app.mcp.config.declared import declare
 from app.mcp.config.mapping import add_server
 from app.mcp.config.report import report
+from app.mcp.config.skill_servers import of_skills
 from app.mcp.definitions import ServerDefinition, ServerState, at_rest
 from app.messages import JSON
 from app.settings import Settings, skill_environment

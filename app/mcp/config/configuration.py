@@ -1,11 +1,9 @@
 """Which servers there are: the operator's file, what was installed, and what skills bring."""
 
-import hashlib
 import logging
 import os
-import re
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,18 +13,14 @@ from app.mcp.config.hosting import with_smithery_key
 from app.mcp.config.installed import InstalledServer
 from app.mcp.config.mapping import MappingError, Servers, read_file
 from app.mcp.config.secrets import Secrets
-from app.mcp.definitions import LONGEST_NAME, ServerDefinition, is_server_name
+from app.mcp.config.skill_servers import SkillServers, entries_of, kept_as, name_of
+from app.mcp.definitions import ServerDefinition, is_server_name
 from app.messages import JSON
 from app.settings import Settings
-from app.skills import SkillLoader
-from app.skills.folder import Stamp, read_regular, stamp
+from app.skills.folder import Stamp, stamp
 from app.skills.sandbox import Grants
-from app.skills.servers import read_servers
 
 log = logging.getLogger(__name__)
-
-SkillServers = Callable[[], Iterable[tuple[str, Path, str]]]
-"""The name of each skill, where its mcp.json would be, and the address it came from, "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +128,12 @@ class Configuration:
         wanted: list[Wanted] = []
         for skill, path, source in skills:
             try:
-                entries = _entries(path, bool(source))
+                entries = entries_of(path, bool(source))
             except MappingError as error:
                 faults.append(f"skill {skill}: {error}")
                 continue
             for name, entry in entries:
-                called = _name(skill, name, bool(source), found)
+                called = name_of(skill, name, bool(source), found)
                 if isinstance(entry, dict) and "registry" in entry:
                     wanted.append(Wanted(skill, str(entry["registry"]), str(entry.get("version", ""))))
                 elif called in found:
@@ -149,59 +143,14 @@ class Configuration:
         return wanted
 
     def _of_skill(self, name: str, entry: JSON, path: Path, source: str) -> ServerDefinition:
-        kept_as = _kept_as(source, name) if source else ""
-        own = self._own(kept_as or name)
+        kept = kept_as(source, name) if source else ""
+        own = self._own(kept or name)
         values = own if source else ChainMap(own, self._environment)
         declared = declare(name, entry, values, origin="skill", folder=os.path.abspath(path.parent))
-        return replace(declared, kept_as=kept_as)
+        return replace(declared, kept_as=kept)
 
     def _own(self, name: str) -> dict[str, str]:
         return self.secrets.get(name) if is_server_name(name) else {}
-
-
-def of_skills(loader: SkillLoader) -> SkillServers:
-    """Where those skills may name servers that can be used."""
-    return lambda: [
-        (skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else "")
-        for skill in loader.skills
-        if skill.available
-    ]
-
-
-def _entries(path: Path, is_foreign: bool) -> Iterable[tuple[str, JSON]]:
-    """Those of a skill's mcp.json. Raises MappingError."""
-    if not is_foreign:
-        return read_file(path).entries.items()
-    try:
-        servers, _ = read_servers(read_regular(path))  # what is refused in it stood on its card
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise MappingError(f"{path} cannot be read: {error.strerror or error}") from error
-    return [
-        (one.name, {"url": one.url, "headers": dict(one.headers)})
-        if one.url
-        else (one.name, {"registry": one.registry, "version": one.version})
-        for one in servers
-    ]
-
-
-def _name(skill: str, name: str, is_foreign: bool, taken: Collection[str]) -> str:
-    """Its own where that is free; one from elsewhere never gets a name, and with it secrets, of another's."""
-    if not is_foreign and name not in taken:
-        return name
-    joined = f"{skill}_{name}"  # no standard name has a _, so that no two of them are joined to the same
-    if is_server_name(joined):
-        return joined
-    mark = hashlib.sha256(f"{skill}/{name}".encode()).hexdigest()[:10]
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", joined).lstrip("_-")
-    return f"{plain[: LONGEST_NAME - 11]}-{mark}"
-
-
-def _kept_as(source: str, name: str) -> str:
-    """Under which name the secrets of a skill from elsewhere are kept: one that left that name behind, or a
-    skill of the same name from another address, gives it none."""
-    return f"skill-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:24]}"
 
 
 def _has_record(data_dir: Path, name: str) -> bool:
