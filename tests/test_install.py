@@ -1,6 +1,7 @@
 """Skills from an address: nothing is fetched for others, nothing runs before the yes, and no more than the
 card said afterwards."""
 
+import json
 import os
 import pty
 import re
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from app.mcp.config.secrets import Secrets
+from app.mcp.config.skill_servers import kept_for
+from app.skills.installed import current
 from tests.mailer import asked, press, questions
 from tests.standins.model import calls, is_classifier
 from tests.standins.site import answer, redirect
@@ -174,17 +178,23 @@ def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, t
     server, graph = house
     install(graph, tides)
     changed = TOOLS.replace("def high_tide", "def low_tide")
-    web.put("/tides.zip", {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": changed})
+    mapping = {"mcpServers": {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}}}}
+    files = {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": changed}
+    web.put("/tides.zip", {**files, "mcp.json": json.dumps(mapping)})
     install(graph, tides, count=2)
     shown = cards(graph, "p0")
     assert "New tools: “low_tide”" in shown
     assert "Tools that go: “high_tide”" in shown
+    (kept_as,) = wait_for(lambda: kept_for(*current(server.folder)), "the update")
+    Secrets(server.folder).put(kept_as, "KEY", "of the sea")
     say(graph, "p0", "remove_skill", name="tides")
     question = asked(graph, "p0", 3)
     assert list(question["buttons"]) == ["Yes", "No"]
     press(graph, "p0", question, "Yes")
     told(graph, "p0", "✓ Removed: tides")
     assert installed(server) == []
+    kept = [path.read_text() for path in (server.folder / "secrets").iterdir()]
+    assert "of the sea" not in "".join(kept)
 
 
 def test_what_it_asks_the_internet_goes_to_the_hosts_of_its_card_alone(

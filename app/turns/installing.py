@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from app.mcp.config.skill_servers import forget, kept_for
 from app.messages import JSON
 from app.people import Person
+from app.skills.installed import current
 from app.store.approvals import OpenQuestion
 from app.tools import ToolContext, ToolResult
 from app.transport.transport import Transport
@@ -70,7 +72,11 @@ class Installing:
         return result
 
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
-        result = await (await self._load()).service.remove(name, context)
+        loaded = await self._load()
+        kept = await asyncio.to_thread(self._secrets_of, name)
+        result = await loaded.service.remove(name, context)
+        if result.ok:
+            await asyncio.to_thread(forget, self._data_dir, kept)
         self._on_change()
         return result
 
@@ -87,6 +93,9 @@ class Installing:
             from app.skills.quarantine import discard_old
 
             discard_old(self._data_dir, before, {subject.partition("/")[0] for subject in asked_about})
+
+    def _secrets_of(self, name: str) -> list[str]:
+        return [kept for one in current(self._data_dir) if one.name == name for kept in kept_for(one)]
 
     async def _install_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
         return await (await self._load()).cards.install(arguments, run)

@@ -24,8 +24,12 @@ from app.mcp.config.configuration import Configuration
 from app.mcp.config.secrets import Secrets
 from app.mcp.running.servers import McpServers
 from app.settings import Settings
+from app.skills.cards import card
+from app.skills.installed import install
+from app.skills.quarantine import unpack
 from app.skills.sandbox import Sandbox
 from tests.doctor.house import kept_environment
+from tests.skills.archives import SKILL, zipped
 from tests.standins.listener import Listener
 from tests.standins.mcp_server import command, tool
 from tests.standins.registry import RegistryServer, entry
@@ -218,6 +222,20 @@ def test_a_secret_that_no_server_is_given_is_refused(variable: str, shell: Shell
     said = shell.mcp("secret", "files", variable, typed=SECRET, status=1)
     assert SECRET not in said
     assert "no server 'other'; there are: files" in shell.mcp("secret", "other", "A", typed=SECRET, status=1)
+
+
+def test_the_secrets_of_a_skill_from_elsewhere_leave_with_it(shell: Shell) -> None:
+    mapping = {"mcpServers": {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}}}}
+    tree = unpack(
+        zipped({"SKILL.md": SKILL, "mcp.json": json.dumps(mapping).encode()}), "https://example.org/demo.zip"
+    )
+    install(shell.folder / "data", tree, card(tree), approved_by="shell", at=1.0)
+    assert "recado mcp secret demo_sea KEY" in shell.mcp("list")
+    shell.mcp("secret", "demo_sea", "KEY", typed=SECRET)
+    assert "needs" not in shell.mcp("list")
+    shell.call("skills", "remove", "demo")
+    kept = [path.read_text() for path in (shell.folder / "data" / "secrets").iterdir()]
+    assert SECRET not in "".join(kept)
 
 
 def test_a_secret_is_asked_at_the_terminal_without_being_shown(shell: Shell) -> None:

@@ -5,8 +5,11 @@ from typing import Any
 from app.mcp.config.configuration import Wanted
 from app.mcp.config.installed import RECORD, InstalledServer, entry_of, text_of
 from app.mcp.config.mapping import add_server, set_enabled
+from app.mcp.config.secrets import Secrets
+from app.mcp.config.skill_servers import forget, kept_for
+from app.skills.installed import Installed
 from app.skills.sandbox import Grants
-from tests.mcp.written import Written
+from tests.mcp.written import SOURCE, Written
 
 
 def test_a_folder_that_a_person_put_on_disk_brings_servers_of_every_kind(written: Written) -> None:
@@ -39,6 +42,30 @@ def test_a_skill_from_elsewhere_brings_https_remotes_under_a_name_of_its_own(wri
     assert written.look()["tides_sea"].missing == ("API_KEY",), (
         "a skill of that name from elsewhere gets none"
     )
+
+
+def test_what_is_kept_for_a_skill_from_elsewhere_is_forgotten_with_it_and_nothing_else(
+    written: Written,
+) -> None:
+    servers = {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${API_KEY}"}}}
+    path = written.skill("tides", servers, foreign=True)
+    (one,) = written.look().values()
+    for name in (one.kept_as, "sea", "tides_sea"):
+        written.configuration.secrets.put(name, "API_KEY", "kept")
+    installed = Installed(
+        "tides", path.parent, "0" * 64, SOURCE.format("tides"), "", 0.0, "ana", False, "owners"
+    )
+    forget(written.folder, kept_for(installed))
+    assert written.look()["tides_sea"].missing == ("API_KEY",)
+    assert all(Secrets(written.folder).get(name) for name in ("sea", "tides_sea"))
+    path.write_text("{")
+    assert kept_for(installed) == []
+
+
+def test_a_skill_from_elsewhere_whose_address_is_lost_stays_one_from_elsewhere(written: Written) -> None:
+    path = written.skill("tides", {"sea": {"command": "sh", "env": {"K": "${API_KEY}"}}}, foreign=True)
+    written.skills = [("tides", path, "")]
+    assert written.look() == {}
 
 
 def test_servers_of_the_registry_that_a_skill_wants_are_named_only(written: Written) -> None:

@@ -8,6 +8,8 @@ from app.mcp.config.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.settings import Settings
 
+SOURCE = "https://example.org/{}.zip"
+"""Where a skill from elsewhere came from."""
 ENVIRONMENT = {"API_KEY": "of-the-operator", "REGION": "sur"}
 
 
@@ -22,7 +24,7 @@ class Written:
             DATA_DIR=folder,
             mcp_config_path=self.path,
         )
-        self.skills: list[tuple[str, Path, str]] = []
+        self.skills: list[tuple[str, Path, str | None]] = []
         self.configuration = Configuration(self.settings, ENVIRONMENT, lambda: self.skills)
 
     def write(self, content: Any) -> None:
@@ -42,5 +44,5 @@ class Written:
         path = self.folder / "skills" / name / "mcp.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"mcpServers": servers}))
-        self.skills.append((name, path, f"https://example.org/{name}.zip" if foreign else ""))
+        self.skills.append((name, path, SOURCE.format(name) if foreign else None))
         return path

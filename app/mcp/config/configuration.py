@@ -80,7 +80,7 @@ class Configuration:
             self._seen = seen
         return self._definitions
 
-    def _read(self, skills: Iterable[tuple[str, Path, str]]) -> None:
+    def _read(self, skills: Iterable[tuple[str, Path, str | None]]) -> None:
         faults: list[str] = []
         try:
             self._servers = read_file(self.path)
@@ -120,7 +120,7 @@ class Configuration:
 
     def _add_of_skills(
         self,
-        skills: Iterable[tuple[str, Path, str]],
+        skills: Iterable[tuple[str, Path, str | None]],
         found: dict[str, ServerDefinition],
         faults: list[str],
     ) -> list[Wanted]:
@@ -128,12 +128,12 @@ class Configuration:
         wanted: list[Wanted] = []
         for skill, path, source in skills:
             try:
-                entries = entries_of(path, bool(source))
+                entries = entries_of(path, source is not None)
             except MappingError as error:
                 faults.append(f"skill {skill}: {error}")
                 continue
             for name, entry in entries:
-                called = name_of(skill, name, bool(source), found)
+                called = name_of(skill, name, source is not None, found)
                 if isinstance(entry, dict) and "registry" in entry:
                     wanted.append(Wanted(skill, str(entry["registry"]), str(entry.get("version", ""))))
                 elif called in found:
@@ -142,10 +142,10 @@ class Configuration:
                     found[called] = self._of_skill(called, entry, path, source)
         return wanted
 
-    def _of_skill(self, name: str, entry: JSON, path: Path, source: str) -> ServerDefinition:
-        kept = kept_as(source, name) if source else ""
+    def _of_skill(self, name: str, entry: JSON, path: Path, source: str | None) -> ServerDefinition:
+        kept = kept_as(source, name) if source is not None else ""
         own = self._own(kept or name)
-        values = own if source else ChainMap(own, self._environment)
+        values = own if source is not None else ChainMap(own, self._environment)
         declared = declare(name, entry, values, origin="skill", folder=os.path.abspath(path.parent))
         return replace(declared, kept_as=kept)
 

@@ -1,25 +1,31 @@
 """The servers that skills bring: what they are called, and under which name their secrets are kept."""
 
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from app.mcp.config.mapping import MappingError, read_file
+from app.mcp.config.secrets import SecretError, Secrets
 from app.mcp.definitions import LONGEST_NAME, is_server_name
 from app.messages import JSON
 from app.skills import SkillLoader
 from app.skills.folder import read_regular
+from app.skills.installed import Installed
 from app.skills.servers import read_servers
 
-SkillServers = Callable[[], Iterable[tuple[str, Path, str]]]
-"""The name of each skill, where its mcp.json would be, and the address it came from, "" for none."""
+log = logging.getLogger(__name__)
+
+SkillServers = Callable[[], Iterable[tuple[str, Path, str | None]]]
+"""The name of each skill, where its mcp.json would be, and the address it came from, None for one that a
+person put on the disk."""
 
 
 def of_skills(loader: SkillLoader) -> SkillServers:
     """Where those skills may name servers that can be used."""
     return lambda: [
-        (skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else "")
+        (skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else None)
         for skill in loader.skills
         if skill.available
     ]
@@ -59,3 +65,23 @@ def kept_as(source: str, name: str) -> str:
     """Under which name the secrets of a skill from elsewhere are kept: one that left that name behind, or a
     skill of the same name from another address, gives it none."""
     return f"skill-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:24]}"
+
+
+def kept_for(skill: Installed) -> list[str]:
+    """Under which names the secrets of its servers are kept. Blocks; to be asked while the skill is there."""
+    try:
+        entries = entries_of(skill.folder / "mcp.json", True)
+    except MappingError:
+        return []
+    return [kept_as(skill.source, name_of(skill.name, name, True, ())) for name, _ in entries]
+
+
+def forget(data_dir: Path, kept: Iterable[str]) -> None:
+    """Forgets secrets that are kept under these names: nothing else leads to those of a skill that is gone.
+    Blocks."""
+    secrets = Secrets(data_dir)
+    for name in kept:
+        try:
+            secrets.forget(name)
+        except SecretError as error:
+            log.warning("a secret of a removed skill stays: %s", error)
