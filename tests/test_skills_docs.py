@@ -9,7 +9,7 @@ import yaml
 
 from app.skills import load_skill
 from app.skills.manifest import read_manifest
-from app.tools.catalog import find_tools
+from app.tools.source import find_tools
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "skills.md"
 STANDARD_FIELDS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}

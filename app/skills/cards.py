@@ -13,7 +13,7 @@ from app.messages import JSON
 from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
 from app.skills.quarantine import Quarantined, QuarantineError
 from app.skills.servers import RefusedServer, Server, read_servers
-from app.tools.catalog import FoundTool, find_tools
+from app.tools.source import FoundTool, find_tools
 from app.tools.tool import Audience
 
 _T = TypeVar("_T")

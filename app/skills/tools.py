@@ -81,7 +81,7 @@ def described_tools(
     """
     if not has_tools(folder):
         return SkillTools()
-    from app.tools.catalog import find_tools
+    from app.tools.source import find_tools
 
     try:
         source = read_file(folder, "scripts/tools.py")

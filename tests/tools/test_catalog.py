@@ -14,7 +14,8 @@ import pytest
 import app
 from app.skills.modules import tool_functions
 from app.tools import Tool, build_catalog, get_catalog_cached
-from app.tools.catalog import CACHE_FILE, find_tools, stamp
+from app.tools.catalog import CACHE_FILE, stamp
+from app.tools.source import find_tools
 
 PLAIN = '''
 import functools

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from app.tools.catalog import find_tools
+from app.tools.source import find_tools
 
 pytestmark = pytest.mark.slow
 
 _READER = """
 import json, sys
-from app.tools.catalog import find_tools
+from app.tools.source import find_tools
 tools, left_out = find_tools(sys.stdin.read())
 print(json.dumps([
     {tool.name: [tool.schema["properties"], tool.warnings] for tool in tools},

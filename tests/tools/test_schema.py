@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from app.tools import Tool, ToolContext, build_catalog, parse_docstring
-from app.tools.catalog import find_tools
 from app.tools.schema import PERMISSIVE
+from app.tools.source import find_tools
 
 CREATE_ISSUE = {
     "type": "object",

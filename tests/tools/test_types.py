@@ -14,8 +14,8 @@ import typing_extensions
 from pydantic import BaseModel, Field
 
 from app.tools import Tool, ToolContext
-from app.tools.catalog import find_tools
 from app.tools.schema import PERMISSIVE
+from app.tools.source import find_tools
 
 STRING, INTEGER, ANYTHING = {"type": "string"}, {"type": "integer"}, {"type": list(PERMISSIVE)}
 

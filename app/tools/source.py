@@ -1,0 +1,224 @@
+"""The tools of a source file, read without importing or running it."""
+
+import ast
+from dataclasses import dataclass
+
+from app.messages import JSON
+from app.tools.annotations import Names, statements
+from app.tools.classes import Unresolvable
+from app.tools.docstrings import Docstring, parse_docstring
+from app.tools.plain import sendable
+from app.tools.schema import (
+    Missing,
+    Parameter,
+    Schema,
+    TypesTooLarge,
+    described,
+    from_field,
+    read_parameters,
+    shortened,
+)
+from app.tools.signature import GENERATOR, NO_DOCSTRING
+
+_REGISTERING = frozenset({"tool", "resource", "prompt"})
+_CONTEXTS = frozenset({"Context", "ToolContext"})
+LARGEST_SOURCE = 256 * 1024
+_MOST_TOOLS = 200
+_LONGEST_DESCRIPTION, _LONGEST_EXAMPLE = 2000, 500
+_READ_OF_DOCSTRING = 20_000
+
+UNDECORATED = "is not decorated as others in its file are, so it is not a tool"
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool as its source describes it. `warnings` are for its author."""
+
+    name: str
+    function: str
+    description: str
+    examples: tuple[str, ...]
+    schema: Schema
+    warnings: tuple[str, ...] = ()
+
+    def definition(self) -> dict[str, JSON]:
+        """Name, description and parameters, as the model reads them."""
+        words = described(self.description, self.examples)
+        return {"name": self.name, "description": words, "parameters": self.schema}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A public function that is no tool, and why: a sentence of which the function is the subject."""
+
+    function: str
+    reason: str
+
+
+def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
+    """The tools of a module's text, and its public functions that are none. Raises SyntaxError.
+
+    Where anything is decorated with `x.tool`, `x.resource` or `x.prompt` only top-level functions under
+    `x.tool` are tools; elsewhere it is every public, documented top-level function.
+    """
+    try:
+        return _find_tools(_parsed(source))
+    except RecursionError as error:  # an annotation of absurd length
+        raise SyntaxError("cannot be read: it is nested too deeply") from error
+
+
+def registers(content: bytes) -> bool:
+    """Whether a file registers anything; one that is no Python counts, so that it is named."""
+    try:
+        module = _parsed(content)
+    except SyntaxError:
+        return True
+    return any(_registration(node) for node in statements(module) if isinstance(node, _Function))
+
+
+def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
+    names = Names(module)
+    is_adapter = any(_registration(node) for node in statements(module) if isinstance(node, _Function))
+    tools: dict[str, FoundTool] = {}
+    left_out: list[LeftOut] = []
+    for node in module.body:
+        if not isinstance(node, _Function) or (node.name.startswith("_") and not is_adapter):
+            continue
+        reason = _why_not(node, is_adapter)
+        if not reason and len(tools) == _MOST_TOOLS:
+            reason = f"comes after {_MOST_TOOLS} others, so it is not a tool; a file may have no more"
+        if not reason:
+            try:
+                tool = _found(node, names)
+            except TypesTooLarge as error:
+                reason = f"is not a tool: {error}"
+            else:
+                tools.pop(tool.name, None)
+                tools[tool.name] = tool
+        if reason and not node.name.startswith("_"):
+            left_out.append(LeftOut(node.name, reason))
+    return list(tools.values()), left_out
+
+
+def _parsed(source: str | bytes) -> ast.Module:
+    if len(source) > LARGEST_SOURCE:
+        raise SyntaxError(f"the file has more than the {LARGEST_SOURCE} bytes that are read")
+    try:
+        return ast.parse(source)
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, absurd nesting
+        raise SyntaxError(f"cannot be parsed: {type(error).__name__}") from error
+
+
+def _why_not(node: _Function, is_adapter: bool) -> str:
+    """Why a function is no tool, "" where it is one; an undecorated generator is none in any live module."""
+    if is_adapter:
+        is_tool = _registration(node) == "tool"
+        return "" if is_tool else UNDECORATED
+    if not node.decorator_list and _yields(node):
+        return GENERATOR
+    return "" if (ast.get_docstring(node) or "").strip() else NO_DOCSTRING
+
+
+def _yields(node: _Function) -> bool:
+    """Whether a function's own body yields, whatever the functions inside it do."""
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(part, _Function | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(part)
+    return False
+
+
+def _registration(node: _Function) -> str:
+    """ "tool", "resource" or "prompt" for a function that a decorator registers; else ""."""
+    decorator = _decorator(node)
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return target.attr if isinstance(target, ast.Attribute) else ""
+
+
+def _decorator(node: _Function) -> ast.expr | None:
+    found = None
+    for decorator in node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(target, ast.Attribute) and target.attr in _REGISTERING:
+            if target.attr == "tool":
+                return decorator
+            found = found or decorator
+    return found
+
+
+def _found(node: _Function, names: Names) -> FoundTool:
+    docstring = parse_docstring((ast.get_docstring(node) or "")[:_READ_OF_DOCSTRING])
+    given = _decorator_texts(node)
+    arguments = read_parameters(_parameters(node, names, docstring), names.made)
+    name: str = sendable(given.get("name") or node.name)
+    description: str = sendable(given.get("description") or docstring.description or name)
+    warnings = arguments.warnings
+    if len(description) > _LONGEST_DESCRIPTION:
+        warnings = (f"its description is cut to {_LONGEST_DESCRIPTION} characters", *warnings)
+    return FoundTool(
+        name=name,
+        function=node.name,
+        description=shortened(description, _LONGEST_DESCRIPTION),
+        examples=tuple(shortened(one, _LONGEST_EXAMPLE) for one in sendable(list(docstring.examples))),
+        schema=sendable(arguments.schema),
+        warnings=warnings,
+    )
+
+
+def _decorator_texts(node: _Function) -> dict[str, str]:
+    """`name` and `description` written in the decorator; the first plain argument is the name."""
+    decorator = _decorator(node)
+    if not isinstance(decorator, ast.Call):
+        return {}
+    written = {word.arg: word.value for word in decorator.keywords if word.arg in {"name", "description"}}
+    if decorator.args:
+        written.setdefault("name", decorator.args[0])
+    return {
+        key: value.value
+        for key, value in written.items()
+        if key and isinstance(value, ast.Constant) and isinstance(value.value, str)
+    }
+
+
+def _parameters(node: _Function, names: Names, docstring: Docstring) -> list[Parameter]:
+    spec = node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
+    pairs = [
+        *zip(positional, [*defaults, *spec.defaults], strict=True),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    found: list[Parameter] = []
+    for at, (argument, default) in enumerate(pairs):
+        if argument.arg == "context" or _is_context(argument.annotation):
+            continue
+        if at == 0 and argument.arg in {"self", "cls"}:
+            continue
+        try:
+            annotation = names.annotation(argument.annotation)
+        except Unresolvable:
+            annotation = Missing.UNKNOWN
+        found.append(_parameter(argument.arg, annotation, names.default(default), docstring))
+    return found
+
+
+def _parameter(name: str, annotation: object, default: object, docstring: Docstring) -> Parameter:
+    description = docstring.params.get(name, "")
+    parameter = Parameter(name, annotation, default, description)
+    if type(default).__name__ != "FieldInfo":
+        return parameter
+    return from_field(parameter)[0]
+
+
+def _is_context(annotation: ast.expr | None) -> bool:
+    """Whether it is the context that the host hands in, ours or an MCP server's."""
+    if annotation is None:
+        return False
+    words = ast.unparse(annotation).strip("\"'").replace(" ", "")
+    name = words.removeprefix("typing.").removeprefix("Optional[").split("[")[0].rstrip("]")
+    return name.removesuffix("|None").rpartition(".")[2] in _CONTEXTS
