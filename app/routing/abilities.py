@@ -1,8 +1,6 @@
 """What the assistant can do right now: skills, servers, their tools and the index over them, in one view."""
 
-import asyncio
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +9,7 @@ import structlog
 from app.messages import JSON
 from app.people import Person
 from app.routing.intent import MOST_CATEGORIES, Intent
+from app.routing.looks import Looks
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.view import Catalog, Phrases, ServerAbility, Servers, View, is_for, view_of
 from app.search.index import Document, ToolIndex
@@ -32,10 +31,6 @@ from app.tools.threads import DaemonThreads
 log = structlog.get_logger(__name__)
 
 _INDEXED_AT_ONCE = 16
-FIRST_LOOK_SECONDS = 30.0
-"""That a message waits for the first look: without one there is nothing that could be done for anybody."""
-_STEADY_SECONDS = 0.1
-"""By how much the two clocks of a machine may differ that nobody has set."""
 _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -99,7 +94,6 @@ class Abilities:
         self._loader = loader
         self._servers = servers
         self._environment = environment
-        self._patience = patience
         self._on_change = on_change
         self._view = View()
         self._served: Sequence[ServerAbility] = ()
@@ -108,36 +102,15 @@ class Abilities:
         for tool in self._reading.values():
             registry.register(tool)
         self._thread = DaemonThreads(limit=1)
-        self._look: asyncio.Task[None] | None = None
-        self._next_look: asyncio.Task[None] | None = None
-        self._look_began = 0.0
-        self._seen_began = self._seen_at = 0.0
-        """When the last look that succeeded began: monotonic, and in Unix seconds."""
-        self._asked_at = 0.0
+        self._looks = Looks(self._look, patience)
 
     @property
     def catalog(self) -> Catalog:
         return self._view.catalog
 
     async def refresh(self, since: float | None = None) -> None:
-        """Takes over what changed on disk. Beyond `patience` the look goes on by itself, and the caller
-        with what there is; a message waits longer where there is nothing yet.
-
-        One look at a time; whoever asks during one waits for the next, which sees all that they know of. Of
-        who knows of nothing later than `since` (Unix seconds) a look that began after that is enough: so
-        messages that come together share one.
-        """
-        if since is not None and self._has_looked_since(max(since, self._asked_at)):
-            return
-        if since is None:
-            self._asked_at = time.time()  # whoever asks so may have changed something
-        coming = self._coming_look()
-        began = time.monotonic() if self._look is None else self._look_began
-        is_first = since is not None and not self._seen_at
-        left = began + (FIRST_LOOK_SECONDS if is_first else self._patience) - time.monotonic()
-        done, _ = await asyncio.wait({coming}, timeout=max(left, 0.0))
-        if not done:
-            log.warning("the skill folders answer slowly: going on with what was loaded before")
+        """Takes over what changed on disk; `since` and what it waits for: `Looks.wait`."""
+        await self._looks.wait(since)
 
     async def refresh_for_message(self, received_at: float | None) -> None:
         """Takes over what changed before a message came (None: nobody knows when), and what servers bring
@@ -148,47 +121,21 @@ class Abilities:
 
     def look(self) -> None:
         """Takes over in the background what has just changed."""
-        self._asked_at = time.time()
-        self._coming_look()
-
-    def _coming_look(self) -> "asyncio.Task[None]":
-        """The next look that begins, which sees all that is known of now."""
-        if self._next_look is None:
-            self._next_look = asyncio.create_task(self._follow(self._look), name="look at the skills")
-        return self._next_look
-
-    def _has_looked_since(self, moment: float) -> bool:
-        """Whether a look began after that; no, where the clock was set since: it cannot tell."""
-        went = (time.time() - self._seen_at) - (time.monotonic() - self._seen_began)
-        return moment < self._seen_at and abs(went) < _STEADY_SECONDS
+        self._looks.begin()
 
     async def close(self) -> None:
         """Waits for no look any more."""
-        looks = {look for look in (self._look, self._next_look) if look is not None}
-        for look in looks:
-            look.cancel()
-        await asyncio.gather(*looks, return_exceptions=True)
+        await self._looks.close()
 
-    async def _follow(self, earlier: "asyncio.Task[None] | None") -> None:
-        """One look, once the earlier one has ended."""
-        if earlier is not None:
-            await asyncio.wait({earlier})
-        began = time.time()
-        self._look, self._next_look, self._look_began = self._next_look, None, time.monotonic()
-        try:
+    async def _look(self) -> None:
+        if self._servers is not None:
+            await self._servers.refresh()
+        view = await self._thread.run(self._changed)
+        if view is not None:
+            self._take_over(view)
+            self._on_change()
             if self._servers is not None:
-                await self._servers.refresh()
-            view = await self._thread.run(self._changed)
-            if view is not None:
-                self._take_over(view)
-                self._on_change()
-                if self._servers is not None:
-                    await self._servers.refresh()  # a skill that came or went may have brought some
-            self._seen_began, self._seen_at = self._look_began, began
-        except Exception:
-            log.exception("the skill folders could not be read: going on with what was loaded before")
-        finally:
-            self._look = None
+                await self._servers.refresh()  # a skill that came or went may have brought some
 
     def _changed(self) -> View | None:
         """What there is now, None where that is known; in a thread, for it may take long."""
