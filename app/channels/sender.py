@@ -8,7 +8,7 @@ from sqlite3 import Connection
 import structlog
 
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
-from app.store import alerts, outbox, people
+from app.store import alerts, aliases, outbox
 from app.store.database import Database
 from app.store.outbox import Given, Parcel
 
@@ -159,7 +159,7 @@ class Sender:
         if isinstance(result, Accepted):
             outbox.sent(conn, parcel.id, result.message_id, now)
             if result.phone:
-                people.remember_address(conn, parcel.person_id, result.phone)
+                aliases.remember_address(conn, parcel.person_id, result.phone)
             if alerts.mend(conn, "send:", now):
                 return outbox.release_held(conn, now)
         elif isinstance(result, Unknown):

@@ -9,6 +9,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Realm
 from app.phones import canonical, digits, other_form
+from app.store.aliases import names_of
 
 _NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
 _NOT_ALONE = "two people turned out to be one, and the other was erased"
@@ -111,12 +112,7 @@ def _people(conn: Connection, who: str) -> list[Somebody]:
         f" OR id IN (SELECT person_id FROM aliases WHERE value IN {_marks(spellings)}) ORDER BY created_at",
         (who, *spellings),
     ).fetchall()
-    return [Somebody(row["id"], row["realm"], _names(conn, row["id"])) for row in rows]
-
-
-def _names(conn: Connection, person: str) -> list[str]:
-    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, value", (person,))
-    return [row["value"] for row in rows]
+    return [Somebody(row["id"], row["realm"], names_of(conn, row["id"])) for row in rows]
 
 
 def _turned_away(conn: Connection, who: str) -> list[Somebody]:

@@ -1,4 +1,4 @@
-"""People and their aliases: who somebody is, whether they may talk, and what becomes of a changed number."""
+"""People: who somebody is, whether they may talk, and what becomes of a changed number."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,20 @@ from app.errors import RecadoError
 from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm
 from app.phones import canonical
+from app.store.aliases import (
+    Known,
+    add_alias,
+    address_of,
+    aliases_of,
+    by_id,
+    claim,
+    confirm_claims,
+    find_known,
+    freeze,
+    holders_of,
+    learn,
+    names_of,
+)
 from app.store.database import Database
 from app.store.ids import new_id
 from app.store.ownership import Doors, takes_ownership, withdraw_code
@@ -49,32 +63,10 @@ class PersonLine:
     realm: str = "whatsapp"
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Somebody we know: their row and every name they go by."""
-
-    row: Row
-    aliases: tuple[Alias, ...]
-
-    @property
-    def id(self) -> str:
-        return str(self.row["id"])
-
-
-def aliases_of(sender: Sender) -> list[Alias]:
-    """The names a sender goes by, the steadiest first: the canonical phone, then the business-scoped id."""
-    aliases = []
-    if sender.phone:
-        aliases.append(Alias("phone", canonical(sender.phone)))
-    if sender.user_id:
-        aliases.append(Alias("user_id", sender.user_id))
-    return aliases
-
-
 def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float) -> Admitted | TurnedAway:
     """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
     aliases = aliases_of(sender)
-    known = _find(conn, doors.realm, aliases, sender, now)
+    known = find_known(conn, doors.realm, aliases, sender, now)
     became_owner = bool(doors.code_key) and takes_ownership(conn, doors, text, now)
     if known is None:
         if not (became_owner or _is_listed(doors, aliases)):
@@ -84,9 +76,9 @@ def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float)
         conn.execute(
             "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (known.id,)
         )
-        known = _by_id(conn, known.id)
-    elif _learn(conn, doors.realm, known, sender, aliases, now):
-        known = _by_id(conn, known.id)
+        known = by_id(conn, known.id)
+    elif learn(conn, doors.realm, known, sender, aliases, now):
+        known = by_id(conn, known.id)
     row, names = known.row, [alias.value for alias in known.aliases]
     if row["access"] == "blocked":
         return _turn_away(conn, doors.realm, sender, "blocked", now)
@@ -96,7 +88,7 @@ def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float)
     name = sender.name[:200] or row["name"]
     if name != row["name"]:
         conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, row["id"]))
-        row = _by_id(conn, row["id"]).row
+        row = by_id(conn, row["id"]).row
     return Admitted(person_of(row, doors, names), became_owner, bool(row["frozen"]))
 
 
@@ -117,13 +109,13 @@ def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) 
 def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doors, now: float) -> bool:
     """Moves a person's alias to its new value. False where nobody here had the old one."""
     previous, current = aliases_of(change.previous), aliases_of(change.current)
-    known = _find(conn, realm, previous)
+    known = find_known(conn, realm, previous)
     if known is None:
         return False
-    holders = _holders(conn, realm, [*previous, *current])
+    holders = holders_of(conn, realm, [*previous, *current])
     if len(holders) > 1:
         freeze(conn, holders, "two people turned out to share " + ", ".join(new.value for new in current))
-        _claim(conn, holders, change.current, current, now)
+        claim(conn, holders, change.current, current, now)
         return True
     admitted = _is_listed(doors, known.aliases) and known.row["access"] == "listed"
     for new in current:
@@ -133,7 +125,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
                     "DELETE FROM aliases WHERE realm = ? AND kind = ? AND value = ?",
                     (realm, old.kind, old.value),
                 )
-        _add_alias(conn, realm, known.id, new, _address(change.current, new), now)
+        add_alias(conn, realm, known.id, new, address_of(change.current, new), now)
     if admitted:  # the configuration names the old number: being let in moves with the person
         conn.execute("UPDATE people SET access = 'allowed' WHERE id = ?", (known.id,))
     return True
@@ -142,21 +134,15 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
 def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
     """Learns that a phone and a user id of a signed webhook are one person, where we know one of them."""
     aliases = aliases_of(sender)
-    known = _find(conn, doors.realm, aliases, sender, now)
+    known = find_known(conn, doors.realm, aliases, sender, now)
     if known is not None:
-        _learn(conn, doors.realm, known, sender, aliases, now)
-
-
-def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
-    """Takes people's roles and memory out of reach until an owner confirms them."""
-    for person in people:
-        conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
+        learn(conn, doors.realm, known, sender, aliases, now)
 
 
 def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Lets somebody in (by phone or user id), confirming them where they were frozen; gives the person id."""
     person = _known_or_new(conn, realm, who, now)
-    _confirm(conn, realm, person, now)
+    confirm_claims(conn, realm, person, now)
     conn.execute(
         "UPDATE people SET access = 'allowed', frozen = '', epoch = epoch + (frozen <> '') WHERE id = ?",
         (person,),
@@ -186,7 +172,7 @@ def listing(conn: Connection) -> list[PersonLine]:
     lines = [
         PersonLine(
             id=row["id"],
-            names=[alias["value"] for alias in _alias_rows(conn, row["id"])],
+            names=names_of(conn, row["id"]),
             name=row["name"],
             role=row["role"],
             access=row["access"],
@@ -236,14 +222,6 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
     return Conversation(new, person, channel, group)
 
 
-def remember_address(conn: Connection, person: str, phone: str) -> None:
-    """Keeps the national form of a number that was found to work."""
-    conn.execute(
-        "UPDATE aliases SET address = ? WHERE person_id = ? AND kind = 'phone' AND value = ?",
-        (phone, person, canonical(phone)),
-    )
-
-
 def settle(conn: Connection, person: str, language: str, timezone: str, country: str) -> None:
     """Fills in what was found out about a person."""
     conn.execute(
@@ -252,123 +230,23 @@ def settle(conn: Connection, person: str, language: str, timezone: str, country:
     )
 
 
-def _claim(
-    conn: Connection, people: Sequence[str], sender: Sender, aliases: Sequence[Alias], now: float
-) -> None:
-    """Keeps the names somebody came with, until an owner says whose they are."""
-    conn.executemany(
-        "INSERT OR REPLACE INTO claimed_aliases VALUES (?, ?, ?, ?, ?)",
-        [
-            (person, alias.kind, alias.value, _address(sender, alias), now)
-            for person in people
-            for alias in aliases
-        ],
-    )
-
-
-def _confirm(conn: Connection, realm: Realm, person: str, now: float) -> None:
-    """Gives a person the names they claimed, in place of those of the same kind, from whoever held them."""
-    claimed = conn.execute(
-        "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
-    ).fetchall()
-    for claim in claimed:
-        conn.execute(
-            "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
-            (realm, claim["kind"], person, claim["value"]),
-        )
-        alias = Alias(claim["kind"], claim["value"])
-        _add_alias(conn, realm, person, alias, claim["address"], now)
-        conn.execute(
-            "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?", (claim["kind"], claim["value"])
-        )
-
-
-def _find(
-    conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
-) -> _Known | None:
-    """The person behind aliases seen together; two people behind them are frozen, and the first is given."""
-    found: dict[str, _Known] = {}
-    for alias in aliases:
-        if any(alias in known.aliases for known in found.values()):
-            continue
-        if (known := _holder(conn, realm, alias)) is not None:
-            found[known.id] = known
-    if len(found) > 1:
-        freeze(conn, [*found], "two people turned out to be one: " + ", ".join(a.value for a in aliases))
-        if sender is not None:
-            _claim(conn, [*found], sender, aliases, now)
-        return _by_id(conn, next(iter(found)))
-    return next(iter(found.values()), None)
-
-
-def _holder(conn: Connection, realm: Realm, alias: Alias) -> _Known | None:
-    """Whom a name leads to."""
-    return _known(
-        conn,
-        "(SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?)",
-        (realm, alias.kind, alias.value),
-    )
-
-
-def _by_id(conn: Connection, person: str) -> _Known:
-    known = _known(conn, "?", (person,))
-    assert known is not None
-    return known
-
-
-def _known(conn: Connection, person: str, parameters: Sequence[str]) -> _Known | None:
-    """One query for both: it is asked for every message that comes in."""
-    rows = conn.execute(
-        "SELECT p.*, a.kind AS alias_kind, a.value AS alias_value FROM people p"
-        f" LEFT JOIN aliases a ON a.person_id = p.id WHERE p.id = {person}",
-        parameters,
-    ).fetchall()
-    if not rows:
-        return None
-    names = [Alias(row["alias_kind"], row["alias_value"]) for row in rows if row["alias_kind"] is not None]
-    return _Known(rows[0], tuple(names))
-
-
-def _learn(
-    conn: Connection,
-    realm: Realm,
-    known: _Known,
-    sender: Sender,
-    aliases: Sequence[Alias],
-    now: float,
-) -> bool:
-    """Adds what a signed message says of a person; a phone with another user id than before freezes.
-
-    False where nothing was new.
-    """
-    new = [alias for alias in aliases if alias not in known.aliases]
-    for alias in new:
-        if any(name.kind == alias.kind for name in known.aliases):
-            freeze(conn, [known.id], f"came with another {alias.kind.replace('_', ' ')} than before")
-            _claim(conn, [known.id], sender, aliases, now)
-            break
-        if _holder(conn, realm, alias) is None:
-            _add_alias(conn, realm, known.id, alias, _address(sender, alias), now)
-    return bool(new)
-
-
-def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> _Known:
+def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> Known:
     person = new_id("person")
     conn.execute(
         "INSERT INTO people (id, realm, name, created_at) VALUES (?, ?, ?, ?)",
         (person, realm, sender.name[:200], now),
     )
     for alias in aliases:
-        _add_alias(conn, realm, person, alias, _address(sender, alias), now)
+        add_alias(conn, realm, person, alias, address_of(sender, alias), now)
     for alias in aliases:
         conn.execute("DELETE FROM outsiders WHERE realm = ? AND value = ?", (realm, alias.value))
-    return _by_id(conn, person)
+    return by_id(conn, person)
 
 
 def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
     sender = sender_named(who)
     aliases = aliases_of(sender)
-    return (_find(conn, realm, aliases) or _create(conn, realm, sender, aliases, now)).id
+    return (find_known(conn, realm, aliases) or _create(conn, realm, sender, aliases, now)).id
 
 
 def sender_named(who: str) -> Sender:
@@ -414,27 +292,3 @@ def _is_listed(doors: Doors, names: Sequence[Alias | str]) -> bool:
 
 def _values(names: Sequence[Alias | str]) -> list[str]:
     return [name.value if isinstance(name, Alias) else name for name in names]
-
-
-def _holders(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[str]:
-    """Whom these names lead to, each once, in the order of the names."""
-    found = [_holder(conn, realm, alias) for alias in aliases]
-    return list(dict.fromkeys(holder.id for holder in found if holder is not None))
-
-
-def _alias_rows(conn: Connection, person: str) -> list[Row]:
-    return conn.execute(
-        "SELECT kind, value, address FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,)
-    ).fetchall()
-
-
-def _add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
-    conn.execute(
-        "INSERT INTO aliases (realm, kind, value, address, person_id, created_at) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (realm, alias.kind, alias.value, address, person, now),
-    )
-
-
-def _address(sender: Sender, alias: Alias) -> str:
-    return sender.phone if alias.kind == "phone" else alias.value

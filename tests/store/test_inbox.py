@@ -5,7 +5,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import AliasChange, Sender, Unreadable
-from app.store import inbox, opening, people, retention, turns
+from app.store import aliases, inbox, opening, people, retention, turns
 from app.store.outbox import Draft
 from app.store.ownership import Doors, offer_ownership
 from app.store.turns import Ready
@@ -183,7 +183,7 @@ def test_a_redelivered_change_is_not_applied_again(conn: Connection) -> None:
 
 def test_a_frozen_person_is_kept_and_wakes_nobody(conn: Connection) -> None:
     where = conversation(conn)
-    people.freeze(conn, [where.person_id], "a test")
+    aliases.freeze(conn, [where.person_id], "a test")
     taken = take(conn, inbound("w1"))
     assert (taken.accepted, taken.expect | taken.wake, taken.frozen) == (1, set(), [ANA.phone])
     assert claim(conn, where, "t1", T + 60) is None

@@ -5,7 +5,7 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Sender
-from app.store import operator, people, retention
+from app.store import aliases, operator, people, retention
 from app.store.ownership import Doors
 from app.store.retention import DAY, TRACE_DAYS
 from tests.store.rows import T, value
@@ -59,7 +59,7 @@ def test_nothing_is_done_in_the_name_of_who_is_frozen_or_blocked(conn: Connectio
     arrive(conn, at, FIRST, SECOND)
     people.block(conn, "whatsapp", FIRST, T)
     assert named(conn, at) == SECOND
-    people.freeze(conn, [value(conn, "SELECT person_id FROM aliases WHERE value = ?", SECOND)], "why")
+    aliases.freeze(conn, [value(conn, "SELECT person_id FROM aliases WHERE value = ?", SECOND)], "why")
     assert named(conn, at) == operator.OUTCOME
 
 

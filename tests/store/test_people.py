@@ -8,6 +8,7 @@ from app.errors import RecadoError
 from app.messages import AliasChange, Sender
 from app.phones import canonical, other_form
 from app.store import people
+from app.store.aliases import freeze, remember_address
 from app.store.ownership import CODE_SECONDS, CODE_TRIES, Doors, has_owner, offer_ownership, takes_ownership
 from app.store.people import Admitted, TurnedAway
 from tests.store.rows import ANA, BETO, OPEN, T, admit, value
@@ -166,7 +167,7 @@ def test_confirming_puts_the_new_user_id_in_place_of_the_old(conn: Connection) -
 
 def test_confirming_raises_the_epoch(conn: Connection) -> None:
     ana = admit(conn).id
-    people.freeze(conn, [ana], "a test")
+    freeze(conn, [ana], "a test")
     people.allow(conn, "whatsapp", ANA.phone, T)
     assert value(conn, "SELECT epoch FROM people WHERE id = ?", ana) == 1
 
@@ -310,7 +311,7 @@ def test_an_operator_may_write_a_person_in_any_form(conn: Connection, who: str) 
 
 def test_the_form_of_a_number_that_worked_is_remembered(conn: Connection) -> None:
     ana = admit(conn).id
-    people.remember_address(conn, ana, "525550000001")
+    remember_address(conn, ana, "525550000001")
     assert value(conn, "SELECT address FROM aliases WHERE kind = 'phone'") == "525550000001"
 
 

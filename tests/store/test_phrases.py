@@ -6,7 +6,7 @@ import pytest
 
 from app.messages import Sender
 from app.people import Person
-from app.store import alerts, people, phrases, retention
+from app.store import alerts, aliases, people, phrases, retention
 from app.store.database import Database
 from app.store.ownership import Doors
 from app.store.phrases import MOST_PHRASES
@@ -120,7 +120,7 @@ async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
             third = admit(conn, somebody(3), doors=Doors("simulator", open=True, code_key=b"c" * 32))
             phrases.learn(conn, third.id, ["spend"], ["guit"], T)
         elif what == "frozen":
-            people.freeze(conn, [several[0].id], "a test")
+            aliases.freeze(conn, [several[0].id], "a test")
         elif what == "blocked":
             people.block(conn, "whatsapp", somebody(1).phone, T)
         else:

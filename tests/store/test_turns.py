@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from app.errors import RecadoError
-from app.store import journal, opening, people, turns
+from app.store import aliases, journal, opening, people, turns
 from app.store.journal import Spent, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Kept, Pause, Ready
 from tests.store.rows import (
@@ -297,7 +297,7 @@ def test_a_stop_ends_nothing_of_another_conversation(conn: Connection) -> None:
 def test_a_frozen_persons_stop_waits_too(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1", "uno"))
-    people.freeze(conn, [where.person_id], "somebody else may hold the phone")
+    aliases.freeze(conn, [where.person_id], "somebody else may hold the phone")
     take(conn, inbound("w2", "/stop"), kind="stop")
     assert turns.stop(conn, where.id, "t1", T) is None
 
@@ -306,7 +306,7 @@ def test_a_frozen_persons_open_turn_waits(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    people.freeze(conn, [where.person_id], "a test")
+    aliases.freeze(conn, [where.person_id], "a test")
     assert claim(conn, where, "t2", T) is None
     assert value(conn, "SELECT state FROM turns") == "running"
 
