@@ -124,7 +124,9 @@ def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> N
         alias = Alias(claim["kind"], claim["value"])
         add_alias(conn, realm, person, alias, claim["address"], now)
         conn.execute(
-            "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?", (claim["kind"], claim["value"])
+            "DELETE FROM claimed_aliases WHERE kind = ? AND value = ?"
+            " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
+            (claim["kind"], claim["value"], realm),
         )
 
 

@@ -165,6 +165,18 @@ def test_confirming_puts_the_new_user_id_in_place_of_the_old(conn: Connection) -
     assert frozen(conn) == []
 
 
+def test_confirming_somebody_takes_no_claim_from_their_namesake_of_another_realm(conn: Connection) -> None:
+    simulated = Doors("simulator", open=True)
+    for doors in (OPEN, simulated):
+        admit(conn, doors=doors)
+        admit(conn, Sender(ANA.phone, "MX.other"), doors=doors)
+    people.allow(conn, "simulator", ANA.phone, T)
+    ana = people.allow(conn, "whatsapp", ANA.phone, T)
+    assert aliases(conn, ana) == [canonical(ANA.phone), "MX.other"]
+    admit(conn, Sender(ANA.phone, "MX.other"))
+    assert frozen(conn) == []
+
+
 def test_confirming_raises_the_epoch(conn: Connection) -> None:
     ana = admit(conn).id
     freeze(conn, [ana], "a test")
