@@ -14,10 +14,11 @@ with without("rich"):  # structlog would load it, 30 ms and 3 MB, for tracebacks
     import structlog
 
 _NOISY = (
-    *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "aiosqlite", "asyncio"),
-    *("markdown_it", "tzlocal", "uvicorn.access", "uvicorn.error"),
+    *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "aiosqlite", "asyncio", "uvicorn.access"),
+    *("mcp", "client", "sse_starlette"),  # "client" is of mcp
+    *("markdown_it", "tzlocal"),
 )
-"""At DEBUG these would write whole messages and requests."""
+"""At DEBUG these would write whole requests, or a line for each step of theirs."""
 KEPT_LINES = 500
 LONGEST_KEPT = 1000
 """Characters of a line that is kept in memory."""
@@ -54,19 +55,7 @@ def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in (
-        "httpx2",
-        "httpcore2",
-        "httpx",
-        "httpcore",
-        "aiosqlite",
-        "openai",
-        "asyncio",
-        "uvicorn.access",
-        "mcp",
-        "client",
-        "sse_starlette",
-    ):
+    for noisy in _NOISY:
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
