@@ -14,7 +14,8 @@ with without("rich"):  # structlog would load it, 30 ms and 3 MB, for tracebacks
     import structlog
 
 _NOISY = (
-    *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "aiosqlite", "asyncio", "uvicorn.access"),
+    *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "openai"),
+    *("aiosqlite", "asyncio", "uvicorn.access"),
     *("mcp", "client", "sse_starlette"),  # "client" is of mcp
     *("markdown_it", "tzlocal"),
 )
