@@ -16,6 +16,8 @@ log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
+MOST_STEPS = 10
+"""Attempts after which every back-off is the longest; of some days of them a power is no number any more."""
 LONGEST_ASKED = 3600.0
 PAIR_RATE = 131056
 PAIR_RATE_BASE = 4.0
@@ -199,8 +201,9 @@ def backoff(result: Refused, attempts: int) -> float:
     """
     if result.retry_after:
         return min(max(result.retry_after, FIRST_BACKOFF), LONGEST_ASKED)
+    steps = min(attempts, MOST_STEPS)
     base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
-    return min(FIRST_BACKOFF * base ** (attempts - 1 if base == 2.0 else attempts), LONGEST_BACKOFF)
+    return min(FIRST_BACKOFF * base ** (steps - 1 if base == 2.0 else steps), LONGEST_BACKOFF)
 
 
 def send_alert(result: Refused) -> str:
