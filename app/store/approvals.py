@@ -12,12 +12,15 @@ from app.people import Conversation
 from app.store import outbox
 from app.store.database import Database
 from app.store.journal import TurnGone
-from app.store.outbox import Draft
+from app.store.outbox import Draft, sent_as
 
 BUTTON = "approval:"
 """How the ids of these buttons begin; those of a model's choices never do."""
 ANSWER_SECONDS = 23 * 3600.0
 """From the person's last message on: after 24 hours nothing could be said to them any more."""
+
+FAILED = "EXISTS (SELECT 1 FROM outbox WHERE source = 'approval:' || a.id AND state = 'failed')"
+"""Of approvals `a`: a part of the card did not arrive, so nobody knows what the buttons are for."""
 
 Choice = Literal["yes", "always", "trust", "no"]
 State = Literal["open", "yes", "no", "expired", "failed"]
@@ -181,7 +184,7 @@ def asks(conn: Connection, conversation: str, wamid: str) -> bool:
     """Whether a message of ours is a question that is open."""
     row = conn.execute(
         "SELECT 1 FROM outbox o JOIN approvals a ON o.source = 'approval:' || a.id"
-        " WHERE o.wamid = ? AND a.conversation_id = ? AND a.state = 'open'",
+        f" WHERE o.id IN {sent_as('?1')} AND a.conversation_id = ?2 AND a.state = 'open'",
         (wamid, conversation),
     ).fetchone()
     return row is not None
@@ -225,11 +228,11 @@ def _console_choices(approval: Row) -> tuple[Choice, ...]:
 def expire(conn: Connection, now: float) -> None:
     """Ends the questions that can no longer be answered, and lets their turns go on.
 
-    Those that could not be sent, and those 23 hours after the person's last message.
+    Those that could not be sent as a whole, and those 23 hours after the person's last message.
     """
     rows = conn.execute(
-        "SELECT a.*, o.state AS sent FROM approvals a LEFT JOIN outbox o ON o.id = a.outbox_id"
-        " WHERE a.state = 'open' AND (a.due_at <= ? OR o.state = 'failed')",
+        f"SELECT a.*, {FAILED} AS failed FROM approvals a"
+        f" WHERE a.state = 'open' AND (a.due_at <= ? OR {FAILED})",
         (now,),
     ).fetchall()
     for row in rows:
@@ -237,10 +240,10 @@ def expire(conn: Connection, now: float) -> None:
             "SELECT max(received_at) AS at FROM inbox WHERE person_id = ?", (row["person_id"],)
         ).fetchone()["at"]
         until = (last or row["created_at"]) + ANSWER_SECONDS
-        if row["sent"] != "failed" and until > now:
+        if not row["failed"] and until > now:
             conn.execute("UPDATE approvals SET due_at = ? WHERE id = ?", (until, row["id"]))
             continue
-        state = "failed" if row["sent"] == "failed" else "expired"
+        state = "failed" if row["failed"] else "expired"
         conn.execute("UPDATE approvals SET state = ?, answered_at = ? WHERE id = ?", (state, now, row["id"]))
         _go_on(conn, row["turn_id"], now)
 

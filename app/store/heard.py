@@ -8,7 +8,8 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.people import Conversation
-from app.store.approvals import ANSWER_SECONDS, BUTTON, Approval, Choice, approval_of, settle
+from app.store.approvals import ANSWER_SECONDS, BUTTON, FAILED, Approval, Choice, approval_of, settle
+from app.store.outbox import sent_as
 from app.store.own_words import in_own_words
 from app.store.turns import BURST_MESSAGES
 
@@ -224,13 +225,14 @@ def _asked(conn: Connection, conversation: str, by: _Said, since: float | None =
         " (SELECT s.at FROM statuses s WHERE s.wamid = o.wamid AND s.status = 'sent' AND s.at > 0) AS told_at"
         " FROM approvals a JOIN outbox o ON o.id = a.outbox_id"
         " WHERE a.person_id = ? AND a.conversation_id = ? AND (a.state = 'open' OR a.answered_at >= ?)"
-        " AND o.state NOT IN ('ready', 'failed') ORDER BY a.created_at, a.rowid",
+        f" AND o.state <> 'ready' AND NOT {FAILED} ORDER BY a.created_at, a.rowid",
         (by.person, conversation, since),
     ).fetchall()
 
 
 def _is_quoted(conn: Connection, approval: Row, wamid: str) -> bool:
     row = conn.execute(
-        "SELECT 1 FROM outbox WHERE wamid = ? AND source = ?", (wamid, f"approval:{approval['id']}")
+        f"SELECT 1 FROM outbox WHERE id IN {sent_as('?1')} AND source = ?2",
+        (wamid, f"approval:{approval['id']}"),
     ).fetchone()
     return row is not None

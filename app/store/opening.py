@@ -11,6 +11,7 @@ from app.people import Conversation
 from app.store import approvals, facts, uncertain
 from app.store.facts import Fact
 from app.store.journal import TurnGone, tokens_used
+from app.store.outbox import sent_as
 from app.store.own_words import in_own_words
 from app.store.uncertain import UncertainCall
 
@@ -235,7 +236,8 @@ def _quoted(
     found: dict[str, tuple[str, str]] = {}
     for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
         row = conn.execute(
-            "SELECT text, direction FROM messages WHERE wamid = ? AND conversation_id = ?",
+            "SELECT text, direction FROM messages WHERE conversation_id = ?2 AND (wamid = ?1 OR id IN"
+            f" (SELECT message_id FROM outbox WHERE id IN {sent_as('?1')}))",
             (wamid, conversation),
         ).fetchone()
         if row is not None:

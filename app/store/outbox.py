@@ -62,6 +62,14 @@ class Applied:
     error: str = ""
 
 
+def sent_as(wamid: str) -> str:
+    """SQL for the rows behind a message id: one of unknown outcome that was sent again goes by two."""
+    return (
+        f"(SELECT id FROM outbox WHERE wamid = {wamid} UNION ALL"
+        f" SELECT outbox_id FROM statuses WHERE wamid = {wamid} AND person_id IS NOT NULL)"
+    )
+
+
 def put_reply(
     conn: Connection,
     conversation: Conversation,
@@ -160,8 +168,8 @@ def has_open(conn: Connection, person: str) -> bool:
 def sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     """The channel named the message: from here on statuses speak for it."""
     changed = conn.execute(
-        "UPDATE outbox SET state = 'sent', wamid = ?, sent_at = coalesce(sent_at, ?), sending_at = NULL,"
-        " due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'",
+        "UPDATE outbox SET state = 'sent', wamid = coalesce(wamid, ?), sent_at = coalesce(sent_at, ?),"
+        " sending_at = NULL, due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'",
         (wamid, now, outbox_id),
     ).rowcount
     if not changed:

@@ -6,12 +6,13 @@ from sqlite3 import Connection, Row
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.outbox import Draft
+from app.store.outbox import Draft, sent_as
 
 SOURCE = "sched:"
 AT_ONCE = 200
 """Fired in one transaction."""
 _OURS = f"source >= '{SOURCE}' AND source < 'sched;'"
+_QUOTED = "m.payload ->> '$.quoted'"
 _MAY_BE_TOLD = "access <> 'blocked' AND frozen = ''"
 
 
@@ -260,9 +261,9 @@ def quoted(conn: Connection, conversation: str) -> Schedule | None:
     """The one whose message is quoted in the turn that runs in a conversation."""
     row = conn.execute(
         "SELECT o.source FROM turns t JOIN messages m ON m.turn_id = t.id AND m.direction = 'in'"
-        " JOIN outbox o ON o.wamid = m.payload ->> '$.quoted'"
-        f" WHERE t.conversation_id = ? AND t.state = 'running' AND o.conversation_id = ? AND {_OURS}"
-        " ORDER BY m.id DESC LIMIT 1",
+        f" JOIN outbox o ON o.id IN {sent_as(_QUOTED)}"
+        " WHERE t.conversation_id = ? AND t.state <> 'done' AND t.state = 'running'"  # turns_open
+        f" AND o.conversation_id = ? AND {_OURS} ORDER BY m.id DESC LIMIT 1",
         (conversation, conversation),
     ).fetchone()
     return None if row is None else by_id(conn, row["source"].split(":")[1])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from app.messages import AliasChange, Inbound, Outgoing, Sender
+from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
 from app.people import Conversation, Person
 from app.store import inbox, opening, outbox, people, turns
 from app.store.inbox import Arrival, Entrance, Pace, Taken
@@ -97,6 +97,18 @@ def queue(conn: Connection, where: Conversation, source: str, *parts: str, now: 
     outbox.put_reply(conn, where, source, draft(*parts), now)
     rows = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part", (source,))
     return [row["id"] for row in rows]
+
+
+def sent_twice(conn: Connection, source: str) -> None:
+    """A row goes out as wamid.1, of which nothing comes back for too long, and again as wamid.2."""
+    row = value(conn, "SELECT id FROM outbox WHERE source = ?", source)
+    conn.execute("UPDATE outbox SET wamid = NULL WHERE id = ?", (row,))
+    conn.execute(
+        "UPDATE messages SET wamid = NULL WHERE id = (SELECT message_id FROM outbox WHERE id = ?)", (row,)
+    )
+    outbox.sent(conn, row, "wamid.2", T)
+    for wamid in ("wamid.2", "wamid.1"):
+        outbox.apply_status(conn, Status(wamid, "sent", T, ANA, row), T)
 
 
 def states(conn: Connection) -> list[str]:

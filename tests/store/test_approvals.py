@@ -1,11 +1,12 @@
 """Questions in their rows: who may answer them, with what, when, and what becomes of their turns."""
 
+from dataclasses import replace
 from sqlite3 import Connection
 from typing import Any
 
 import pytest
 
-from app.messages import Inbound
+from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
 from app.store import approvals, heard, inbox, outbox, schedules, turns
 from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
@@ -15,7 +16,20 @@ from app.store.journal import TurnGone
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.answers import read_answer
 from app.turns.questions import CALL
-from tests.store.rows import ANA, BETO, T, begun, claim, conversation, draft, entrance, inbound, take, value
+from tests.store.rows import (
+    ANA,
+    BETO,
+    T,
+    begun,
+    claim,
+    conversation,
+    draft,
+    entrance,
+    inbound,
+    sent_twice,
+    take,
+    value,
+)
 
 
 def question(name: str) -> Question:
@@ -230,6 +244,42 @@ def test_a_question_that_cannot_be_sent_ends(conn: Connection) -> None:
     outbox.fail(conn, given.parcel.id, 131026, "undeliverable", T)
     approvals.expire(conn, T + 1)
     assert (state(conn, "q"), turn_state(conn, "q")) == ("failed", "queued")
+
+
+@pytest.mark.parametrize("way", ["button", "words", "reaction"])
+def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Connection, way: str) -> None:
+    """Meta takes each part, and says of the first one later that it failed: the buttons stand there alone."""
+    where = asked(conn, "q")
+    take(conn, inbound("w2"), now=T)
+    begun(conn, where, "t2")
+    card = replace(question("r"), draft=draft("what it would do", "Shall I?"))
+    approvals.park(conn, "t2", where, [card], T)
+    deliver(conn, where, T)
+    wamids = [row["wamid"] for row in conn.execute("SELECT wamid FROM outbox WHERE source = 'approval:r'")]
+    outbox.apply_status(conn, Status(wamids[0], "failed", T, ANA, "", (GraphError(131026, "no"),)), T)
+    if way == "button":
+        press(conn, "r-yes")
+    else:
+        message = inbound("answer", "👍", kind="text" if way == "words" else way, quoted=wamids[-1])
+        inbox.take_in(conn, entrance(), [Arrival(message, "message", answers=True)], (), (), (), T + 1)
+    assert closed(hear(conn, where)) == (way == "button")
+    assert (state(conn, "r"), state(conn, "q")) == ("open", "open")
+    approvals.expire(conn, T + 2)
+    assert (state(conn, "r"), state(conn, "q")) == ("failed", "open")
+    assert value(conn, "SELECT state FROM turns WHERE id = 't2'") == "queued"
+
+
+@pytest.mark.parametrize("kind", ["text", "reaction"])
+@pytest.mark.parametrize("quoted", ["wamid.1", "wamid.2"])
+def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
+    conn: Connection, quoted: str, kind: str
+) -> None:
+    where = asked(conn, "q", "r")
+    sent_twice(conn, "approval:r")
+    message = inbound("answer", "👍", kind=kind, quoted=quoted)
+    inbox.take_in(conn, entrance(), [Arrival(message, "message", answers=True)], (), (), (), T + 1)
+    hear(conn, where)
+    assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
 
 
 def test_a_stop_ends_parked_turns_and_their_questions(conn: Connection) -> None:

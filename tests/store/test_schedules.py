@@ -13,7 +13,7 @@ from app.people import Conversation
 from app.store import outbox, retention, schedules
 from app.store.outbox import Draft
 from app.store.schedules import Firing, Schedule
-from tests.store.rows import BETO, T, conversation, inbound, take, value
+from tests.store.rows import BETO, T, begun, conversation, inbound, sent_twice, take, value
 
 DAY = 86_400.0
 WHATSAPP = ["whatsapp"]
@@ -110,6 +110,19 @@ def test_what_failed_is_told_by_a_new_message_once_the_person_writes(conn: Conne
     assert fire(conn, T + 4, T + DAY) == [True]
     assert value(conn, "SELECT count(DISTINCT source) FROM outbox") == 2
     assert not schedules.waiting(conn, T + 5)  # and it is not taken back again
+
+
+@pytest.mark.parametrize("quoted", ["wamid.1", "wamid.2"])
+def test_one_that_was_sent_twice_is_quoted_by_either_copy(conn: Connection, quoted: str) -> None:
+    where = conversation(conn)
+    kept = set_one(conn, where)
+    fire(conn)
+    sent_twice(conn, kept.source)
+    take(conn, inbound("w1", "in ten minutes", quoted=quoted), now=T + 1)
+    begun(conn, where, "t1", T + 1)
+    found = schedules.quoted(conn, where.id)
+    assert found is not None
+    assert found.id == kept.id
 
 
 def test_what_is_over_is_forgotten_and_what_is_to_come_stays(conn: Connection) -> None:

@@ -19,6 +19,7 @@ from tests.store.rows import (
     conversation,
     draft,
     inbound,
+    sent_twice,
     states,
     take,
     value,
@@ -406,6 +407,15 @@ def test_quoted_text_is_found_in_both_directions(conn: Connection) -> None:
     conn.execute("UPDATE messages SET wamid = 'out1' WHERE direction = 'out'")
     take(conn, inbound("w2", quoted="out1"), inbound("w3", quoted="wamid.t1"), now=T + 10)
     assert begun(conn, where, "t2", T + 10).quoted == {"out1": ("qué tal", "out"), "wamid.t1": ("hola", "in")}
+
+
+def test_quoted_text_is_found_at_either_copy_of_what_was_sent_twice(conn: Connection) -> None:
+    where = conversation(conn)
+    answered(conn, where, "t1", "hola", "qué tal", T)
+    sent_twice(conn, "turn:t1")
+    take(conn, inbound("w2", quoted="wamid.1"), inbound("w3", quoted="wamid.2"), now=T + 10)
+    found = begun(conn, where, "t2", T + 10).quoted
+    assert found == dict.fromkeys(("wamid.1", "wamid.2"), ("qué tal", "out"))
 
 
 @pytest.mark.parametrize(
