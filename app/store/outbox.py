@@ -349,6 +349,9 @@ def _close_unknown(conn: Connection, outbox_id: str) -> None:
 
 
 def _window_closed(conn: Connection, row: Row, now: float) -> bool:
+    """Whether the person wrote too long ago for it; a template needs no window."""
+    if _outgoing(row["payload"]).template is not None:
+        return False
     last = conn.execute(
         "SELECT at FROM messages WHERE person_id = ? AND direction = 'in' ORDER BY id DESC LIMIT 1",
         (row["person_id"],),

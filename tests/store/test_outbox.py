@@ -4,7 +4,7 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.messages import Button, GraphError, Outgoing, Status
+from app.messages import Button, GraphError, Outgoing, Status, Template
 from app.store import outbox
 from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, Given
 from tests.store.rows import ANA, BETO, T, conversation, draft, inbound, queue, states, take, value
@@ -207,6 +207,18 @@ def test_a_held_row_fails_when_the_window_closes(conn: Connection) -> None:
     given = outbox.take(conn, where.person_id, T + WINDOW_SECONDS + 1)
     assert (given, states(conn)) == (Given(), ["failed"])
     assert value(conn, "SELECT code || error FROM outbox") == "190the token expired"
+
+
+def test_a_held_template_waits_for_the_operator_whenever_the_person_wrote(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    late = T + 3 * WINDOW_SECONDS
+    message = Outgoing("⏰", template=Template("reminder", "es"))
+    outbox.put_notice(conn, where, "sched:r:1", Draft("⏰", (message,)), late)
+    one = taken(conn, where.person_id, late)
+    outbox.hold(conn, one, 190, "the token expired", late)
+    assert taken(conn, where.person_id, late + WINDOW_SECONDS) == one
+    assert states(conn) == ["held"]
 
 
 def test_a_message_of_the_person_keeps_the_window_open(conn: Connection) -> None:
