@@ -27,6 +27,8 @@ TRIED_TWICE = frozenset({131052, 131053})
 FILE_ATTEMPTS = 6
 """Of a file that Meta answers and does not take: half a minute, and then what waits behind it goes on."""
 NOT_ON_TEST_LIST = 131030
+NO_SUCH_NUMBER = 33
+NOT_REGISTERED = 133010
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
 
@@ -210,6 +212,10 @@ def send_alert(result: Refused) -> str:
     """What the operator is told, with the cure where it is known."""
     if result.code == 190:
         cure = "the access token is invalid or expired: set a new WHATSAPP_ACCESS_TOKEN and restart"
+    elif result.code == NO_SUCH_NUMBER:
+        cure = "WHATSAPP_PHONE_NUMBER_ID is none that the token reaches: correct one of them and restart"
+    elif result.code == NOT_REGISTERED:
+        cure = "the number is not registered: do it at WhatsApp > API Setup; messages wait for it"
     elif result.code == NOT_ON_TEST_LIST:
         cure = "a test number only reaches the numbers on its list: add the person's number there (API setup)"
     elif result.then == "template":

@@ -40,6 +40,8 @@ def test_a_wait_of_nothing_that_is_asked_for_is_no_hammering() -> None:
     ("refused", "words"),
     [
         (Refused("hold", 190), "WHATSAPP_ACCESS_TOKEN"),
+        (Refused("hold", 33), "WHATSAPP_PHONE_NUMBER_ID"),
+        (Refused("hold", 133010), "not registered"),
         (Refused("give_up", 131030), "a test number only reaches the numbers on its list"),
         (Refused("template", 131047), "24 hours"),
         (Refused("hold", 368), "mended at Meta"),

@@ -32,10 +32,17 @@ CONNECTIONS = 100
 # What Meta's error codes ask for (facts gathered from its documents, November 2026).
 RETRY = frozenset({1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053})
 HOLD = frozenset(
-    {0, 3, 10, 190, 368, 131031, 131037, 131042, 131045, 131048, 131064, 130497, *range(200, 300)}
+    {0, 3, 10, 33, 190, 368, 130497, 131005, 131031, 131037, 131042, 131045, 131048, 131064, 133010}
+    | {*range(200, 300)}
 )
 TEMPLATE = frozenset({131047})
 NOT_ON_TEST_LIST = 131030
+GIVE_UP = frozenset(
+    {100, 130472, 131008, 131009, 131021, 131026, NOT_ON_TEST_LIST, 131049, 131050, 131051, 131062}
+    | {*range(132000, 132070), 135000, 137000}
+)
+NO_SUCH_NUMBER = 33
+"""Meta's code for a deleted number, and its subcode for an id of a number that the token does not reach."""
 UPLOAD_FAILED = 131053
 
 
@@ -171,10 +178,12 @@ def read_refusal(status: int, data: dict[str, Any], retry_after: str | None) -> 
         error = {}
     code = error.get("code")
     code = code if isinstance(code, int) else -1
+    if code == 100 and error.get("error_subcode") == NO_SUCH_NUMBER:
+        code = NO_SUCH_NUMBER
     details = error.get("error_data")
     detail = details.get("details") if isinstance(details, dict) else None
     text = f"{status} {code}: {detail or error.get('message') or 'no reason given'}"[:500]
-    if code in HOLD or (code == -1 and status in (401, 403)):
+    if code in HOLD or (status in (401, 403) and code not in RETRY | TEMPLATE | GIVE_UP):
         return Refused("hold", code, text)
     if code in RETRY or status == 429 or status >= 500:
         return Refused("retry", code, text, after)

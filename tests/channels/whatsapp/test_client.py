@@ -12,7 +12,10 @@ from app.channels.whatsapp.client import GraphClient, message_body, read_respons
 from app.messages import Accepted, Address, Button, Outgoing, Refused, SendResult, Unknown
 
 RETRY = (1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053)
-HOLD = (0, 3, 10, 190, *range(200, 300), 368, 131031, 131037, 131042, 131045, 131048, 131064, 130497)
+HOLD = (
+    *(0, 3, 10, 33, 190, *range(200, 300), 368, 131005, 131031, 131037, 131042, 131045, 131048, 131064),
+    *(130497, 133010),
+)
 GIVE_UP = (
     *(100, 131008, 131009, 131021, 131026, 131030, 131049, 131050, 131051, 131062, 130472),
     *(132000, 132001, 132005, 132007, 132012, 132015, 132016, 132068, 132069, 135000, 137000),
@@ -46,6 +49,12 @@ def test_an_error_code_says_what_to_do(code: int, then: str) -> None:
         (401, b"", "hold"),
         (403, b'{"error": "no"}', "hold"),
         (401, refusal(190), "hold"),
+        (401, refusal(104), "hold"),
+        (403, refusal(424242), "hold"),
+        (403, refusal(4), "retry"),
+        (403, refusal(131026), "give_up"),
+        (400, refusal(100, error_subcode=33), "hold"),
+        (400, refusal(100, error_subcode=2018001), "give_up"),
         (400, b"", "give_up"),
         (400, refusal("190"), "give_up"),
         (404, b'{"error": null}', "give_up"),
