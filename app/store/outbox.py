@@ -18,6 +18,8 @@ from app.store.ids import new_id
 SEND_SECONDS = 150.0
 """Longer than any one send may take."""
 WINDOW_SECONDS = 24 * 3600
+WRITTEN = "direction = 'in' AND kind <> 'system'"
+"""Of messages those that open the window: that a number changed is WhatsApp's own word."""
 HOLD_SECONDS = 300.0
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
 _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
@@ -353,7 +355,7 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     if _outgoing(row["payload"]).template is not None:
         return False
     last = conn.execute(
-        "SELECT at FROM messages WHERE person_id = ? AND direction = 'in' ORDER BY id DESC LIMIT 1",
+        f"SELECT at FROM messages WHERE person_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1",
         (row["person_id"],),
     ).fetchone()
     since: float = row["created_at"] if last is None else last["at"]
@@ -411,4 +413,4 @@ def _first_error(errors: str) -> tuple[int, str]:
     if not found:
         return 0, "no reason given"
     first = found[0]
-    return int(str(first["code"])), str(first["detail"] or first["title"])
+    return int(str(first["code"])), str(first["detail"] or first["title"] or "no reason given")

@@ -130,7 +130,7 @@ def release_held(conn: Connection) -> None:
     conn.execute(
         "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND EXISTS (SELECT 1 FROM messages m"
         " WHERE m.person_id = schedules.person_id AND m.conversation_id = schedules.conversation_id"
-        " AND m.direction = 'in' AND m.at >= held_at)"
+        f" AND m.{outbox.WRITTEN} AND m.at >= held_at)"
     )
 
 
@@ -166,7 +166,7 @@ def next_due(conn: Connection, now: float) -> float | None:
 def last_inbound(conn: Connection, conversation: Conversation) -> float:
     """When the person last wrote there; 0 where never."""
     row = conn.execute(
-        "SELECT at FROM messages WHERE person_id = ? AND conversation_id = ? AND direction = 'in'"
+        f"SELECT at FROM messages WHERE person_id = ? AND conversation_id = ? AND {outbox.WRITTEN}"
         " ORDER BY id DESC LIMIT 1",
         (conversation.person_id, conversation.id),
     ).fetchone()

@@ -188,6 +188,8 @@ def _describe(member: InboxMessage) -> str:
     details = member.payload.get("details") or {}
     attachment = member.payload.get("attachment") or {}
     kind = member.kind
+    if kind == "interactive" and details.get("type") == "nfm_reply":
+        return f"[The person filled in a form: {_data(details.get('response'))}]"
     if kind in ("text", "interactive", "button"):
         return ""
     if kind == "edit":

@@ -120,6 +120,22 @@ def test_replies_wait_in_order_while_nobody_listens_and_health_says_so(liar):
     assert server.http.get("/health").json()["status"] == "ok"
 
 
+@pytest.mark.parametrize(("code", "status"), [(131042, "degraded"), (131026, "ok")])
+def test_health_is_not_well_while_whatsapp_takes_everything_and_delivers_nothing(liar, code, status):
+    server, graph, _ = liar
+    graph.say("p19", f"before {code}")
+    row = wait_for(lambda: not open_work(server) and row_of(server, f"before {code}"), "the reply")
+    failed = {"id": row["wamid"], "status": "failed", "timestamp": "1", "recipient_id": "12125550019"}
+    body = messages_body(phone="12125550019")
+    body["entry"][0]["changes"][0]["value"]["statuses"] = [{**failed, "errors": [{"code": code}]}]
+    assert server.post(body).status_code == 200
+    health = server.http.get("/health").json()
+    assert (health["status"], str(code) in health.get("reason", "")) == (status, status == "degraded")
+    graph.say("p19", f"after {code}")
+    wait_for(lambda: row_of(server, f"after {code}") and not open_work(server), "the next reply")
+    assert server.http.get("/health").json() == {"status": "ok"}
+
+
 def test_statuses_of_nobodys_messages_are_taken_and_change_nothing(liar):
     server, graph, _ = liar
     graph.say("p21", "before")

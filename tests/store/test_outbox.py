@@ -139,6 +139,14 @@ def test_a_status_without_outbox_id_is_matched_by_wamid(conn: Connection) -> Non
     assert states(conn) == ["failed"]
 
 
+def test_a_failure_without_words_is_one(conn: Connection) -> None:
+    where = conversation(conn)
+    (one,) = queue(conn, where, "turn:1", "a")
+    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    bare = Status("wamid.1", "failed", T, ANA, one, (GraphError(131042),))
+    assert outbox.apply_status(conn, bare, T) == outbox.Applied(where.person_id, 131042, "no reason given")
+
+
 @pytest.mark.parametrize(("what", "expected"), [("failed", "failed"), ("delivered", "sent")])
 def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
     conn: Connection, what: str, expected: str

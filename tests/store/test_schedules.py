@@ -112,6 +112,19 @@ def test_what_failed_is_told_by_a_new_message_once_the_person_writes(conn: Conne
     assert not schedules.waiting(conn, T + 5)  # and it is not taken back again
 
 
+def test_a_changed_number_is_no_word_of_the_person(conn: Connection) -> None:
+    """WhatsApp tells of it itself: free text reaches nobody for that."""
+    where = conversation(conn)
+    take(conn, inbound("w1"), now=T)
+    set_one(conn, where, due=T + DAY)
+    schedules.hold(conn, schedules.due(conn, WHATSAPP, T + DAY)[0].schedule, T + DAY)
+    take(conn, inbound("w2", "changed their number", kind="system"), now=T + DAY + 1)
+    assert not schedules.waiting(conn, T + DAY + 2)
+    assert schedules.last_inbound(conn, where) == T
+    take(conn, inbound("w3"), now=T + DAY + 3)
+    assert schedules.waiting(conn, T + DAY + 4)
+
+
 @pytest.mark.parametrize("quoted", ["wamid.1", "wamid.2"])
 def test_one_that_was_sent_twice_is_quoted_by_either_copy(conn: Connection, quoted: str) -> None:
     where = conversation(conn)

@@ -140,6 +140,10 @@ def test_a_quote_of_an_unknown_message_says_so() -> None:
         (member("", "location", details={"latitude": 1.5}), 'a location: {"latitude":1.5}'),
         (member("", "contacts", details=[{"name": "Beto"}]), 'a contact: [{"name":"Beto"}]'),
         (member("", "unsupported"), "does not pass on"),
+        (
+            member("Sent", "interactive", details={"type": "nfm_reply", "response": {"city": "Lima"}}),
+            '[The person filled in a form: {"city":"Lima"}]',
+        ),
         (member("", "hologram"), "a message of the kind 'hologram'"),
         (member("nuevo", "edit", quoted="w0"), "corrected an earlier message"),
     ],

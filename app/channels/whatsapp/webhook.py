@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import Lifespan, Receive, Scope, Send
 
+from app.channels.whatsapp.client import HOLD
 from app.channels.whatsapp.payloads import Webhook, read_webhook
 from app.channels.whatsapp.signature import verify_handshake, verify_signature
 from app.channels.whatsapp.values import decode
@@ -173,7 +174,8 @@ def receive(
     for result in applied:
         if result.error:
             text = f"WhatsApp could not deliver a message: {result.code} {result.error}"
-            alerts.raise_alert(conn, f"undelivered:{result.code}", text, now)
+            kind = "send" if result.code in HOLD else "undelivered"  # with the former all others fail too
+            alerts.raise_alert(conn, f"{kind}:{result.code}", text, now)
     return Received(taken, tuple(applied))
 
 
