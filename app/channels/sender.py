@@ -47,9 +47,15 @@ class Sender:
         self._closing = False
 
     async def recover(self) -> None:
-        """At a start, before anything is sent: a send that a crash cut off has an unknown outcome."""
-        due = time.time() + self._reconcile
-        waiting = await self._store.tx(lambda conn: outbox.recover(conn, due))
+        """At a start, before anything is sent: a send that a crash cut off has an unknown outcome, and what
+        was held is tried again, for a new token comes with a start."""
+        now = time.time()
+
+        def recover(conn: Connection) -> int:
+            outbox.release_held(conn, now)
+            return outbox.recover(conn, now + self._reconcile)
+
+        waiting = await self._store.tx(recover)
         if waiting:
             log.info("sends of unknown outcome", count=waiting, awaited_seconds=self._reconcile)
 

@@ -121,6 +121,8 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
     ):
         arrival = replace(arrival, kind="answer")
     elif message.kind in SILENT_KINDS:
+        if message.kind == "revoke":
+            _withdraw(conn, person.id, message.quoted, now)
         return
     _queue(conn, entrance, who, conversation, arrival, row, taken, now)
 
@@ -153,6 +155,15 @@ def _queue(
         taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)
+
+
+def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> None:
+    """The person deleted what they had written: what no turn has taken up yet is not answered any more."""
+    conn.execute(
+        "UPDATE inbox SET done_at = ? WHERE turn_id IS NULL AND done_at IS NULL AND person_id = ?"
+        " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')",
+        (now, person, wamid),
+    )
 
 
 def _is_new(conn: Connection, entrance: Entrance, message_id: str, now: float) -> bool:

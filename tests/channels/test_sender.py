@@ -1,9 +1,16 @@
 """When a refused send is tried again, and what the operator is told of it."""
 
+import time
+from pathlib import Path
+from sqlite3 import Connection
+
 import pytest
 
-from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, backoff, send_alert
+from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, Sender, backoff, send_alert
 from app.messages import Refused
+from app.store import outbox
+from app.store.database import Database
+from tests.store.rows import conversation, queue
 
 BUSY, PAIR = 130429, 131056
 
@@ -51,3 +58,22 @@ def test_a_wait_of_nothing_that_is_asked_for_is_no_hammering() -> None:
 )
 def test_the_operator_is_told_the_cure(refused: Refused, words: str) -> None:
     assert words in send_alert(refused)
+
+
+async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:
+    """The cure for a token that expired is a new one and a restart."""
+    database, now = Database(tmp_path / "recado.db"), time.time()
+    await database.open()
+
+    def hold(conn: Connection) -> str:
+        where = conversation(conn)
+        (row,) = queue(conn, where, "turn:1", "a", now=now)
+        outbox.take(conn, where.person_id, now)
+        outbox.hold(conn, row, 190, "the token expired", now)
+        return where.person_id
+
+    person = await database.tx(hold)
+    await Sender(database, {}, reconcile_seconds=15).recover()
+    later = time.time()
+    assert await database.tx(lambda conn: outbox.waiting(conn, {"whatsapp"}, later)) == [person]
+    await database.close()

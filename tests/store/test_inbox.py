@@ -9,7 +9,20 @@ from app.store import aliases, inbox, opening, people, retention, turns
 from app.store.outbox import Draft
 from app.store.ownership import Doors, offer_ownership
 from app.store.turns import Ready
-from tests.store.rows import ANA, BETO, OPEN, T, admit, claim, conversation, entrance, inbound, take, value
+from tests.store.rows import (
+    ANA,
+    BETO,
+    OPEN,
+    T,
+    admit,
+    begun,
+    claim,
+    conversation,
+    entrance,
+    inbound,
+    take,
+    value,
+)
 
 DAY = 86_400.0
 
@@ -57,6 +70,16 @@ def test_a_message_turned_away_is_not_kept(conn: Connection) -> None:
     taken = take(conn, inbound("w1"), doors=closed)
     assert [away.reason for away in taken.turned_away] == ["outsider"]
     assert value(conn, "SELECT count(*) FROM messages") == 0
+
+
+def test_what_was_deleted_before_a_turn_took_it_up_is_not_answered(conn: Connection) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1", "my PIN is 1234"), inbound("w2", "what time is it?"))
+    take(conn, inbound("w3", "", kind="revoke", quoted="w1", sender=BETO), now=T + 1)
+    take(conn, inbound("w4", "", kind="revoke", quoted="w1"), now=T + 1)
+    assert [member.text for member in begun(conn, where, "t1", T + 2).members] == ["what time is it?"]
+    take(conn, inbound("w5", "", kind="revoke", quoted="w2"), now=T + 3)
+    assert value(conn, "SELECT state FROM turns") == "running"
 
 
 @pytest.mark.parametrize("kind", ["system", "reaction", "revoke"])
