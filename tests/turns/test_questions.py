@@ -63,7 +63,8 @@ def test_no_value_restyles_the_card(arguments: dict[str, str]) -> None:
         assert formatted(message.text) == []
 
 
-@given(st.text("ab \n*_.é", min_size=500, max_size=7000))
+@given(st.text("ab \n*_.é`", min_size=500, max_size=7000))
+@example("`" * 5000)
 def test_what_does_not_fit_beside_the_buttons_comes_whole_before_them(text: str) -> None:
     card = call_card("pt", "send_mail", {"text": text}, ())
     draft, buttons = question_draft(CHANNEL, "pt", Card(card, "t", CALL))

@@ -34,7 +34,8 @@ class WhatsAppChannel:
         whole = f"{settle(literal(text))}\n\n{question}"
         if len(whole) <= BUTTONS_BODY:
             return [Outgoing(whole, tuple(buttons))]
-        parts = split_message(raw(text), TEXT_LIMIT // 2)  # what keeps a mark from formatting may double it
+        longer = 3 if "```" in text else 2  # what keeps marks from formatting makes eight of three backticks
+        parts = split_message(raw(text), TEXT_LIMIT // longer)
         plain = [Outgoing(settle(literal(revealed(part)))) for part in parts]
         return [*plain, Outgoing(question, tuple(buttons))]
 
