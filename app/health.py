@@ -37,6 +37,8 @@ def _reason(code: str) -> str:
     if code.startswith("space:"):
         return "the disk is nearly full"
     kind, _, number = code.partition(":")
+    if number == "unreachable":
+        return "WhatsApp cannot be reached"
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
 
 

@@ -187,7 +187,8 @@ class Sender:
             due = now + backoff(result, parcel.attempts)
             outbox.retry(conn, parcel.id, due, result.code, result.detail)
             if parcel.attempts >= WORTH_AN_ALERT:
-                alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
+                kind = result.code or "unreachable"  # 0 is one of Meta's codes, and asks for a new token
+                alerts.raise_alert(conn, f"send:{kind}", send_alert(result), now)
         elif result.then == "hold":
             outbox.hold(conn, parcel.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)

@@ -9,7 +9,7 @@ import orjson
 
 from app.people import Conversation
 from app.store.approvals import ANSWER_SECONDS, BUTTON, FAILED, Approval, Choice, approval_of, settle
-from app.store.outbox import sent_as
+from app.store.outbox import sent, sent_as
 from app.store.own_words import in_own_words
 from app.store.turns import BURST_MESSAGES
 
@@ -154,6 +154,8 @@ def _hear_named(conn: Connection, conversation: str, said: _Said, now: float) ->
     _take(conn, [said], now)
     if choice is None or not meant:
         return Heard(said.seq, said.person, closed=bool(said.button))
+    if said.button and said.quoted:  # who presses it has it, whatever became known of its sending
+        sent(conn, meant[0]["outbox_id"], said.quoted, now)
     settle(conn, meant[0], choice, said.person, now)
     return Heard(said.seq, said.person)
 

@@ -112,7 +112,8 @@ def test_replies_wait_in_order_while_nobody_listens_and_health_says_so(liar):
     for n in range(3):
         graph.say("p20", f"m{n}")
         wait_for(lambda n=n: row_of(server, f"m{n}"), "the turn")
-    wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "health to say so")
+    reason = wait_for(lambda: server.http.get("/health").json().get("reason"), "health to say so")
+    assert reason == "WhatsApp cannot be reached"
     wire.up()
     graph.reply("p20", 3)
     wait_for(lambda: not open_work(server), "the end")

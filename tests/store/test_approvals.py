@@ -269,6 +269,18 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
     assert value(conn, "SELECT state FROM turns WHERE id = 't2'") == "queued"
 
 
+def test_a_question_that_was_answered_by_its_button_is_not_sent_again(conn: Connection) -> None:
+    where = asked(conn, "q", sent=False)
+    given = outbox.take(conn, where.person_id, T)
+    assert given.parcel is not None
+    outbox.unknown(conn, given.parcel.id, "no answer", T + 15)
+    say(conn, "Sí", T + 5, kind="answer", button=f"{BUTTON}q-yes", quoted="wamid.1")
+    hear(conn, where, T + 5)
+    assert state(conn, "q") == "yes"
+    assert outbox.take(conn, where.person_id, T + 15).parcel is None
+    assert value(conn, "SELECT state || wamid FROM outbox") == "sentwamid.1"
+
+
 @pytest.mark.parametrize("kind", ["text", "reaction"])
 @pytest.mark.parametrize("quoted", ["wamid.1", "wamid.2"])
 def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
