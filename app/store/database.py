@@ -1,8 +1,6 @@
 """The database: one write path with group commit, read connections, the lock."""
 
 import asyncio
-import fcntl
-import os
 import queue
 import sqlite3
 import threading
@@ -18,8 +16,9 @@ from urllib.parse import quote
 import aiosqlite
 import structlog
 
-from app.errors import StoreError, StoreLockedError
+from app.errors import StoreError
 from app.right_of_way import RightOfWay
+from app.store.database_files import DatabaseFiles, FilesGoneError
 from app.store.migrations import migrate
 
 T = TypeVar("T")
@@ -59,7 +58,7 @@ class Database:
         self._jobs = _Jobs()
         self._submitted: list[_Job[Any]] = []
         self._writer: threading.Thread | None = None
-        self._lock_file: int | None = None
+        self._files = DatabaseFiles(path)
         self._reader: aiosqlite.Connection | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.last_failure: str = ""
@@ -71,7 +70,7 @@ class Database:
         Raises StoreLockedError where another server holds it, StoreError for a newer schema.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock_file = _lock(self.path)
+        self._files.lock()
         try:
             with closing(_connect(self.path)) as connection:
                 migrate(connection)
@@ -100,9 +99,7 @@ class Database:
             self._hand_over()
             self._jobs.close()
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        self._files.let_go()
 
     async def tx(
         self,
@@ -196,6 +193,7 @@ class Database:
             taken: list[_Job[Any]] = []
             outcomes: list[Any]
             try:
+                self._files.check()
                 with writing:
                     outcomes = _run(connection, self._jobs.batch(), taken)
                 connection.execute("COMMIT")
@@ -204,7 +202,8 @@ class Database:
                 self.last_failure = str(error)
                 taken += self._jobs.batch()
                 outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(taken)
-                connection = self._reopen(connection)
+                if not isinstance(error, FilesGoneError):  # what would be opened now is not ours
+                    connection = self._reopen(connection)
             try:
                 self._loop.call_soon_threadsafe(_settle, taken, outcomes)
             except RuntimeError:  # the loop closed first: nobody is left to tell
@@ -216,7 +215,9 @@ class Database:
             connection.close()
         while True:
             try:
-                return _connect(self.path)
+                connection = _connect(self.path)
+                self._files.opened()
+                return connection
             except sqlite3.Error as error:  # a disk still full: the next batch waits for it
                 self.last_failure = str(error)
                 time.sleep(0.2)
@@ -361,22 +362,3 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
     connection.execute("PRAGMA wal_autocheckpoint=4000")  # 16 MB: a storm writes each page back less often
     return connection
-
-
-def _lock(database: Path) -> int:
-    """Takes the lock beside the file: SQLite's own locks would be dropped by closing any handle on it."""
-    file = database.resolve()  # by whichever link it is reached, it is one file
-    path = file.with_name(file.name + ".lock")
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
-        os.close(handle)
-        raise StoreLockedError(
-            f"{database} is in use by another Recado server (process {holder}); "
-            "stop it first, or give this one a DATABASE_URL of its own"
-        ) from error
-    os.ftruncate(handle, 0)
-    os.write(handle, str(os.getpid()).encode())
-    return handle
