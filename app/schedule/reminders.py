@@ -102,12 +102,15 @@ class Reminders:
     async def tick(self) -> None:
         """Tells everything that is due, and sets the alarm for what is next."""
         now = time.time()
-        found = await self._store.tx(lambda conn: _look(conn, self._channels, now))
+        found, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
         tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
         untellable = [due.schedule for due, is_open in found if not (is_open or self._may_use_template(due))]
         firings, faulty = await asyncio.to_thread(self._firings, tellable, now) if tellable else ([], [])
+        again = await asyncio.to_thread(_due_again, ahead, now) if ahead else []
 
         def settle(conn: Connection) -> tuple[list[str], float | None, frozenset[str]]:
+            for schedule, due in again:
+                schedules.set_back(conn, schedule, due, now)
             told = [one.due.schedule.person_id for one in firings if schedules.fire(conn, one, now)]
             for schedule in (*untellable, *faulty):
                 schedules.hold(conn, schedule, now)
@@ -170,10 +173,29 @@ class Reminders:
         self.look()
 
 
-def _look(conn: Connection, channels: Collection[str], now: float) -> list[tuple[Due, bool]]:
-    """What is due, and whether free text reaches its person; what was held for who has written since too."""
-    schedules.release_held(conn)
-    return [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
+def _look(
+    conn: Connection, channels: Collection[str], now: float
+) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
+    """What is due, and whether free text reaches its person; what was held for who has written since too.
+    Then what was told before the clock was set back."""
+    schedules.release_held(conn, now)
+    due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
+    return due, schedules.told_ahead(conn, now)
+
+
+def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:
+    """When those come again by the clock as it is now: after what was told already, however early."""
+    found = []
+    for schedule in ahead:
+        due = schedule.due_at
+        if schedule.rule and schedule.active and due > now:
+            try:
+                start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
+                due = next_after(schedule.rule, start, zone, max(now, schedule.told_due or 0.0)) or due
+            except Exception as error:  # it keeps its time, and stops no other
+                log.error("a reminder was not set back", schedule=schedule.id, error=type(error).__name__)
+        found.append((schedule, due))
+    return found
 
 
 def _window_open(conn: Connection, due: Due, now: float) -> bool:

@@ -125,12 +125,28 @@ def hold_unsent(conn: Connection, now: float) -> None:
     )
 
 
-def release_held(conn: Connection) -> None:
-    """Lets go what waited for a person who has written since."""
+def release_held(conn: Connection, now: float) -> None:
+    """Lets go what waited for a person who has written since, and what was held at a time that is still to
+    come: the clock was set back, and nobody would be waited for until then."""
     conn.execute(
-        "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND EXISTS (SELECT 1 FROM messages m"
+        "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND (held_at > ? OR EXISTS ("
+        "SELECT 1 FROM messages m"
         " WHERE m.person_id = schedules.person_id AND m.conversation_id = schedules.conversation_id"
-        f" AND m.{outbox.WRITTEN} AND m.at >= held_at)"
+        f" AND m.{outbox.WRITTEN} AND m.at >= held_at))",
+        (now,),
+    )
+
+
+def told_ahead(conn: Connection, now: float) -> list[Schedule]:
+    """Those that were told at a time that is still to come: the clock was set back since."""
+    return [schedule_of(row) for row in conn.execute("SELECT * FROM schedules WHERE told_at > ?", (now,))]
+
+
+def set_back(conn: Connection, schedule: Schedule, due: float, now: float) -> None:
+    """Follows the clock that was set back: it was told just now, and comes again when it is `due`."""
+    conn.execute(
+        "UPDATE schedules SET told_at = ?, due_at = ? WHERE id = ? AND told_at = ? AND due_at = ?",
+        (now, due, schedule.id, schedule.told_at, schedule.due_at),
     )
 
 
@@ -146,11 +162,14 @@ def held(conn: Connection) -> frozenset[str]:
 
 
 def waiting(conn: Connection, now: float) -> bool:
-    """Whether there is anything to tell or to hold; what could not be sent and what was waited for count."""
+    """Whether there is anything to tell, to hold or to set back; what could not be sent and what was waited
+    for count."""
     hold_unsent(conn, now)
-    release_held(conn)
+    release_held(conn, now)
     row = conn.execute(
-        "SELECT 1 FROM schedules WHERE active = 1 AND held_at IS NULL AND due_at <= ?", (now,)
+        "SELECT 1 FROM schedules WHERE active = 1 AND held_at IS NULL AND due_at <= ?1"
+        " UNION ALL SELECT 1 FROM schedules WHERE told_at > ?1 LIMIT 1",
+        (now,),
     ).fetchone()
     return row is not None
 

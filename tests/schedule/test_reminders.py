@@ -1,11 +1,15 @@
 """The clock of reminders over a database of its own."""
 
+import time
 from sqlite3 import Connection
+
+import pytest
 
 from app.schedule.reminders import Reminders
 from app.store.database import Database
 
 KNOWN, UNKNOWN = "America/Bogota", "Atlantis/Poseidonis"
+HOUR, DAY = 3_600.0, 86_400.0
 
 
 def _due(conn: Connection, person: str, zone: str) -> None:
@@ -33,3 +37,62 @@ async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(store: Data
     assert [row["person_id"] for row in told] == ["p2"]
     waits = await store.all("SELECT id FROM schedules WHERE active = 1 AND held_at IS NOT NULL")
     assert [row["id"] for row in waits] == ["rem_p1"]
+
+
+class Clock:
+    """The wall clock as the test sets it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_800_000_000.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+
+
+async def _every_two_hours(store: Database, clock: Clock) -> Reminders:
+    """One that was told for the first time an hour ago."""
+    await store.tx(lambda conn: _due(conn, "p1", KNOWN))
+    start = "2027-01-15T02:00:00"  # by the clock of its zone, an hour ago
+    first = clock.now - HOUR
+    await store.tx(
+        lambda conn: conn.execute(
+            "UPDATE schedules SET rule = 'EVERY:7200', start = ?, due_at = ?", (start, first)
+        )
+    )
+    reminders = Reminders(store, ("terminal",), template=None, wake_person=lambda _: None, alarms=False)
+    await reminders.tick()
+    return reminders
+
+
+async def _next(store: Database, clock: Clock) -> float:
+    row = await store.one("SELECT due_at FROM schedules")
+    assert row is not None
+    return float(row["due_at"]) - clock.now
+
+
+@pytest.mark.parametrize("ahead", [20 * HOUR, 400 * DAY])
+async def test_after_a_clock_that_went_ahead_and_came_back_it_comes_at_its_own_times(
+    store: Database, monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    clock = Clock(monkeypatch)
+    reminders = await _every_two_hours(store, clock)
+    assert await _next(store, clock) == HOUR
+    clock.now += ahead
+    await reminders.tick()
+    clock.now -= ahead
+    await reminders.tick()
+    assert await _next(store, clock) == 3 * HOUR  # that in an hour was told already, too early
+    clock.now += 3 * HOUR
+    await reminders.tick()
+    told = await store.all("SELECT source FROM outbox")
+    assert (len(told), await _next(store, clock)) == (3, 2 * HOUR)
+
+
+async def test_a_machine_that_starts_with_an_old_clock_tells_nothing_again(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    reminders = await _every_two_hours(store, clock)
+    clock.now -= 400 * DAY
+    await reminders.tick()
+    clock.now += 400 * DAY
+    await reminders.tick()
+    assert (len(await store.all("SELECT 1 FROM outbox")), await _next(store, clock)) == (1, HOUR)

@@ -138,6 +138,14 @@ def test_one_that_was_sent_twice_is_quoted_by_either_copy(conn: Connection, quot
     assert found.id == kept.id
 
 
+def test_what_was_held_by_a_clock_that_was_set_back_since_waits_for_nobody(conn: Connection) -> None:
+    kept = set_one(conn, conversation(conn))
+    schedules.hold(conn, kept, T + 2 * DAY)
+    assert not schedules.waiting(conn, T + 2 * DAY)
+    assert schedules.waiting(conn, T)
+    assert fire(conn) == [True]
+
+
 def test_what_is_over_is_forgotten_and_what_is_to_come_stays(conn: Connection) -> None:
     where = conversation(conn)
     set_one(conn, where)

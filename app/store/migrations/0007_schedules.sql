@@ -32,6 +32,8 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_due ON schedules (due_at) WHERE active = 1 AND held_at IS NULL;
 CREATE INDEX schedules_held ON schedules (person_id) WHERE held_at IS NOT NULL;
 CREATE INDEX schedules_told ON schedules (told_as) WHERE told_as <> '';
+-- Those that a clock which was set back since has told too early.
+CREATE INDEX schedules_told_at ON schedules (told_at) WHERE told_at IS NOT NULL;
 CREATE INDEX schedules_over ON schedules (changed_at) WHERE active = 0;
 CREATE INDEX schedules_conversation ON schedules (conversation_id);
 
