@@ -8,8 +8,10 @@ from sqlite3 import Connection
 from typing import TypeVar
 
 import orjson
+import structlog
 
 from app.characters import visible
+from app.errors import StoreError
 from app.language import say
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
@@ -32,8 +34,13 @@ from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
 
+log = structlog.get_logger(__name__)
+
 FILES_PER_TURN = 10
 """A person does not ask for more, and WhatsApp takes many only slowly (one in 6 s, after a burst)."""
+RECORD_SECONDS = 30.0
+"""How long a result is held that cannot be written: a locked database is free again by then, as a rule."""
+RECORD_PAUSE = 1.0
 
 
 class ToolCalls:
@@ -287,11 +294,17 @@ class _Recorder:
             uncertain.settle(conn, self._run.person.id, call)
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
-        try:
-            return await self._database.tx(write)
-        except Exception as error:
-            self.error = error
-            raise
+        """What a tool did is known here alone: in the trouble of a disk its result is written until it is."""
+        until = time.monotonic() + (RECORD_SECONDS if self._intended else 0.0)
+        while True:
+            try:
+                return await self._database.tx(write)
+            except Exception as error:
+                if not isinstance(error, StoreError) or time.monotonic() >= until:
+                    self.error = error
+                    raise
+                log.warning("a result waits for the disk", turn=self._turn, call=self.key, error=str(error))
+            await asyncio.sleep(RECORD_PAUSE)
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
         key = f"{kind}:{self.key}"
