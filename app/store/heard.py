@@ -193,7 +193,13 @@ def _hear_words(
 
 
 def _came_before(asked: Row, received: float, written: float | None) -> bool:
-    """Whether a question was sent before words came in and, by WhatsApp's clock, before they were written."""
+    """Whether a question was sent before words came in and, by WhatsApp's clock, before they were written.
+
+    Where that clock says so surely ours is not asked: what a crash cut off on the wire is known as sent only
+    once the status comes in, perhaps beside the words.
+    """
+    if written is not None and asked["told_at"] is not None and asked["told_at"] < written:
+        return True
     if asked["sent_at"] is None or asked["sent_at"] > received:
         return False
     return written is None or asked["told_at"] is None or asked["told_at"] <= written

@@ -167,6 +167,21 @@ def test_words_that_came_before_the_question_was_sent_are_a_message(conn: Connec
     assert state(conn, "q") == "open"
 
 
+@pytest.mark.parametrize(("written", "answer"), [(12, "yes"), (10, "open"), (8, "open")])
+def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
+    conn: Connection, written: float, answer: str
+) -> None:
+    """A crash cut the send off; what was told and written meanwhile comes together, in any order."""
+    where = asked(conn, "q", sent=False)
+    given = outbox.take(conn, where.person_id, T + 9)
+    assert given.parcel is not None
+    outbox.recover(conn, T + 90)
+    say(conn, "sí", T + 60, at=T + written)
+    outbox.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.parcel.id), T + 61)
+    hear(conn, where, T + 62)
+    assert state(conn, "q") == answer
+
+
 def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connection) -> None:
     where = asked(conn, "q", sent=False)
     assert outbox.take(conn, where.person_id, T).parcel is not None
