@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -64,7 +64,7 @@ def read_running(data_dir: Path) -> Running | None:
 
 
 def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create_app) -> NoReturn:
-    """Serves until SIGTERM or SIGINT, then ends the process: with 0, or not 0 where it could not start."""
+    """Serves until a signal stops it, then ends the process: with 0, or not 0 where it could not start."""
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             status = runner.run(_serve(settings, make_app))
@@ -73,8 +73,9 @@ def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create
         status = 1
     except SystemExit as leaving:  # uvicorn's way to say that it could not listen
         status = leaving.code if isinstance(leaving.code, int) else 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # the terminal was closed
+            stream.flush()
     os._exit(status)  # a tool's stuck thread must not keep the process: everything of ours is closed
 
 
@@ -109,8 +110,9 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) 
     )
     server = _Server(config, app.state.close_streams)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, server.stop)
     async with app.router.lifespan_context(app):
         announcement = asyncio.create_task(_announce(server, app, settings), name="announce")
         try:

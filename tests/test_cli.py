@@ -26,6 +26,7 @@ from app.settings import Settings
 from app.store.people import PersonLine
 from tests.doctor.house import kept_environment
 from tests.forks import run_recado
+from tests.world import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
@@ -61,10 +62,10 @@ class House:
         assert isinstance(done.exception, SystemExit | None)
         return done
 
-    def start(self, port: int) -> "subprocess.Popen[str]":
+    def start(self, port: int, *launcher: str) -> "subprocess.Popen[str]":
         """Starts a server and waits until it says that it runs."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve", "--port", str(port)],
+            [*launcher, sys.executable, "-m", "app", "serve", "--port", str(port)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -445,6 +446,44 @@ def test_the_start_says_that_a_zone_is_wanted(house: House) -> None:
     process.send_signal(signal.SIGTERM)
     _, told = process.communicate(timeout=15)
     assert "set TIMEZONE=America/Mexico_City or the like" in told.splitlines()[0]
+
+
+_STARTS_SLOWLY = """
+import pathlib, sys, time
+
+def hook(event, details):
+    if event == "import" and details[0] == "app.server":
+        pathlib.Path("here").touch()
+        time.sleep(60)
+
+sys.addaudithook(hook)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_server_that_is_stopped_while_it_starts_ends_well(house: House, number: int) -> None:
+    (house.folder / "sitecustomize.py").write_text(_STARTS_SLOWLY)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve", "--port", str(free_port())],
+        cwd=house.folder,
+        env={**house.environment, "PYTHONPATH": f"{house.folder}:{ROOT}"},
+    )
+    wait_for((house.folder / "here").exists, "the start")
+    process.send_signal(number)
+    assert process.wait(15) == 0
+
+
+def test_a_closed_terminal_stops_the_server_in_order_and_nohup_keeps_it(house: House) -> None:
+    process = house.start(free_port())
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(15) == 0
+    assert not list((house.folder / "data").glob("*-wal"))
+    kept = house.start(free_port(), "nohup")
+    kept.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        kept.wait(1)
+    kept.send_signal(signal.SIGTERM)
+    assert kept.wait(15) == 0
 
 
 def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
