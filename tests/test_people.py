@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.simulator.people import PEOPLE
+from tests.mailer import ANA as ANA_MAIL
+from tests.mailer import asked, calling, drop_mailer, marks, press
 from tests.standins.model import Play, echo, is_classifier, keeper, last_user_text
 from tests.world import open_work, text_body, wait_for
 
@@ -159,6 +161,26 @@ def test_a_budget_smaller_than_a_prompt_answers_once_before_it_is_said_to_be_use
     said = graph.texts("p0")[1:]
     assert said
     assert all("tomorrow" in text for text in said)
+
+
+def test_a_yes_after_the_budget_is_used_up_is_not_met_with_silence(make_world, model, tmp_path):
+    skills = drop_mailer(tmp_path / "own")
+    server, graph = make_world(
+        model=model(calling(ANA_MAIL)), SKILLS_DIR=str(skills), DAILY_TOKEN_BUDGET="2500"
+    )
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    for count in range(1, 13):
+        graph.say("p0", f"message {count}")
+        wait_for(lambda n=count: turns_done(server) == n, "the turn's end")
+    wait_for(lambda: not server.rows("SELECT 1 FROM outbox WHERE state = 'ready'"), "every send")
+    before = sum("tomorrow" in text for text in graph.texts("p0"))
+    assert before
+    press(graph, "p0", question, "Yes")
+    wait_for(lambda: not open_work(server), "the end")
+    assert len(marks(skills, "sent")) == 1
+    assert sum("tomorrow" in text for text in graph.texts("p0")) == before + 1
+    assert graph.texts("p0")[-1].endswith("This was done already: send_mail")
 
 
 def test_people_are_let_in_and_made_owners_while_the_server_runs(make_world, model):

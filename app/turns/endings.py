@@ -57,16 +57,17 @@ class Endings:
             run.person.language,
             "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
         )
-        await self._end(run, "failed", text, error=cause, alert=("model", cause))
+        await self._end(run, "failed", _with_done(run, text), error=cause, alert=("model", cause))
 
     async def over_budget(self, run: Run) -> None:
-        """Said once an hour: the day's tokens are used up."""
+        """Said once an hour, and to each turn in which tools ran: the day's tokens are used up."""
         text = say(
             run.person.language,
             "You have used up today's allowance of the assistant. I can answer again tomorrow.",
         )
         hour = datetime.now(UTC).strftime("%Y-%m-%dT%H")
-        await self._end(run, "refused", text, source=f"budget:{run.person.id}:{hour}")
+        source = "" if run.transcript.rounds else f"budget:{run.person.id}:{hour}"
+        await self._end(run, "refused", _with_done(run, text), source=source)
 
     async def given_up(self, run: Run, reason: str) -> None:
         """A turn that cannot be finished: an honest reply, a dead letter, an alert."""
@@ -75,7 +76,8 @@ class Endings:
             run.person.language,
             "Something went wrong on my side and I could not finish this. The person who runs me was told.",
         )
-        await self._end(run, "failed", text, error=reason, alert=("turn", f"a turn was given up: {reason}"))
+        alert = ("turn", f"a turn was given up: {reason}")
+        await self._end(run, "failed", _with_done(run, text), error=reason, alert=alert)
 
     async def _end(
         self,
@@ -137,6 +139,14 @@ def _draft(run: Run, text: str) -> Draft:
     if parts and last and last[0].waited:  # others were said meanwhile: it shows what it answers
         parts[0] = replace(parts[0], quoted=last[0].wamid)
     return Draft(text, tuple(parts))
+
+
+def _with_done(run: Run, text: str) -> str:
+    """What was done before a turn ended as nobody wanted: who is not told would ask for it again."""
+    if not run.done:
+        return text
+    done = say(run.person.language, "This was done already: {tools}", tools=", ".join(run.done))
+    return f"{text}\n\n{done}"
 
 
 def _bounded(text: str, language: str) -> str:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import orjson
 
+from app.characters import visible
 from app.llm.model import ModelAnswer
 from app.llm.patience import Patience
 from app.messages import JSON, Channel, MediaFile
@@ -158,6 +159,21 @@ class Run:
     def receipts(self) -> list[str]:
         """What the tools of this turn did, in their own words; a page may begin with such words too."""
         return receipts(self.transcript.rounds, lambda tool: self.ships(tool) and not self.is_outside(tool))
+
+    @property
+    def done(self) -> list[str]:
+        """The tools of others that did something in this turn, by name: their receipts nobody believes."""
+        names = (
+            call.name
+            for one in self.transcript.rounds
+            for call in one.calls
+            if one.results.get(call.id, "").startswith('{"ok":true')
+        )
+        return [
+            visible(name)
+            for name in dict.fromkeys(names)
+            if self.is_learned(name) and not self.ships(name)  # not those that only lead to others
+        ]
 
     @property
     def returned(self) -> list[MediaFile]:
