@@ -70,7 +70,7 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
         "SELECT s.*, p.language, c.channel FROM schedules s JOIN people p ON p.id = s.person_id"
         " JOIN conversations c ON c.id = s.conversation_id"
         f" WHERE s.active = 1 AND s.held_at IS NULL AND s.due_at <= ? AND {_MAY_BE_TOLD}"
-        f" AND c.channel IN ({marks}) ORDER BY s.due_at LIMIT ?",
+        f" AND c.channel IN ({marks}) ORDER BY s.due_at, s.rowid LIMIT ?",
         (now, *channels, AT_ONCE),
     )
     return [
@@ -268,9 +268,10 @@ def active(conn: Connection, person: str) -> list[Schedule]:
 
 
 def last_told(conn: Connection, person: str, since: float) -> Schedule | None:
-    """The one that the person was told last, if it was after `since`."""
+    """The one that the person was told last, if it was after `since`; of several at once the last message."""
     row = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND told_at > ? ORDER BY told_at DESC LIMIT 1",
+        "SELECT * FROM schedules WHERE person_id = ? AND told_at > ?"
+        " ORDER BY told_at DESC, told_due DESC, rowid DESC LIMIT 1",
         (person, since),
     ).fetchone()
     return None if row is None else schedule_of(row)

@@ -146,6 +146,16 @@ def test_what_was_held_by_a_clock_that_was_set_back_since_waits_for_nobody(conn:
     assert fire(conn) == [True]
 
 
+def test_of_several_told_at_once_the_last_message_is_the_one_told_last(conn: Connection) -> None:
+    where = conversation(conn)
+    for id, minutes in (("rem_1", 2), ("rem_2", 3), ("rem_3", 3), ("rem_4", 1)):
+        set_one(conn, where, id, due=T + 60 * minutes)
+    fire(conn, T + 300)
+    last = schedules.last_told(conn, where.person_id, T)
+    assert last is not None
+    assert last.source == value(conn, "SELECT source FROM outbox ORDER BY seq DESC")
+
+
 def test_what_is_over_is_forgotten_and_what_is_to_come_stays(conn: Connection) -> None:
     where = conversation(conn)
     set_one(conn, where)
