@@ -174,8 +174,11 @@ def test_a_file_that_is_no_database_ends_with_one_clear_line(command: str, house
 
 def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "+34 600 111 222"}
-    house.call("people", "allow", "+52 1 55 1234 5678", **connected)
-    house.call("people", "block", "5491155550000", **connected)
+    assert "no database" in house.call("erase", "525512345678", "--yes", status=1, **connected).stderr
+    made = house.call("people", "allow", "+52 1 55 1234 5678", **connected).stdout
+    assert f"{house.folder}/data/recado.db was made for it: a server started in another folder" in made
+    told = house.call("people", "block", "5491155550000", **connected).stdout
+    assert told == "5491155550000 is blocked\n"
     house.call("people", "owner", "5511999990000", **connected)
     rows = {row.split()[0]: row for row in house.call("people", "list", **connected).stdout.splitlines()}
     assert re.search(r"whatsapp +member +yes", rows["5215512345678"])

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import orjson
 
 from app.commands.people import listed_people, owns, realm_of
-from app.commands.records import open_database, read_records
+from app.commands.records import none_yet, open_database, read_records
 from app.commands.running import find_server
-from app.errors import RecadoError
+from app.errors import RecadoError, StoreError
 from app.messages import JSON
 from app.settings import Settings
 
@@ -58,6 +58,8 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
 def erase_person(settings: Settings, who: str) -> str:
     """Deletes everything of theirs; gives what to tell. Raises RecadoError for somebody unknown, and where
     not all of it could be deleted."""
+    if not settings.database_path.is_file():  # "nobody is known" would sound as if they were gone already
+        raise StoreError(none_yet(settings.database_path))
     owners = {line.id for line in listed_people(settings) if owns(line, settings)}
     server = find_server(settings.data_dir)
     if server is not None:

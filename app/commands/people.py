@@ -27,13 +27,16 @@ def change_person(settings: Settings, action: str, who: str) -> str:
     doubt = doubts(settings, [sender.phone]).get(sender.phone) if action != "block" and sender.phone else None
     if doubt is not None and doubt.certain:
         raise RecadoError(f"{who!r} is no phone number with its country code; {doubt.cure}")
-    server = find_server(settings.data_dir)
+    server, path = find_server(settings.data_dir), settings.database_path
+    is_made = server is None and not path.is_file()
     if server is not None:
         server.ask("people/change", {"action": action, "who": who})
     else:
-        asyncio.run(_change(settings.database_path, realm_of(settings), action, who))
+        asyncio.run(_change(path, realm_of(settings), action, who))
     place = "" if realm_of(settings) == "whatsapp" else " in the simulator (WhatsApp is not connected)"
     note = f"\nNo country is known to use {who}: see that its country code is right" if doubt else ""
+    if is_made:
+        note += f"\n{path.absolute()} was made for it: a server started in another folder does not see this"
     return f"{who} {_DONE[action]}{place}{note}"
 
 

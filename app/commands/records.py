@@ -24,7 +24,7 @@ class Records(Database):
     async def open(self) -> None:
         """Opens the file for reading. Raises StoreError where there is none, or none of ours."""
         if not self.path.is_file():
-            raise StoreError(_none_yet(self.path))
+            raise StoreError(none_yet(self.path))
         self._reader = await aiosqlite.connect(
             read_only(self.path), uri=True, isolation_level=None, timeout=BUSY_SECONDS
         )
@@ -52,7 +52,7 @@ async def open_database(path: Path) -> Database:
 def read_records(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:
     """What `question(connection)` gives. Raises StoreError where the file cannot be read."""
     if not path.is_file():
-        raise StoreError(_none_yet(path))
+        raise StoreError(none_yet(path))
     try:
         with closing(sqlite3.connect(read_only(path), uri=True, timeout=BUSY_SECONDS)) as connection:
             connection.row_factory = sqlite3.Row
@@ -66,5 +66,6 @@ def read_only(path: Path) -> str:
     return f"file:{quote(str(path))}?mode=ro"
 
 
-def _none_yet(path: Path) -> str:
+def none_yet(path: Path) -> str:
+    """What is said of a database that nobody has made."""
     return f"there is no database at {path} yet; recado serve makes it"
