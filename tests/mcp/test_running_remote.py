@@ -5,6 +5,7 @@ import gzip
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -134,6 +135,49 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
     site.spoil = forget
     assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
     assert spoiled
+
+
+async def test_a_server_without_a_stream_for_news_is_used(house: House, make_site: MakeSite) -> None:
+    site, asked = make_site(legacy=True), threading.Event()
+
+    def no_such_page(method: str, *_: object) -> tuple[int, dict[str, str], bytes] | None:
+        if method != "GET":
+            return None
+        asked.set()
+        return 404, {"content-type": "text/html"}, b"Cannot GET /mcp"
+
+    site.spoil = no_such_page
+    state = await house.start("one", command="", args=(), url=site.url)
+    assert (state.phase, state.reason) == ("ready", "")
+    await until(asked.is_set, "the stream's being asked for")
+    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert (house.state("one").phase, house.state("one").deaths) == ("ready", 0)
+
+
+async def test_sessions_that_end_while_nobody_uses_them_are_no_failures(
+    tmp_path: Path, make_site: MakeSite
+) -> None:
+    site, most, used = make_site(legacy=True), len(QUICK.pauses) + 3, ["tools/list"]
+
+    def forget(method: str, message: dict[str, str], _: object) -> tuple[int, dict[str, str], bytes] | None:
+        asked = message.get("method", method)
+        begun = [one.get("method") for one in site.asked].count("initialize")
+        if asked == "initialize":
+            used.clear()
+        used.append(asked)
+        is_gone = asked == "GET" or used.count("tools/list") > 1
+        return (404, {}, b"") if is_gone and begun < most else None
+
+    site.spoil = forget
+    house = House(tmp_path, replace(QUICK, session=0.0))
+    await house.start("one", command="", args=(), url=site.url)
+    await until(
+        lambda: [one.get("method") for one in site.asked].count("initialize") == most, "that many sessions"
+    )
+    assert (await house.servers.settled("one", 10)).phase == "ready"
+    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert house.troubles == []
+    await house.servers.stop()
 
 
 async def test_a_server_that_is_away_is_tried_again(house: House, make_site: MakeSite) -> None:

@@ -77,14 +77,20 @@ async def reached(
 
 
 class RemoteServer:
-    """What the SDK reads and writes; `expired` once the server has forgotten the session."""
+    """What the SDK reads and writes; `expired` once the server has forgotten the session, `doubted` where it
+    may have."""
 
     def __init__(self, streams: Streams, guard: "Guard") -> None:
         read, write = streams
         self.streams = (_Paced(read), write)
         self.grace = False
-        self.expired = guard.expired
+        self.expired, self.doubted = guard.expired, guard.doubted
         self._guard = guard
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether it ended because the session did."""
+        return self._guard.forgotten
 
     async def why(self) -> str:
         """What went wrong last."""
@@ -157,7 +163,8 @@ class Guard(httpx2.AsyncBaseTransport):
         self._resolve = resolve
         self.said = ""
         """What went wrong last."""
-        self.expired = asyncio.Event()
+        self.expired, self.doubted = asyncio.Event(), asyncio.Event()
+        self.forgotten = False
         self._waiting = 0
         self._pace = Pace()
 
@@ -183,8 +190,11 @@ class Guard(httpx2.AsyncBaseTransport):
             return self._lost("nobody takes a connection at its address")
         except httpx2.TransportError as error:
             return self._fault(BROKEN, f"the connection broke: {error or type(error).__name__}")
-        if response.status_code == 404 and had_session:
+        if response.status_code == 404 and request.method == "GET":
+            self.doubted.set()  # or it has no such stream, and does not know the status for that
+        elif response.status_code == 404 and had_session:
             await response.aclose()
+            self.forgotten = True
             return self._lost("it has forgotten the session")
         if response.status_code >= 400 and request.method == "POST":
             self.said = f"it answers with status {response.status_code}"

@@ -73,6 +73,16 @@ class Link(Protocol):
         """Set once nothing more comes of it."""
         ...
 
+    @property
+    def doubted(self) -> asyncio.Event:
+        """Set where the server may have forgotten us: a question would show."""
+        ...
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether it ended because the server's session did, and nothing is wrong with it."""
+        ...
+
     async def why(self) -> str:
         """What is known of why it ended."""
         ...
@@ -218,6 +228,11 @@ class Connection:
         """What is known of why it ended; "" for nothing."""
         return await self._link.why()
 
+    @property
+    def forgotten(self) -> bool:
+        """Whether it ended because the server's session did."""
+        return self._link.forgotten
+
     async def list_tools(self) -> Listing:
         """All pages, within limits; what is of no use is left out. Raises Lost or Refused."""
         tools: dict[str, Mapping[str, JSON]] = {}
@@ -272,10 +287,15 @@ class Connection:
         return _OurWords(self.ended)
 
     async def listen(self) -> None:
-        """Hears of changed tools in the revisions that want to be asked for it."""
+        """Hears of changed tools in the revisions that want to be asked for it; in the others has them looked
+        at where the session may be gone."""
         capabilities = self.session.server_capabilities
         tells = capabilities is not None and capabilities.tools and capabilities.tools.list_changed
-        if self.revision not in MODERN_PROTOCOL_VERSIONS or not tells:
+        if self.revision not in MODERN_PROTOCOL_VERSIONS:
+            await self._link.doubted.wait()
+            self.changed.set()
+            return
+        if not tells:
             return
         while not self.ended.is_set():
             try:

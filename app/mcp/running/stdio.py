@@ -85,8 +85,9 @@ class StdioServer:
 
     def __init__(self, definition: ServerDefinition) -> None:
         self.grace = False
+        self.forgotten = False
         self.streams = (self, self)
-        self.expired = asyncio.Event()
+        self.expired, self.doubted = asyncio.Event(), asyncio.Event()
         self._definition = definition
         self._process: Process | None = None
         self._keeper: socket.socket | None = None

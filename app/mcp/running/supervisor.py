@@ -11,7 +11,7 @@ import structlog
 
 from app.characters import visible
 from app.mcp.definitions import HeldBack, Phase, ServerDefinition
-from app.mcp.running.wire import TOO_LONG, Lost, Refused, Unreachable, Unstartable
+from app.mcp.running.wire import TOO_LONG, Forgotten, Lost, Refused, Unreachable, Unstartable
 from app.mcp.tools.pins import Comparison, Pins
 from app.mcp.tools.results import error_result, to_result
 from app.messages import JSON
@@ -47,6 +47,8 @@ class Limits:
     broken: float = 3600.0
     lived: float = 300.0
     """After which a death is none in a row."""
+    session: float = 10.0
+    """The same for a session that its server has ended."""
     relist: float = 1.0
     """Between two looks at the tools of a server that says that they changed."""
     first_start: float = 8.0
@@ -87,7 +89,8 @@ class Supervisor:
             self._enter("starting")
             began = time.monotonic()
             error = await self._live()
-            self.deaths = 1 if time.monotonic() - began > self._limits.lived else self.deaths + 1
+            enough = self._limits.session if isinstance(error, Forgotten) else self._limits.lived
+            self.deaths = 1 if time.monotonic() - began > enough else self.deaths + 1
             why = self._shown(str(error))
             log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self.deaths)
             await asyncio.sleep(self._rest(error, why))
@@ -141,7 +144,8 @@ class Supervisor:
             how = await self._watch(connection)
             self._connection = None
             self._enter("waiting")
-            return Unreachable(await connection.why() or how)
+            why = await connection.why() or how
+            return Forgotten(why) if connection.forgotten else Unreachable(why)
 
     async def _watch(self, connection: "Connection") -> str:
         """Until the connection has ended or is of no use; how. Looks at the tools again where they may have

@@ -38,6 +38,10 @@ class Unstartable(Unreachable):
     """A server that cannot be started as things are: another try would come to the same."""
 
 
+class Forgotten(Unreachable):
+    """A session that its server has ended, as many do with one that nobody used: another one is opened."""
+
+
 class Lost(RecadoError):
     """A call whose connection ended. `sent`: it may have arrived."""
 
