@@ -90,6 +90,8 @@ def _data_text(data: JSON, language: str) -> str:
         return str(data)
     if isinstance(data, dict) and isinstance(data.get("summary"), str) and data["summary"].strip():
         return str(data["summary"]).strip()
+    if isinstance(data, dict) and data.keys() == {"text", "data"}:  # a server's words, and their figures
+        return _data_text(data["text"], language)
     if isinstance(data, dict) and _is_only_files(data.get("content")):  # they follow by themselves
         return _data_text(data.get("text") or data.get("data"), language)
     return "\n".join(_lines(data, language, 0)) or say(language, "There is nothing there.")

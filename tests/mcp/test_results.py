@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.mcp.tools.results import LARGEST_FILE, MOST_FILES, MOST_TEXT, error_result, to_result
+from app.mcp.tools.results import LARGEST_FILE, MOST_BESIDE, MOST_FILES, MOST_TEXT, error_result, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -35,6 +35,35 @@ def test_structured_content_is_the_data() -> None:
     answer = {"content": [text('{"celsius": 5}')], "structuredContent": {"celsius": 5}}
     assert to_result(answer, SCHEMA) == ToolResult.success({"celsius": 5})
     assert to_result(answer) == ToolResult.success({"celsius": 5})
+
+
+@pytest.mark.parametrize(
+    ("texts", "structured"),
+    [
+        (['{\n "b": [1], "a": 2.5}'], {"a": 2.5, "b": [1]}),
+        (["12:30"], {"result": "12:30"}),
+        (["5"], {"sum": 5}),
+        (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
+        (["", " \n"], {"result": []}),
+    ],
+)
+def test_a_copy_of_structured_content_is_not_told_twice(texts: list[str], structured: Any) -> None:
+    result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
+    assert result == ToolResult.success(structured)
+
+
+def test_text_that_says_more_than_the_structured_content_stands_beside_it() -> None:
+    answer = {"content": [text("5"), text("Frost tonight.")], "structuredContent": {"celsius": 5}}
+    assert to_result(answer, SCHEMA).data == {"text": "Frost tonight.", "data": {"celsius": 5}}
+    answer["content"].append(image())
+    assert to_result(answer, SCHEMA).data == {
+        "text": "Frost tonight.",
+        "data": {"celsius": 5},
+        "content": [{"type": "image", "mime": "image/png", "bytes": len(PNG), "attachment": 0}],
+    }
+    long = to_result({"content": [text("x" * MOST_BESIDE)], "structuredContent": {"celsius": 5}}, SCHEMA)
+    assert long.data == {"celsius": 5}
+    assert f"a text of {MOST_BESIDE} characters" in long.meta["warning"]
 
 
 def test_structured_content_that_breaks_its_schema_gives_way_to_the_text() -> None:
@@ -69,6 +98,9 @@ def test_an_error_of_the_tool_is_a_failure_in_its_own_words() -> None:
     long = to_result({"isError": True, "content": [text("x" * 100_000)]})
     assert long.error is not None
     assert len(long.error.message) == 2000
+    structured = to_result({"isError": True, "content": [], "structuredContent": {"error": "over the quota"}})
+    assert structured.error is not None
+    assert "over the quota" in structured.error.message
     silent = to_result({"isError": True})
     assert silent.error is not None
     assert "no reason" in silent.error.message

@@ -2,8 +2,9 @@
 
 import base64
 import binascii
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -17,6 +18,8 @@ MOST_TEXT = 128 * 1024
 """Characters of text: written as JSON, whatever they are, they stay below what a call may return."""
 MOST_FILES = 5
 LARGEST_FILE = 16 * 1024 * 1024
+MOST_BESIDE = 24 * 1024
+"""Bytes that text and structured content may have together: less than of one result reaches a model."""
 _MOST_BLOCKS = 1000
 _LONGEST_MESSAGE = 2000
 _LONGEST_NAME = 200
@@ -29,9 +32,10 @@ _READ_IT = "read what it says; mend the arguments, or say why it could not be do
 def to_result(raw: JSON, output_schema: JSON = None) -> ToolResult:
     """A CallToolResult, as the server sent it, as our result; never raises for what is in it.
 
-    Text is text, also where it is JSON. `structuredContent` is the data where it fits `output_schema`. With
-    files, or blocks that are no text, data is `{"text" or "data", "content": [what each of them is]}`; the
-    files themselves are attachments. Decodes them, so large answers are not for the event loop.
+    Text is text, also where it is JSON. `structuredContent` is the data where it fits `output_schema`; text
+    that says more than a copy of it stands beside: `{"text", "data"}`. With files, or blocks that are no
+    text, `"content"` says what each of them is; the files themselves are attachments. Decodes them, so large
+    answers are not for the event loop.
     """
     if not isinstance(raw, Mapping):
         return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
@@ -40,12 +44,12 @@ def to_result(raw: JSON, output_schema: JSON = None) -> ToolResult:
     blocks = content if isinstance(content, list) else []
     for block in blocks[:_MOST_BLOCKS]:
         read.block(block)
+    structured = raw.get("structuredContent")
     if raw.get("isError") is True:
-        return _failed(read.text)
+        return _failed(read.text.strip() or (dumps(structured).decode() if structured else ""))
     warnings = list(read.warnings)
     if len(blocks) > _MOST_BLOCKS:
         warnings.append(f"only the first {_MOST_BLOCKS} of {len(blocks)} blocks were read")
-    structured = raw.get("structuredContent")
     misfit = _misfit(structured, output_schema) if structured is not None else ""
     if misfit:
         warnings.append(misfit)
@@ -121,21 +125,53 @@ class _Read:
         self.files.append(ReturnedFile(data, mime, _file_name(uri)))
 
 
-def _succeeded(read: _Read, structured: JSON, warnings: Iterable[str]) -> ToolResult:
-    meta: dict[str, JSON] = {"warning": "; ".join(warnings)} if warnings else {}
-    data: JSON = structured
-    is_text = structured is None
+def _succeeded(read: _Read, structured: JSON, warnings: list[str]) -> ToolResult:
+    text, data = read.text, structured
     if structured is not None and not is_small(structured, MOST_TEXT):
-        data, is_text = dumps(structured).decode(), True
-    elif is_text:
-        data = read.text
-    if is_text and len(data) > MOST_TEXT:
-        meta |= {"truncated": True, "size": len(data)}
-        data = data[:MOST_TEXT]
+        text, data = dumps(structured).decode(), None
+    elif structured is not None:
+        text = "\n".join(_beside(read.texts, structured))
+        if text and len(dumps([text, structured])) > MOST_BESIDE:
+            warnings.append(f"a text of {len(text)} characters beside the data was left out")
+            text = ""
+    meta: dict[str, JSON] = {"warning": "; ".join(warnings)} if warnings else {}
+    if len(text) > MOST_TEXT:
+        meta |= {"truncated": True, "size": len(text)}
+        text = text[:MOST_TEXT]
+    said: dict[str, JSON] = {"text": text} if text else {}
+    said |= {"data": data} if data is not None else {}
     if read.entries:
-        said = {} if data == "" else {"text" if is_text else "data": data}
-        data = {**said, "content": read.entries}
-    return ToolResult(ok=True, data=data, meta=meta, attachments=tuple(read.files))
+        said["content"] = read.entries
+    alone = next(iter(said.values()), "") if len(said) < 2 and not read.entries else said
+    return ToolResult(ok=True, data=alone, meta=meta, attachments=tuple(read.files))
+
+
+def _beside(texts: Iterable[str], structured: JSON) -> Iterable[str]:
+    """Those that are no copy of the structured content or of a part of it, as servers add for older hosts."""
+    inner = _parts(structured)  # such as of {"result": [one text for each]}
+    copies = {
+        _spelled(part) for part in (structured, *inner, *(one for part in inner for one in _parts(part)))
+    }
+    return [text for text in texts if text.strip() and not _is_copy(text, copies)]
+
+
+def _parts(value: JSON) -> list[JSON]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _is_copy(text: str, copies: Collection[str]) -> bool:
+    if _spelled(text) in copies:
+        return True
+    try:
+        return _spelled(json.loads(text)) in copies
+    except (ValueError, RecursionError):
+        return False
+
+
+def _spelled(value: JSON) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _failed(text: str) -> ToolResult:
