@@ -1,7 +1,7 @@
 """What a server is to us before it runs, and how it does once somebody started it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,6 +20,8 @@ LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
 _FETCHING = frozenset({"npx", "uvx", "pipx", "bunx"})
 _SHORTEST_SECRET = 4
+_SHORTEST_TOLD = 8
+"""The same in what tools say, which is to be of use: shorter ones are words of all sorts."""
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 
 
@@ -61,6 +63,8 @@ class ServerDefinition:
     """Secrets that it needs and nobody gave."""
     exposed: tuple[str, ...] = ()
     """Where its entry holds a secret as it is, such as "env API_KEY": for a warning."""
+    hidden: tuple[str, ...] = field(default=(), repr=False)
+    """Secrets that it was given: what its tools say is told on without them."""
     kept_as: str = ""
     """Under which name its secrets are kept, "" for its own."""
     fault: str = ""
@@ -78,10 +82,12 @@ class ServerDefinition:
     def masked(self, text: str) -> str:
         """A text of the server's without its secrets, before anything of it is cut off."""
         tokens = (value.rpartition(" ")[2] for _, value in self.headers)  # of "Bearer …"
-        for secret in sorted({*self.secrets, *tokens}, key=len, reverse=True):
-            if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, "…")
-        return text
+        return _without((*self.secrets, *tokens), _SHORTEST_SECRET, text)
+
+    def told(self, text: str) -> str:
+        """What one of its tools says, without the secrets that it was given."""
+        tokens = (value.rpartition(" ")[2] for value in self.hidden)
+        return _without((*self.hidden, *tokens), _SHORTEST_TOLD, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +124,10 @@ def at_rest(definition: ServerDefinition) -> ServerState | None:
     if definition.missing and not reason:
         reason = f"it needs what nobody gave: {', '.join(definition.missing)}"
     return ServerState(name, "faulty", reason, definition) if reason else None
+
+
+def _without(secrets: Iterable[str], shortest: int, text: str) -> str:
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= shortest:
+            text = text.replace(secret, "…")
+    return text

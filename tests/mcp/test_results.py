@@ -106,6 +106,20 @@ def test_an_error_of_the_tool_is_a_failure_in_its_own_words() -> None:
     assert "no reason" in silent.error.message
 
 
+@pytest.mark.parametrize("length", [10, MOST_TEXT])
+def test_what_nobody_may_read_is_taken_out_wherever_it_stands(length: int) -> None:
+    def told(said: str) -> str:
+        return said.replace("k3y-of-mine", "…")
+
+    url = "https://x.example/?key=k3y-of-mine"
+    blocks = [text(url), {"type": "resource", "resource": {"uri": url, "text": "k3y-of-mine"}}]
+    answer = {"content": blocks, "structuredContent": {"k3y-of-mine": [url, "x" * length]}}
+    for raw in (answer, answer | {"isError": True}, {**answer, "content": [], "isError": True}):
+        written = to_result(raw, None, told).to_json()
+        assert "k3y-of-mine" not in written
+        assert "…" in written
+
+
 def test_files_go_beside_the_data_which_says_what_they_are() -> None:
     blob = base64.b64encode(b"%PDF").decode()
     report = {"uri": "file:///out/the%20report.pdf", "mimeType": "application/pdf", "blob": blob}

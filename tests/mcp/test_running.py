@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from app.mcp.config.declared import declare
 from app.mcp.running.session import connected
 from app.mcp.running.supervisor import Limits
 from app.mcp.running.wire import Lost
 from app.mcp.tools.pins import definition_hash
-from tests.mcp.house import QUICK, House, lives
-from tests.standins.mcp_server import TOOLS, tool
+from tests.mcp.house import QUICK, SECONDS, House, lives
+from tests.standins.mcp_server import TOOLS, command, tool
 from tests.world import until
 
 pytestmark = pytest.mark.slow
@@ -348,6 +349,22 @@ async def test_a_server_sees_nothing_of_our_environment(
         "TMPDIR",
         "PWD",
     }
+
+
+async def test_what_a_tool_says_holds_no_secret_of_its_server(house: House) -> None:
+    program, *args = command(
+        tools=[tool("environment"), tool("fail", properties={"text": {"type": "string"}})]
+    )
+    env = {"FAR_KEY": "${FAR_KEY}", "AUTH_HEADER": "Bearer ${FAR_KEY}", "REGION": "${REGION}"}
+    values = {"FAR_KEY": "k3y-0f-the-far-one", "REGION": "south-america"}
+    house.definitions["one"] = declare("one", {"command": program, "args": args, "env": env}, values)
+    await house.servers.refresh()
+    await house.servers.settled("one", SECONDS)
+    said = await house.read("mcp_one_environment")
+    assert (said["FAR_KEY"], said["AUTH_HEADER"], said["REGION"]) == ("…", "…", "south-america")
+    failed = await house.call("mcp_one_fail", text="401 for https://x.example/?key=k3y-0f-the-far-one")
+    assert failed.error is not None
+    assert failed.error.message == "401 for https://x.example/?key=…"
 
 
 async def test_a_server_starts_in_its_folder(house: House, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from app.errors import RecadoError
-from app.mcp.config.templates import Filling, TemplateError, has_reference
+from app.mcp.config.templates import Filling, TemplateError, has_reference, is_secret, is_secret_text
 from app.mcp.definitions import NAME_RULE, Origin, ServerDefinition, is_server_name
 from app.messages import JSON
 from app.skills.manifest import shortened
@@ -22,17 +22,6 @@ _URL_KEYS = ("url", "serverUrl", "httpUrl")
 _REMOTE_TYPES = frozenset({"http", "streamable-http", "streamablehttp"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_SECRET_NAME = re.compile(
-    r"(?:^|[_-]|api)key(?:$|[_-])|token|secret|passw|pwd|credential|authorization|cookie", re.IGNORECASE
-)
-_SECRET_VALUE = re.compile(
-    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|hf|AKIA|AIza)[-_]?[\w-]{12,}"
-    r"|\b(?:bearer|basic)\s+\S{8,}|://[^\s/@:]+:[^\s/@]+@"
-    r"|\b[\w-]*(?:key|token|secret|password)=[^\s&]{4,}",
-    re.IGNORECASE,
-)
-_NO_SECRET = re.compile(r"(?:true|false|none|null|[~.]*/.*|.{0,3})", re.IGNORECASE | re.DOTALL)
-"""What a variable with a secret's name may hold openly: a switch, or the path of a file."""
 
 
 class _Unusable(RecadoError):
@@ -71,6 +60,7 @@ def _read(name: str, entry: JSON, filling: Filling, origin: Origin, folder: str)
     headers = tuple((key, filling.fill(value)) for key, value in _named(entry, "headers"))
     _check_values(args, env, headers)
     exposed = tuple(_exposed(entry))
+    open_secrets = (value for name, value in (*env, *headers) if is_secret(name, value))
     holds_secret = bool(filling.given or filling.missing or exposed)
     sandboxed, grants = _sandbox(entry)
     return ServerDefinition(
@@ -90,6 +80,7 @@ def _read(name: str, entry: JSON, filling: Filling, origin: Origin, folder: str)
         description=shortened(_text(entry, "description"), 300),
         missing=filling.missing,
         exposed=exposed,
+        hidden=(*filling.secrets, *open_secrets),
     )
 
 
@@ -167,11 +158,10 @@ def _exposed(entry: Mapping[str, JSON]) -> Iterator[str]:
     """Places where a secret stands as it is."""
     for key in ("env", "headers"):
         for name, value in _named(entry, key):
-            named = _SECRET_NAME.search(name) and not _NO_SECRET.fullmatch(value)
-            if not has_reference(value) and (named or _SECRET_VALUE.search(value)):
+            if not has_reference(value) and is_secret(name, value):
                 yield f"{key} {name}"
     for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, key) for key in _URL_KEYS])):
-        if any(_SECRET_VALUE.search(text) and not has_reference(text) for text in texts):
+        if any(is_secret_text(text) and not has_reference(text) for text in texts):
             yield key
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.mcp.config.templates import Filling, TemplateError
+from app.mcp.config.templates import Filling, TemplateError, is_secret
 from app.mcp.definitions import ServerDefinition, is_server_name
 from app.messages import JSON
 from app.skills.folder import read_regular
@@ -130,6 +130,7 @@ def definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDefini
         version=record.version,
         description=record.description,
         missing=filling.missing,
+        hidden=(*filling.secrets, *(value for name, value in (*env, *headers) if is_secret(name, value))),
         fault=fault,
     )
 

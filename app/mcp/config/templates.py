@@ -9,6 +9,18 @@ from app.settings import is_own
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"([A-Za-z_]\w{0,127})(?::-(.*))?", re.ASCII | re.DOTALL)
 
+_SECRET_NAME = re.compile(
+    r"(?:^|[_-]|api)key(?:$|[_-])|token|secret|passw|pwd|credential|authorization|cookie", re.IGNORECASE
+)
+_SECRET_VALUE = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|hf|AKIA|AIza)[-_]?[\w-]{12,}"
+    r"|\b(?:bearer|basic)\s+\S{8,}|://[^\s/@:]+:[^\s/@]+@"
+    r"|\b[\w-]*(?:key|token|secret|password)=[^\s&]{4,}",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(r"(?:true|false|none|null|[~.]*/.*|.{0,3})", re.IGNORECASE | re.DOTALL)
+"""What a variable with a secret's name may hold openly: a switch, or the path of a file."""
+
 
 class TemplateError(RecadoError):
     """A reference that is never filled in; the text says what to write instead."""
@@ -29,6 +41,11 @@ class Filling:
     def given(self) -> tuple[str, ...]:
         """Variables that had a value."""
         return tuple(self._given)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values among them that are secrets, by their names or by what they look like."""
+        return tuple(self._values[name] for name in self._given if is_secret(name, self._values[name]))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -61,3 +78,14 @@ class Filling:
 def has_reference(text: str) -> bool:
     """Whether anything in a text is filled in."""
     return _REFERENCE.search(text) is not None
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether the value of a variable or header of that name is to be kept to oneself."""
+    named = _SECRET_NAME.search(name) is not None and not _NO_SECRET.fullmatch(value)
+    return named or is_secret_text(value)
+
+
+def is_secret_text(text: str) -> bool:
+    """Whether a text looks like a secret, or holds one."""
+    return _SECRET_VALUE.search(text) is not None

@@ -282,7 +282,7 @@ class Supervisor:
                 f"{raw['name']} asks for more than it was given, which cannot be answered here",
                 "go on without it",
             )
-        return await asyncio.to_thread(to_result, result, raw.get("outputSchema"))
+        return await asyncio.to_thread(to_result, result, raw.get("outputSchema"), self.definition.told)
 
     def _may_repeat(self, raw: Mapping[str, JSON]) -> bool:
         hints = raw.get("annotations") or {}

@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -29,24 +29,28 @@ _INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
 _READ_IT = "read what it says; mend the arguments, or say why it could not be done"
 
 
-def to_result(raw: JSON, output_schema: JSON = None) -> ToolResult:
+def to_result(
+    raw: JSON, output_schema: JSON = None, told: Callable[[str], str] = lambda text: text
+) -> ToolResult:
     """A CallToolResult, as the server sent it, as our result; never raises for what is in it.
 
     Text is text, also where it is JSON. `structuredContent` is the data where it fits `output_schema`; text
     that says more than a copy of it stands beside: `{"text", "data"}`. With files, or blocks that are no
     text, `"content"` says what each of them is; the files themselves are attachments. Decodes them, so large
-    answers are not for the event loop.
+    answers are not for the event loop. `told` takes out of a text what nobody may read.
     """
     if not isinstance(raw, Mapping):
         return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
-    read = _Read()
+    read = _Read(told)
     content = raw.get("content")
     blocks = content if isinstance(content, list) else []
     for block in blocks[:_MOST_BLOCKS]:
         read.block(block)
     structured = raw.get("structuredContent")
+    if is_small(structured, MOST_TEXT):
+        structured = _told(structured, told)
     if raw.get("isError") is True:
-        return _failed(read.text.strip() or (dumps(structured).decode() if structured else ""))
+        return _failed(read.text.strip() or (told(dumps(structured).decode()) if structured else ""))
     warnings = list(read.warnings)
     if len(blocks) > _MOST_BLOCKS:
         warnings.append(f"only the first {_MOST_BLOCKS} of {len(blocks)} blocks were read")
@@ -70,6 +74,7 @@ def error_result(code: int, message: str) -> ToolResult:
 class _Read:
     """The blocks of one answer, gathered."""
 
+    told: Callable[[str], str]
     texts: list[str] = field(default_factory=list)
     entries: list[dict[str, JSON]] = field(default_factory=list)
     files: list[ReturnedFile] = field(default_factory=list)
@@ -98,11 +103,11 @@ class _Read:
 
     def _text(self, text: JSON) -> None:
         if isinstance(text, str):
-            self.texts.append(text)
+            self.texts.append(self.told(text))
 
     def _resource(self, resource: JSON) -> None:
         given = resource if isinstance(resource, Mapping) else {}
-        uri = _word(given.get("uri"))
+        uri = self.told(_word(given.get("uri")))
         if isinstance(given.get("text"), str):
             self._text(f"{uri}\n{given['text']}" if uri else given["text"])
         else:
@@ -128,7 +133,7 @@ class _Read:
 def _succeeded(read: _Read, structured: JSON, warnings: list[str]) -> ToolResult:
     text, data = read.text, structured
     if structured is not None and not is_small(structured, MOST_TEXT):
-        text, data = dumps(structured).decode(), None
+        text, data = read.told(dumps(structured).decode()), None
     elif structured is not None:
         text = "\n".join(_beside(read.texts, structured))
         if text and len(dumps([text, structured])) > MOST_BESIDE:
@@ -182,6 +187,15 @@ def _failed(text: str) -> ToolResult:
 def _message(text: JSON) -> str:
     said = text.strip() if isinstance(text, str) else ""
     return visible_lines(said[:_LONGEST_MESSAGE])[:_LONGEST_MESSAGE]
+
+
+def _told(value: JSON, told: Callable[[str], str]) -> JSON:
+    """The same in every text of a value that is small."""
+    if isinstance(value, dict):
+        return {told(name): _told(part, told) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_told(part, told) for part in value]
+    return told(value) if isinstance(value, str) else value
 
 
 def _misfit(value: JSON, schema: JSON) -> str:
