@@ -64,10 +64,10 @@ def install_server(settings: Settings, name: str, registry_id: str, *, trusted: 
 def remove_server(settings: Settings, name: str) -> str:
     """Takes a server out, with its secrets and what was approved of it. Raises RecadoError."""
     written = configuration(settings)
-    definition = definition_of(written, name)
-    if definition.origin == "skill":
+    is_installed = is_server_name(name) and installed.read(settings.data_dir, name) is not None
+    if not is_installed and definition_of(written, name).origin == "skill":
         raise RecadoError(f"{name} comes with a skill; remove that one: recado skills list")
-    if is_server_name(name) and installed.read(settings.data_dir, name) is not None:
+    if is_installed:  # also where its entry was taken out of the file by hand
         asyncio.run(_installer(settings).remove(name))
         return f"Removed {name}, which came from the registry, with its files and secrets."
     remove_entry(settings.mcp_config_path, name)

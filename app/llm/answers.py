@@ -47,11 +47,11 @@ def _result_text(result: str, language: str) -> str:
 
 _FOR_MODELS = spaced(
     """
-    BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT UNAVAILABLE
-    UNKNOWN_TOOL
+    BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT TOOL_ERROR
+    UNAVAILABLE UNKNOWN_TOOL
     """
 )
-"""Codes of the engine: what they hint at is meant for a model."""
+"""Codes of the engine, and of a server's tool that failed: what they hint at is meant for a model."""
 
 
 def _failure_text(value: dict[str, JSON], language: str) -> str:

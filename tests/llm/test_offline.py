@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.llm.model import ModelRequest
+from app.mcp.tools.results import to_result
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
 
 Call = tuple[str, dict[str, Any]]
@@ -178,6 +179,12 @@ async def test_answers_with_the_summaries_of_its_calls() -> None:
     answer = await offline().complete(_round(said, *results))
     assert answer.calls == ()
     assert answer.text == "It is 9 am in Tokyo.\n\n12 × 7 = 84"
+
+
+async def test_what_a_model_is_told_about_a_servers_failure_is_not_told_to_a_person() -> None:
+    failure = to_result({"isError": True, "content": [{"type": "text", "text": "No such zone."}]}).to_json()
+    answer = await offline().complete(_round("what time is it in Nowhere", json.loads(failure)))
+    assert answer.text == "That did not work. No such zone."
 
 
 async def test_a_failed_call_is_told_with_its_hint() -> None:

@@ -286,6 +286,18 @@ def test_a_server_of_the_registry_is_shown_whole_and_installed_after_a_yes(
     assert Secrets(shell.folder / "data").get("harbour") == {}
 
 
+def test_what_was_installed_is_removed_also_after_its_entry_was_taken_out(
+    shell: Shell, registry: RegistryServer
+) -> None:
+    shell.variables |= registry.settings
+    shell.mcp("add", "harbour", "--registry", "com.example/weather", "--yes")
+    shell.file.write_text('{"mcpServers": {}}')
+    asked = ["add", "other", "--registry", "com.example/weather", "--yes"]
+    assert "installed already, as harbour; remove that one first" in shell.mcp(*asked, status=1)
+    assert "came from the registry" in shell.mcp("remove", "harbour")
+    assert "Installed other" in shell.mcp(*asked)
+
+
 def test_what_cannot_be_installed_says_why(shell: Shell, registry: RegistryServer) -> None:
     shell.variables |= registry.settings
     assert "SSE" in shell.mcp("add", "old", "--registry", "com.example/old", "--yes", status=1)

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from app.mcp.registry.api import MOST_PAGES, RegistryError
 from app.mcp.registry.directory import AGAIN_SECONDS, FRESH_SECONDS, WHOLE_SECONDS, Directory
+from app.mcp.registry.meaning import Meant, meant
 from app.transport.transport import Transport
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
 from tests.world import ROOT, until, wait_for
@@ -382,3 +383,21 @@ async def test_kill_in_the_middle_of_the_first_fetching_harms_nothing(
     await directory.refresh()
     assert (await directory.kept()).entries == 250
     assert (await names(directory, "thing 249"))[0] == "com.example/s249"
+
+
+async def test_words_mean_a_server_as_the_registry_has_it_now(
+    registry: RegistryServer, opened: Callable[..., Directory]
+) -> None:
+    directory = opened()
+    registry.entries[:] = [entry("com.example/tides")]
+    assert [one.version for one in await directory.search("tides")] == ["1.0.0"]
+    registry.entries[:] = [entry("com.example/tides", version="2.0.0")]
+    found = (await meant(directory, "tides")).entry
+    assert found is not None
+    assert found.version == "2.0.0"
+    registry.entries.clear()
+    assert await meant(directory, "tides") == Meant()
+    registry.stop()
+    away = (await meant(directory, "tides")).entry
+    assert away is not None
+    assert away.version == "1.0.0"

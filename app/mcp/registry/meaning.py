@@ -25,7 +25,7 @@ class Meant:
 
 async def meant(directory: Directory, said: str) -> Meant:
     """An exact name of the registry is that server; words are one where they are the name of exactly one, and
-    no other has them in its name. Raises RegistryError."""
+    no other has them in its name. Either way as the registry has it now. Raises RegistryError."""
     name = said.strip(_AROUND)
     exact = [word for word in (word.strip(_AROUND) for word in name.split()) if NAME.fullmatch(word)]
     if exact or "/" in name:
@@ -34,7 +34,7 @@ async def meant(directory: Directory, said: str) -> Meant:
     found = await directory.search(name.lower(), MOST_LISTED)
     named = [entry for entry in found if _has(_own_words(entry.name), name)]
     if len(named) == 1 and _is(_own_words(named[0].name), name):
-        return Meant(named[0])
+        return Meant(await directory.get(named[0].name))  # the mirror may have an older version of it
     return Meant(choices=tuple(named if len(named) > 1 else found))
 
 
