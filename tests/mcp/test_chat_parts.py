@@ -1,13 +1,16 @@
 """What a chat about servers is made of: which one is meant, notices of progress."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.llm.answers import pick_question, undo_text, undo_words
 from app.mcp.chat.progress import Progress
-from app.mcp.chat.service_text import choices_text, found_text
+from app.mcp.chat.service_text import choices_text, found_text, installed_text
+from app.mcp.config.installed import InstalledServer
+from app.mcp.definitions import ServerState
 from app.mcp.registry.meaning import local_meant, meant
 from app.mcp.registry.server_json import read_entry
 from tests.standins.registry import entry
@@ -110,3 +113,12 @@ def test_the_words_that_undo_are_found_in_our_answer(language: str) -> None:
     assert undo_words(answer) == "quita el server time"
     assert undo_words("✓ time") == ""
     assert undo_words(f"A page says: {undo_text('delete note 1', language)}") == ""
+
+
+def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_data() -> None:
+    record = InstalledServer("time", TIME, "2.0.0", "")
+    state = ServerState("time", "ready", tools=("mcp_time_now",))
+    assert undo_words(installed_text("en", record, state)) == "remove the server time"
+    updated = installed_text("en", replace(record, updated_from="1.0.0"), state)
+    assert undo_words(updated) == ""
+    assert "It took the place of version 1.0.0." in updated

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from app.mcp.chat.card_text import card_text
 from app.mcp.config import installed
 from app.mcp.config.configuration import Configuration
 from app.mcp.config.package_tree import Integrity, PackageTreeError, digest
@@ -236,6 +237,29 @@ def test_a_yes_counts_for_what_was_there_when_it_was_asked_for(place: Place, npm
     with pytest.raises(InstallError, match="changed meanwhile"):
         asyncio.run(place.installer.install(plans[1].subject, approved_by="p0"))
     assert [record.version for record in installed.records(place.data)] == ["1.0.0"]
+
+
+def test_what_an_operator_changed_in_an_entry_is_lost_only_after_a_yes_to_that(
+    place: Place, npm: NpmRegistry
+) -> None:
+    npm.add("x-mcp", "1.0.0")
+    npm.add("x-mcp", "2.0.0")
+    first = asyncio.run(place.install(place.entry("npm", "x-mcp", "1.0.0")))
+    unaware = asyncio.run(place.installer.plan(place.entry("npm", "x-mcp", "2.0.0")))
+    assert (first.updated_from, unaware.edited) == ("", False)
+    edited = {"x": place.entries()["x"] | {"env": {"MORE": "1"}}}
+    place.config.write_text(json.dumps({"mcpServers": edited}))
+    with pytest.raises(InstallError, match="changed meanwhile"):
+        asyncio.run(place.installer.install(unaware.subject, approved_by="p0"))
+    assert place.entries() == edited
+    (place.data / "mcp/x/.installing").touch()  # a kill before anything was kept
+    Place(place.folder).installer.tidy()
+    assert place.entries() == edited
+    plan = asyncio.run(place.installer.plan(place.entry("npm", "x-mcp", "2.0.0")))
+    assert "What you changed in its entry" in card_text("en", plan, sandboxed=True)
+    second = asyncio.run(place.installer.install(plan.subject, approved_by="p0"))
+    assert place.entries()["x"] == installed.entry_of(second)
+    assert second.updated_from == "1.0.0"
 
 
 def test_nothing_but_a_kept_plan_is_installed(place: Place) -> None:
@@ -540,7 +564,7 @@ def test_a_kill_after_the_record_is_written_leaves_the_whole(place: Place, npm: 
     written = place.entries()
     place.config.unlink()
     home = place.data / "mcp/x"
-    (home / ".installing").touch()
+    (home / ".installing").write_text(record.subject)
     (home / ".staging-0").mkdir()
     (home / "package-0").mkdir()
     Place(place.folder).installer.tidy()

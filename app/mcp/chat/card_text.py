@@ -64,6 +64,8 @@ class _Lines:
             )
         if plan.replaces:
             yield say(language, "It takes the place of the version that is installed here.")
+        if plan.edited:
+            yield say(language, "What you changed in its entry in the file of servers is gone then.")
 
     def _findings(self) -> Iterator[str]:
         language, findings = self._language, self._plan.findings

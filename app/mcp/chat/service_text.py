@@ -65,6 +65,8 @@ def state_text(language: str, state: ServerState) -> str:
 def installed_text(language: str, record: InstalledServer, state: ServerState) -> str:
     """The receipt of an install, and what is still to be done, on lines below it."""
     undo = undo_text(say(language, "remove the server {name}", name=record.name), language)
+    if record.updated_from:  # removing it would bring nothing back
+        undo = say(language, "It took the place of version {version}.", version=visible(record.updated_from))
     label = f"{record.name} {record.version}".strip()
     older = (
         [say(language, "It needed an older MCP library (mcp<2), so it has that one.")]

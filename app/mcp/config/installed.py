@@ -28,6 +28,7 @@ class InstalledServer:
     `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
     `folder`, `subject` what the yes was for, `approved_by` a person's id, `installed_at` Unix seconds.
     `older_sdk`: it was installed with mcp<2, because it does not run with what its package asks for.
+    `updated_from`: the version whose place it took, "" for none.
     """
 
     name: str
@@ -50,6 +51,7 @@ class InstalledServer:
     audience: Audience = "owners"
     trusted: bool = False
     older_sdk: bool = False
+    updated_from: str = ""
     description: str = ""
 
 
@@ -94,6 +96,11 @@ def entry_of(record: InstalledServer) -> dict[str, JSON]:
         return {"type": "http", "url": record.url, **headers, "enabled": True}
     started: dict[str, JSON] = {"command": record.command, "args": list(record.args), "cwd": record.folder}
     return {**started, "env": dict(record.env), "sandbox": _sandbox(record.grants), "enabled": True}
+
+
+def is_edited(record: InstalledServer, entry: JSON) -> bool:
+    """Whether the operator made an entry their own; one that was taken out is none."""
+    return entry is not None and not agrees(record, entry)
 
 
 def agrees(record: InstalledServer, entry: JSON) -> bool:

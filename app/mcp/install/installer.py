@@ -113,7 +113,7 @@ class ServerInstaller:
                     record = await self._fetch(plan, staging, on_stage) if plan.kind else _remote(plan)
                 on_stage("keeping")
                 record = replace(record, approved_by=approved_by, trusted=trusted, installed_at=time.time())
-                await asyncio.shield(asyncio.to_thread(self._keep, record, staging))
+                record = await asyncio.shield(asyncio.to_thread(self._keep, record, staging))
             except InstallError:
                 raise
             except TimeoutError as error:
@@ -161,6 +161,7 @@ class ServerInstaller:
             values=values,
             network=network,
             replaces=before.subject if before else "",
+            edited=before is not None and self._is_edited(before),
         )
         self._check_possible(plan)
         place = self._data_dir / "quarantine" / plan.subject
@@ -229,19 +230,23 @@ class ServerInstaller:
                 return lock
         return b""
 
-    def _keep(self, record: InstalledServer, staging: Path) -> None:
-        """The moment from which it is installed is the one in which the record is written."""
+    def _keep(self, record: InstalledServer, staging: Path) -> InstalledServer:
+        """The moment from which it is installed is the one in which the record is written, which it gives."""
         home = home_of(self._data_dir, record.name)
         with self._files:
-            before = read(self._data_dir, record.name)
-            if (before.subject if before else "") != self.look(record.subject).replaces:
+            before, plan = read(self._data_dir, record.name), self.look(record.subject)
+            is_edited = before is not None and self._is_edited(before)
+            if (before.subject if before else "") != plan.replaces or (is_edited and not plan.edited):
                 raise InstallError("CHANGED", f"{record.name} was changed meanwhile; ask again")
             if before is None:
                 (home / "pins.json").unlink(missing_ok=True)
+            else:
+                record = replace(record, updated_from=before.version)
             if record.folder:
                 (staging / "package").rename(record.folder)
             for folder in record.grants.folders_write:
                 folder.mkdir(parents=True, exist_ok=True)
+            write_private(home / _INSTALLING, record.subject)
             write_private(home / installed.RECORD, installed.text_of(record))
             try:
                 add_server(self._config, record.name, entry_of(record))
@@ -252,6 +257,7 @@ class ServerInstaller:
                     write_private(home / installed.RECORD, installed.text_of(before))
                 raise InstallError("FAILED", str(error)) from error
         discard(self._data_dir, record.subject)
+        return record
 
     def _remove(self, name: str) -> None:
         record = read(self._data_dir, name)
@@ -264,6 +270,9 @@ class ServerInstaller:
 
     def _is_written(self, record: InstalledServer) -> bool:
         return installed.agrees(record, read_file(self._config).entries.get(record.name))
+
+    def _is_edited(self, record: InstalledServer) -> bool:
+        return installed.is_edited(record, read_file(self._config).entries.get(record.name))
 
     def _finish_removal(self, home: Path) -> None:
         remove_server(self._config, home.name)
@@ -283,17 +292,25 @@ class ServerInstaller:
             self._finish_removal(home)
             return
         record = read(self._data_dir, home.name)
-        was_installing = (home / _INSTALLING).exists()
-        if was_installing and record is None:
+        installing = _text(home / _INSTALLING)
+        if installing is not None and record is None:
             remove_tree(home)
             return
-        if was_installing and record and not self._is_written(record):
+        if record and installing == record.subject and not self._is_written(record):
             add_server(self._config, record.name, entry_of(record))
         current = Path(record.folder).name if record else ""
         for place in (*home.glob("package-*"), *home.glob(f"{_STAGING}*"), *home.glob(".package-*")):
             if place.name != current:
                 remove_tree(place)
         (home / _INSTALLING).unlink(missing_ok=True)
+
+
+def _text(path: Path) -> str | None:
+    """None where there is no such file."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return None
 
 
 def _remove_rest(home: Path) -> None:

@@ -74,6 +74,8 @@ class Plan:
     audience: Audience = "everyone"
     findings: tuple[Finding, ...] = ()
     replaces: str = ""
+    edited: bool = False
+    """Whether that was edited since, and what was edited goes with it."""
 
     @property
     def namespace(self) -> str:
@@ -137,6 +139,7 @@ def make_plan(
     values: Mapping[str, str],
     network: bool | None = None,
     replaces: str = "",
+    edited: bool = False,
 ) -> Plan:
     """The plan for the server `name`, whose own folder is `home`; `values` are by the keys of its variables.
 
@@ -161,6 +164,7 @@ def make_plan(
         repository=entry.repository,
         findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
         replaces=replaces,
+        edited=edited,
     )
     if isinstance(choice, Remote):
         url, headers = filler.template(choice.url, choice.variables), tuple(filler.settings(choice.headers))
