@@ -83,7 +83,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 _PATTERNS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ("es", re.compile(r"[¿¡]|ñ|\b(?:ja){2,}\b|\b(?:je){2,}\b", re.IGNORECASE)),
-    ("pt", re.compile(r"[ãõçêôâà]|\bk{3,}\b|\b(?:rs){2,}\b|\bque horas\b", re.IGNORECASE)),
+    (
+        "pt",
+        re.compile(
+            r"[ãõçêôâà]|\bk{3,}\b|\b(?:rs){2,}\b|\bque horas\b|\bo (?:server|servidor)\b", re.IGNORECASE
+        ),
+    ),
     ("en", re.compile(r"\w'(?:s|t|m|re|ve|ll|d)\b", re.IGNORECASE)),
 )
 """Letters and habits that no other of the three has."""
@@ -195,6 +200,8 @@ _WORDS: dict[Language, str] = {
         hablame explicás querido disculpá tranquilo tranquila porción diga digan anote tira tirar seria
         calculas resuelve resolvé resolver divide
         mas aqui anos frio raiz tia tio podes queres entendi
+        servidor servidores instala instalá instalar instale desinstala desinstalar apagá prende
+        activa desactiva aprueba aprobá herramienta herramientas actualiza actualizá
     """,
     "pt": """
         o a os as um uma uns umas ao aos à às do da dos das no na nos nas num numa pelo pela pelos pelas
@@ -253,5 +260,7 @@ _WORDS: dict[Language, str] = {
         nesta nisso dele dela deles delas vez eita puxa sério traz traga trazer leva leve levar ganhei
         fechado combinado resolva resolver divide
         agua tres mes gas
+        servidor servidores instala instale instalar desinstala desinstalar desliga desligue ativa ative
+        desativa desative aprova aprove ferramenta ferramentas atualiza atualize desfaz desfazer
     """,
 }

@@ -103,6 +103,27 @@ def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_
     assert detect_language("cancela o do agua") == "pt"
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        (
+            "pt",
+            "instala o servidor time; remove o servidor time; instala o server github",
+        ),
+        ("pt", "aprova as ferramentas do time; atualiza o servidor filesystem; desfaz"),
+        (
+            "es",
+            "instala el server time; activa el server filesystem; quita el server git",
+        ),
+        ("en", "install the time server; turn off the server time; approve the tools of memory"),
+    ],
+)
+def test_the_english_name_of_a_server_does_not_turn_what_is_asked_about_it(language: str, said: str) -> None:
+    assert {one: detect_language(one) for one in said.split("; ")} == dict.fromkeys(
+        said.split("; "), language
+    )
+
+
 def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
     assert detect_language("recuérdame la reunión con John Smith sobre el password") == "es"
     assert detect_language("me lembra da reunião com a María José no shopping") == "pt"
