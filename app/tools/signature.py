@@ -1,10 +1,10 @@
 """What a live function tells about itself: its docstring, its parameters, the schema of its arguments."""
 
+import ast
 import inspect
-import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,6 @@ from app.tools.schema import Missing, Parameter, Schema, from_field, read_parame
 
 GENERATOR = "is a generator, so it is not a tool; return a list"
 NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
-
-
-_CONTEXT = re.compile(r"(?:(?:typing\.)?Optional\[)?(?:\w+\.)*ToolContext\]?(?: ?\| ?None)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,34 @@ def is_context(parameter: inspect.Parameter) -> bool:
         return True
     annotation = parameter.annotation
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return _CONTEXT.fullmatch(text) is not None
+    return "ToolContext" in text and names_type(ast.Constant(text), frozenset({"ToolContext"}))
+
+
+def names_type(annotation: ast.AST, names: Collection[str]) -> bool:
+    """Whether an annotation is a class of one of these names, wherever it comes from, or that and None."""
+    match annotation:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in names
+        case ast.Constant(value=str(text)):
+            try:
+                return names_type(ast.parse(text, mode="eval").body, names)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):  # NUL bytes, absurd nesting
+                return False
+        case ast.Call(func=ast.Name(id="ForwardRef"), args=[inner, *_]):  # of "Optional['X']", written out
+            return names_type(inner, names)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _is_that_or_none((left, right), names)
+        case ast.Subscript(value=ast.Name(id=form) | ast.Attribute(attr=form), slice=inside):
+            parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+            if form in ("Optional", "Union"):
+                return _is_that_or_none(parts, names)
+            return names_type(parts[0], names) if form == "Annotated" and parts else form in names
+    return False
+
+
+def _is_that_or_none(parts: Iterable[ast.expr], names: Collection[str]) -> bool:
+    told = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
+    return bool(told) and all(names_type(part, names) for part in told)
 
 
 def _is_generator(fn: Callable[..., object]) -> bool:

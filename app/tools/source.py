@@ -18,7 +18,7 @@ from app.tools.schema import (
     read_parameters,
     shortened,
 )
-from app.tools.signature import GENERATOR, NO_DOCSTRING
+from app.tools.signature import GENERATOR, NO_DOCSTRING, names_type
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
 _CONTEXTS = frozenset({"Context", "ToolContext"})
@@ -195,7 +195,7 @@ def _parameters(node: _Function, names: Names, docstring: Docstring) -> list[Par
     ]
     found: list[Parameter] = []
     for at, (argument, default) in enumerate(pairs):
-        if argument.arg == "context" or _is_context(argument.annotation):
+        if _is_context(argument):
             continue
         if at == 0 and argument.arg in {"self", "cls"}:
             continue
@@ -215,10 +215,8 @@ def _parameter(name: str, annotation: object, default: object, docstring: Docstr
     return from_field(parameter)[0]
 
 
-def _is_context(annotation: ast.expr | None) -> bool:
+def _is_context(argument: ast.arg) -> bool:
     """Whether it is the context that the host hands in, ours or an MCP server's."""
-    if annotation is None:
-        return False
-    words = ast.unparse(annotation).strip("\"'").replace(" ", "")
-    name = words.removeprefix("typing.").removeprefix("Optional[").split("[")[0].rstrip("]")
-    return name.removesuffix("|None").rpartition(".")[2] in _CONTEXTS
+    if argument.arg == "context":
+        return True
+    return argument.annotation is not None and names_type(argument.annotation, _CONTEXTS)

@@ -201,10 +201,22 @@ async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with
     assert not any(map(alive, found))
 
 
-@pytest.mark.parametrize("annotation", ["ToolContext", "ToolContext | None", "Optional[ToolContext]"])
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "ToolContext",
+        "ToolContext | None",
+        "None | ToolContext",
+        "Optional[ToolContext]",
+        "Optional['ToolContext']",
+        "'Union[ToolContext, None]'",
+        "Union[None, ToolContext]",
+        "Annotated[ToolContext | None, 'of the call']",
+    ],
+)
 async def test_a_tool_context_is_received_under_any_name(annotation: str, tmp_path: Path) -> None:
     code = (
-        "from typing import Optional\n\nfrom app.tools import ToolContext\n\n"
+        "from typing import Annotated, Optional, Union\n\nfrom app.tools import ToolContext\n\n"
         f'def place(a: int, ctx: {annotation}) -> str:\n    """Its channel."""\n    return ctx.channel\n'
     )
     (tool,) = load_skill(write(tmp_path / "named", code)).tools
