@@ -194,13 +194,8 @@ def grams(found: Iterable[str]) -> Iterator[str]:
                 yield padded[start : start + 4]
 
 
-def guess_language(text: str) -> str | None:
-    """ "es", "pt" or "en" by the small words of `text`; None where they do not tell."""
-    return language_of(words(text))
-
-
 def language_of(found: Collection[str]) -> str | None:
-    """The same for folded words."""
+    """ "es", "pt" or "en" by the small ones of these folded words; None where they do not tell."""
     counts = {language: sum(word in stop for word in found) for language, stop in STOP_WORDS.items()}
     best = max(counts, key=lambda language: counts[language])
     others = max(count for language, count in counts.items() if language != best)

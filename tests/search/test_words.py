@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.search.words import fold, guess_language, holds, says_something, spans, stem, terms, words
+from app.search.words import fold, holds, language_of, says_something, spans, stem, terms, words
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_text_holds_words_in_whatever_form(text: str, said: str, is_held: bool
     ],
 )
 def test_language_is_guessed_by_small_words(text: str, language: str | None) -> None:
-    assert guess_language(text) == language
+    assert language_of(words(text)) == language
 
 
 def test_words_of_a_long_text_are_those_of_its_parts_however_accents_are_written() -> None:

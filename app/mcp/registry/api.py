@@ -89,9 +89,9 @@ class Registry:
             cursor = onward
         log.warning("the registry lists more than %s pages: the rest is left out", MOST_PAGES)
 
-    async def server(self, name: str, version: str = "latest") -> JSON:
-        """One version of a server; None for none. Raises RegistryError, after 5 s at the latest."""
-        path = f"/v0.1/servers/{quote(name, safe='')}/versions/{quote(version, safe='')}"
+    async def server(self, name: str) -> JSON:
+        """The newest version of a server; None for none. Raises RegistryError, after 5 s at the latest."""
+        path = f"/v0.1/servers/{quote(name, safe='')}/versions/latest"
         return await self._api.get(path, ONE_SECONDS, ONE_BYTES)
 
     async def _page(self, query: dict[str, str]) -> dict[str, JSON]:

@@ -94,8 +94,8 @@ class Directory:
             return also
         return [*listed[: limit - len(also)], *also]
 
-    async def get(self, name: str, version: str = "") -> Entry | None:
-        """One server, as the registry has it now, or as the mirror has it where the registry is away.
+    async def get(self, name: str) -> Entry | None:
+        """A server in its newest version, as the registry has it now, or the mirror where that is away.
 
         None where there is none. Raises RegistryError where nobody knows.
         """
@@ -103,8 +103,8 @@ class Directory:
             return None
         hosted, trouble = await self._at_smithery(name)
         if hosted is not None:
-            return hosted if version in ("", hosted.version) else None
-        entry = await self._in_registry(name, version)
+            return hosted
+        entry = await self._in_registry(name)
         if entry is None and trouble is not None:
             raise trouble
         return entry
@@ -116,16 +116,15 @@ class Directory:
         except RegistryError as error:
             return None, error
 
-    async def _in_registry(self, name: str, version: str) -> Entry | None:
+    async def _in_registry(self, name: str) -> Entry | None:
         try:
-            entry = read_entry(await self._registry.server(name, version or "latest"))
+            entry = read_entry(await self._registry.server(name))
         except RegistryError as error:
             log.info("%s from the mirror: %s", name, error)
             entry = await asyncio.to_thread(self._mirror.entry, name)
             if entry is None:
                 raise
-        is_meant = entry is not None and entry.name == name and version in ("", entry.version)
-        return entry if is_meant else None
+        return entry if entry is not None and entry.name == name else None
 
     async def _listed(self, words: str, limit: int) -> list[Entry]:
         await self._bring_mirror()
