@@ -14,7 +14,6 @@ import pytest
 
 from app.mcp.config.secrets import Secrets
 from app.mcp.config.skill_servers import kept_for
-from app.skills.installed import current
 from tests.mailer import asked, press, questions
 from tests.standins.model import calls, is_classifier
 from tests.standins.site import answer, redirect
@@ -185,7 +184,7 @@ def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, t
     shown = cards(graph, "p0")
     assert "New tools: “low_tide”" in shown
     assert "Tools that go: “high_tide”" in shown
-    (kept_as,) = wait_for(lambda: kept_for(*current(server.folder)), "the update")
+    (kept_as,) = wait_for(lambda: kept_for(server.folder, "tides"), "the update")
     Secrets(server.folder).put(kept_as, "KEY", "of the sea")
     say(graph, "p0", "remove_skill", name="tides")
     question = asked(graph, "p0", 3)

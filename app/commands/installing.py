@@ -5,6 +5,7 @@ import sys
 
 from app.commands.shell import agreed
 from app.errors import RecadoError
+from app.mcp.config.skill_servers import forget_gone, kept_for
 from app.settings import Settings
 from app.skills.card_text import card_text
 from app.skills.installer import Installer, Preview
@@ -33,7 +34,9 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
         await transport.close()
     if not _agreed(preview, sandboxed=not sandbox.off, mode=settings.confirmation_mode):
         raise RecadoError("nothing was installed")
+    secrets = kept_for(settings.data_dir, preview.card.name)
     installed = await installer.install(preview.subject, address, approved_by="shell")
+    forget_gone(settings.data_dir, installed.name, secrets)
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
     if preview.card.tools and (refusal := sandbox.refusal()):
         lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")

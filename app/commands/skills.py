@@ -13,12 +13,12 @@ from app.commands.records import read_records
 from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError, StoreError
-from app.mcp.config.skill_servers import forget, kept_for
+from app.mcp.config.skill_servers import forget_gone, kept_for
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
 from app.skills.folder import is_skill
-from app.skills.installed import current, remove
+from app.skills.installed import remove
 from app.skills.manifest import is_standard_name
 from app.skills.skill import bundled_names
 from app.skills.starter import starter_sentence
@@ -104,10 +104,9 @@ def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
 
 def remove_skill(settings: Settings, name: str) -> str:
     """Takes a skill out, and says where it is kept. Raises RecadoError where it has to stay."""
-    came = next((one for one in current(settings.data_dir) if one.name == name), None)
-    kept = kept_for(came) if came is not None else ()
+    secrets = kept_for(settings.data_dir, name)
     if is_standard_name(name) and _on_disk(lambda: remove(settings.data_dir, name)):
-        forget(settings.data_dir, kept)
+        forget_gone(settings.data_dir, name, secrets)
         return f"Removed {name}, which came from an address; it is gone at the next message."
     place = _on_disk(lambda: _own(settings).remove(name))
     if place is None:

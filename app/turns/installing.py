@@ -1,7 +1,7 @@
 """Installing skills from a chat, loaded when somebody first asks: what reads archives and code is large."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from app.mcp.config.skill_servers import forget, kept_for
+from app.mcp.config.skill_servers import forget_gone, kept_for
 from app.messages import JSON
 from app.people import Person
-from app.skills.installed import current
 from app.store.approvals import OpenQuestion
 from app.tools import ToolContext, ToolResult
 from app.transport.transport import Transport
@@ -67,18 +66,12 @@ class Installing:
         return await (await self._load()).service.preview(url, person)
 
     async def install(self, url: str, context: ToolContext) -> ToolResult:
-        result = await (await self._load()).service.install(url, context)
-        self._on_change()
-        return result
+        loaded, name = await self._load(), context.subject.partition("/")[2].partition("/")[0]
+        return await self._changed(name, loaded.service.install(url, context))
 
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
         loaded = await self._load()
-        kept = await asyncio.to_thread(self._secrets_of, name)
-        result = await loaded.service.remove(name, context)
-        if result.ok:
-            await asyncio.to_thread(forget, self._data_dir, kept)
-        self._on_change()
-        return result
+        return await self._changed(name, loaded.service.remove(name, context))
 
     def whole(self, question: OpenQuestion) -> str:
         """The card of any question for the console, in English and of any length. Blocks."""
@@ -94,8 +87,13 @@ class Installing:
 
             discard_old(self._data_dir, before, {subject.partition("/")[0] for subject in asked_about})
 
-    def _secrets_of(self, name: str) -> list[str]:
-        return [kept for one in current(self._data_dir) if one.name == name for kept in kept_for(one)]
+    async def _changed(self, name: str, change: Awaitable[ToolResult]) -> ToolResult:
+        """What a change of that skill comes to; the secrets of servers that it has no more go."""
+        secrets = await asyncio.to_thread(kept_for, self._data_dir, name)
+        result = await change
+        await asyncio.to_thread(forget_gone, self._data_dir, name, secrets)
+        self._on_change()
+        return result
 
     async def _install_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
         return await (await self._load()).cards.install(arguments, run)

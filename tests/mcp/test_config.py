@@ -1,15 +1,20 @@
 """Servers that skills bring and that were installed, beside the operator's own."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from app.mcp.config.configuration import Wanted
 from app.mcp.config.installed import RECORD, InstalledServer, entry_of, text_of
 from app.mcp.config.mapping import add_server, set_enabled
 from app.mcp.config.secrets import Secrets
-from app.mcp.config.skill_servers import forget, kept_for
-from app.skills.installed import Installed
+from app.mcp.config.skill_servers import forget_gone, kept_for
+from app.skills.cards import card
+from app.skills.installed import install as install_skill
+from app.skills.quarantine import unpack
 from app.skills.sandbox import Grants
-from tests.mcp.written import SOURCE, Written
+from tests.mcp.written import Written
+from tests.skills.archives import SKILL, zipped
 
 
 def test_a_folder_that_a_person_put_on_disk_brings_servers_of_every_kind(written: Written) -> None:
@@ -44,22 +49,39 @@ def test_a_skill_from_elsewhere_brings_https_remotes_under_a_name_of_its_own(wri
     )
 
 
-def test_what_is_kept_for_a_skill_from_elsewhere_is_forgotten_with_it_and_nothing_else(
-    written: Written,
-) -> None:
-    servers = {"sea": {"url": "https://example.org/mcp", "headers": {"X-Key": "${API_KEY}"}}}
-    path = written.skill("tides", servers, foreign=True)
-    (one,) = written.look().values()
-    for name in (one.kept_as, "sea", "tides_sea"):
-        written.configuration.secrets.put(name, "API_KEY", "kept")
-    installed = Installed(
-        "tides", path.parent, "0" * 64, SOURCE.format("tides"), "", 0.0, "ana", False, "owners"
-    )
-    forget(written.folder, kept_for(installed))
-    assert written.look()["tides_sea"].missing == ("API_KEY",)
-    assert all(Secrets(written.folder).get(name) for name in ("sea", "tides_sea"))
-    path.write_text("{")
-    assert kept_for(installed) == []
+def test_secrets_that_a_changed_skill_has_no_server_for_are_forgotten(tmp_path: Path) -> None:
+    def come(source: str, *names: str) -> None:
+        servers = {name: {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}} for name in names}
+        content = json.dumps({"mcpServers": servers}).encode()
+        tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": content}), source)
+        before = kept_for(tmp_path, "demo")
+        install_skill(tmp_path, tree, card(tree), approved_by="ana", at=1.0)
+        forget_gone(tmp_path, "demo", before)
+
+    def have() -> list[str]:
+        return sorted(path.name for path in secrets.folder.iterdir() if path.name[0] != ".")
+
+    secrets = Secrets(tmp_path)
+    come("https://example.org/demo.zip", "sea", "lake")
+    kept = kept_for(tmp_path, "demo")
+    for name in ("demo_sea", *kept):
+        secrets.put(name, "KEY", "kept")
+    come("https://example.org/demo.zip", "sea", "pond")
+    assert len(have()) == 2, "those of the lake are gone"
+    come("https://example.com/other.zip", "sea")
+    assert have() == ["demo_sea"], "it comes from another address"
+
+
+def test_secrets_stay_where_nobody_can_tell_whose_they_are(tmp_path: Path) -> None:
+    tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": b"{}"}), "https://example.org/demo.zip")
+    Secrets(tmp_path).put("skill-0123", "KEY", "kept")
+    made = install_skill(tmp_path, tree, card(tree), approved_by="ana", at=1.0)
+    made.folder.chmod(0o700)
+    (made.folder / "mcp.json").unlink()
+    (made.folder / "mcp.json").mkdir()
+    assert kept_for(tmp_path, "demo") == frozenset()
+    forget_gone(tmp_path, "demo", frozenset({"skill-0123"}))
+    assert Secrets(tmp_path).get("skill-0123") == {"KEY": "kept"}
 
 
 def test_a_skill_from_elsewhere_whose_address_is_lost_stays_one_from_elsewhere(written: Written) -> None:

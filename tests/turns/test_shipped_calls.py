@@ -68,8 +68,7 @@ def test_every_call_of_a_shipped_tool_is_said_in_a_sentence_with_all_its_values(
             assert "?" in sentence, tool.name
             assert "_" not in text, tool.name
             assert title.startswith(sentence[:90])
-            for value in arguments.values():
-                left_out = [value for value in arguments.values() if f"“{written(value)}”" not in text]
+            left_out = [value for value in arguments.values() if f"“{written(value)}”" not in text]
             assert set(left_out) <= CHOSEN, (tool.name, text)
             names = [line.removeprefix("• ").partition(": ")[0] for line in rest]
             assert len(set(names)) == len(names), (tool.name, text)

@@ -12,7 +12,7 @@ from app.mcp.definitions import LONGEST_NAME, is_server_name
 from app.messages import JSON
 from app.skills import SkillLoader
 from app.skills.folder import read_regular
-from app.skills.installed import Installed
+from app.skills.installed import current
 from app.skills.servers import read_servers
 
 log = logging.getLogger(__name__)
@@ -67,21 +67,32 @@ def kept_as(source: str, name: str) -> str:
     return f"skill-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:24]}"
 
 
-def kept_for(skill: Installed) -> list[str]:
-    """Under which names the secrets of its servers are kept. Blocks; to be asked while the skill is there."""
+def kept_for(data_dir: Path, skill: str) -> frozenset[str]:
+    """Under which names the secrets of the servers are kept that a skill from elsewhere brings now.
+
+    None where there is no such skill, or its servers cannot be read. Blocks.
+    """
     try:
-        entries = entries_of(skill.folder / "mcp.json", True)
+        return _kept_for(data_dir, skill)
     except MappingError:
-        return []
-    return [kept_as(skill.source, name_of(skill.name, name, True, ())) for name, _ in entries]
+        return frozenset()
 
 
-def forget(data_dir: Path, kept: Iterable[str]) -> None:
-    """Forgets secrets that are kept under these names: nothing else leads to those of a skill that is gone.
-    Blocks."""
+def forget_gone(data_dir: Path, skill: str, before: frozenset[str]) -> None:
+    """Forgets those of the secrets that were kept before a change of a skill which it has no server for any
+    more: nothing leads to them. Blocks."""
     secrets = Secrets(data_dir)
-    for name in kept:
-        try:
+    try:
+        for name in before - _kept_for(data_dir, skill):
             secrets.forget(name)
-        except SecretError as error:
-            log.warning("a secret of a removed skill stays: %s", error)
+    except (MappingError, SecretError) as error:
+        log.warning("secrets of the servers that %s had stay: %s", skill, error)
+
+
+def _kept_for(data_dir: Path, skill: str) -> frozenset[str]:
+    return frozenset(
+        kept_as(one.source, name_of(one.name, name, True, ()))
+        for one in current(data_dir)
+        if one.name == skill
+        for name, _ in entries_of(one.folder / "mcp.json", True)
+    )
