@@ -212,7 +212,9 @@ class Names:
     def _subscript(self, outer: Any, inner: ast.expr) -> Any:
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         if outer in (typing.Literal, typing_extensions.Literal):
-            return typing.Literal[tuple(self._value(part) for part in parts)]
+            values = tuple(self._value(part) for part in parts)
+            named = len(values) == 1 and isinstance(values[0], tuple)  # `Literal[UNITS]`: each of its values
+            return typing.Literal[values[0] if named else values]
         if outer in (typing.Annotated, typing_extensions.Annotated):
             extras = [self._metadata(part) for part in parts[1:]]
             return typing.Annotated[(self._type(parts[0]), *(e for e in extras if e is not None))]

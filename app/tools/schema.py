@@ -161,7 +161,10 @@ def from_field(parameter: Parameter) -> tuple[Parameter, object]:
     default = Missing.REQUIRED if default is PydanticUndefined or default is ... else default
     if parameter.annotation is Missing.ANNOTATION:
         return replace(parameter, default=default, description=info.description or ""), default
-    annotation = typing.Annotated[parameter.annotation, info]  # type: ignore[name-defined]
+    try:
+        annotation = typing.Annotated[parameter.annotation, info]  # type: ignore[name-defined]
+    except TypeError:  # `Optional` alone, and other words of typing that are no type
+        annotation = Missing.UNKNOWN
     return replace(parameter, annotation=annotation, default=default), default
 
 
@@ -194,7 +197,7 @@ def _native(annotation: object) -> Schema | None:
     if origin is list and len(inner) == 1:
         items = {} if inner[0] in (Any, object) else _native(inner[0])
         return None if items is None else {"type": "array", "items": items}
-    if origin is dict and inner[0] is str:
+    if origin is dict and len(inner) == 2 and inner[0] is str:
         values = {} if inner[1] in (Any, object) else _native(inner[1])
         if values is None:
             return None
