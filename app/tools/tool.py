@@ -31,7 +31,7 @@ class Tool:
 
     `execute` is called with the arguments as keywords, and with `context=` if it has that parameter.
     A callable whose first parameter is named `args` gets the whole mapping instead: `execute(args)` or
-    `execute(args, context)`. It may be `async def` or `def` (then it runs in a thread), and may return
+    `execute(args, context)`; one that was made a tool by `from_function` never does. It may be `async def` or `def` (then it runs in a thread), and may return
     any JSON value, an envelope with "ok", or a ToolResult.
 
     `check(args, context)` raises ValueError for arguments that fit the schema and still cannot be taken;
@@ -69,6 +69,7 @@ class Tool:
         outside: bool = True,
         permits_addresses: bool = False,
         code: str = "",
+        by_name: bool = False,
     ) -> None:
         if timeout <= 0:
             raise ValueError(f"timeout of {name}: expected seconds above 0, got {timeout}")
@@ -97,7 +98,7 @@ class Tool:
         self._check = check
         self._adapters = dict(adapters or {})
         self._fills = dict(fills or {})
-        self._call = _Call(execute, wants_context)
+        self._call = _Call(execute, wants_context, by_name)
 
     @classmethod
     def from_function(
@@ -139,6 +140,7 @@ class Tool:
             calls_per_minute=calls_per_minute,
             outside=outside,
             permits_addresses=permits_addresses,
+            by_name=True,
         )
 
     def __repr__(self) -> str:
@@ -249,15 +251,16 @@ class Tool:
 class _Call:
     """How a callable wants its arguments."""
 
-    def __init__(self, function: Callable[..., object], wants_context: bool | None) -> None:
+    def __init__(self, function: Callable[..., object], wants_context: bool | None, by_name: bool) -> None:
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
         )
         parameters = _parameters(function)
         first = next(iter(parameters.values()), None)
-        self._whole = first is not None and first.name == "args" and first.kind in _POSITIONAL
-        self._positional = tuple(p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY)
+        takes_args = first is not None and first.name == "args" and first.kind in _POSITIONAL
+        self._whole = takes_args and not by_name
+        self._positional = tuple(p for p in parameters.values() if p.kind is p.POSITIONAL_ONLY)
         contexts = [name for name, parameter in parameters.items() if is_context(parameter)]
         self._context = contexts[0] if contexts else "context"
         self.wants_context = bool(contexts) if wants_context is None else wants_context
@@ -273,7 +276,11 @@ class _Call:
             named[self._context] = context
         if not self._positional:
             return lambda: function(**named)
-        first = [named.pop(name) for name in self._positional if name in named]
+        first = []
+        for parameter in self._positional:  # one that is left out has those after it in its place
+            if parameter.name not in named and parameter.default is parameter.empty:
+                break
+            first.append(named.pop(parameter.name, parameter.default))
         return lambda: function(*first, **named)
 
 

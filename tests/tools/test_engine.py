@@ -323,6 +323,31 @@ async def test_ways_to_be_called() -> None:
         assert (await Tool("it", "Does it", schema, function).execute(args, context)).data == expected
 
 
+def keywords_named_args(args: str, loud: bool = False) -> Any:
+    return [args, loud]
+
+
+def positional_only(a: int = 1, b: int = 2, /, c: int = 3) -> Any:
+    return [a, b, c]
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "expected"),
+    [
+        (keywords_named_args, {"args": "ls"}, ["ls", False]),
+        (keywords_named_args, {"args": "ls", "loud": True}, ["ls", True]),
+        (positional_only, {"b": 5}, [1, 5, 3]),
+        (positional_only, {"c": 5}, [1, 2, 5]),
+        (positional_only, {"a": 4, "c": 5}, [4, 2, 5]),
+    ],
+)
+async def test_each_argument_reaches_the_parameter_of_its_name(
+    function: Any, args: dict[str, Any], expected: Any
+) -> None:
+    engine = engine_of(Tool.from_function(function, name="it"))
+    assert (await engine.execute_tool_call("it", args)).data == expected
+
+
 @pytest.mark.parametrize(
     ("given", "masked"),
     [
