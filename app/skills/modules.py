@@ -30,7 +30,11 @@ def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], lis
 
     Raises ToolsModuleError where the file does not run.
     """
-    module = _run(path, skill)
+    return documented_functions(run_module(path, skill))
+
+
+def documented_functions(module: ModuleType) -> tuple[dict[str, ToolFunction], list[str]]:
+    """The same of a file that was run."""
     functions: dict[str, ToolFunction] = {}
     left_out: list[str] = []
     for name, value in vars(module).items():
@@ -45,11 +49,21 @@ def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], lis
     return functions, left_out
 
 
-def _run(path: Path, skill: str) -> ModuleType:
+def named_function(module: ModuleType, name: str) -> ToolFunction | None:
+    """What a decorator made of a function of that name: a cache, an object that is called, or one that keeps
+    the function as `fn`, as some MCP packages do. None where it cannot be called."""
+    value = vars(module).get(name)
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    kept = getattr(value, "fn", None)
+    return kept if callable(kept) else None
+
+
+def run_module(path: Path, skill: str) -> ModuleType:
     """Compiles and runs the file as a fresh module; `from .other import …` finds other.py beside it.
 
-    Not as the import system does it: its .pyc files are told apart by whole seconds, so a file changed
-    twice within one would be taken from the cache.
+    Raises ToolsModuleError where it does not run. It is not done as the import system does it: its .pyc files
+    are told apart by whole seconds, so a file changed twice within one would be taken from the cache.
     """
     package = ModuleType(_package_name(path, skill))
     package.__path__ = [str(path.parent)]

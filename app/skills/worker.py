@@ -37,7 +37,13 @@ from app.skills.frames import (
     encode,
     length,
 )
-from app.skills.modules import ToolsModuleError, tool_functions
+from app.skills.modules import (
+    ToolFunction,
+    ToolsModuleError,
+    documented_functions,
+    named_function,
+    run_module,
+)
 from app.skills.proxies import context_of
 from app.tools.context import ToolContext
 from app.tools.failures import raised, too_large
@@ -96,17 +102,33 @@ class _Worker:
     def load(self, path: Path, skill: str) -> None:
         """Runs the file; where that fails the server is told why, and the process ends."""
         try:
-            functions, self._left_out = tool_functions(path, skill)
+            self._module = run_module(path, skill)
         except ToolsModuleError as error:
             traceback.print_exception(error)
             self._send(Fault(str(error)[:2000]))
             os._exit(1)
+        functions, self._left_out = documented_functions(self._module)
         for name, function in functions.items():
-            try:
-                self._tools[name] = Tool.from_function(function, name=name)
-            except Exception as error:  # a signature no schema can be made of leaves out this tool alone
-                self._left_out.append(f"{name} cannot become a tool: {error}")
+            self._add(name, function)
         self._send(Ready())
+
+    def _add(self, name: str, function: ToolFunction) -> Tool | None:
+        try:
+            tool = Tool.from_function(function, name=name)
+            if _takes_any(function):  # what it passes on was checked by the server, against the text
+                tool = tool.replace(input_schema={**tool.input_schema, "additionalProperties": True})
+        except Exception as error:  # a signature no schema can be made of leaves out this tool alone
+            self._left_out.append(f"{name} cannot become a tool: {error}")
+            return None
+        self._tools[name] = tool
+        return tool
+
+    def _find(self, name: str) -> Tool | None:
+        """The server found the name in the text, where decorators are only words."""
+        if name in self._tools:
+            return self._tools[name]
+        function = named_function(self._module, name)
+        return None if function is None else self._add(name, function)
 
     def listen(self) -> None:
         with self._connection.makefile("rb") as stream:
@@ -119,7 +141,7 @@ class _Worker:
         os._exit(0)
 
     def _begin(self, call: Call) -> None:
-        tool = self._tools.get(call.function)
+        tool = self._find(call.function)
         if tool is None:
             self._finish(call, self._no_tool(call.function))
         elif tool.is_async:
@@ -208,6 +230,11 @@ class _Worker:
     def _write(self, frame: bytes) -> None:
         with self._writing:
             self._connection.sendall(frame)
+
+
+def _takes_any(function: ToolFunction) -> bool:
+    """Whether it has `**kwargs`, as the functions that decorators make often have."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
 
 
 def _frame(call: Call, result: ToolResult) -> bytes:

@@ -13,6 +13,8 @@ from app.tools.schema import Missing, Parameter, Schema, from_field, read_parame
 
 GENERATOR = "is a generator, so it is not a tool; return a list"
 NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
+CONTEXTS = frozenset({"Context", "ToolContext"})
+"""Types that say that a parameter is no argument: ours, and that of an MCP server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,13 @@ def signature_of(fn: Callable[..., object]) -> Signature:
 
 
 def is_context(parameter: inspect.Parameter) -> bool:
-    """Whether it receives the context of the call: by its name, or as a ToolContext under another."""
+    """Whether it receives the context of the call: by its name, or under another as a ToolContext or as the
+    Context of an MCP server, whose functions work here without it."""
     if parameter.name == "context":
         return True
     annotation = parameter.annotation
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return "ToolContext" in text and names_type(ast.Constant(text), frozenset({"ToolContext"}))
+    return "Context" in text and names_type(ast.Constant(text), CONTEXTS)
 
 
 def names_type(annotation: ast.AST, names: Collection[str]) -> bool:

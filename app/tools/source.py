@@ -18,10 +18,9 @@ from app.tools.schema import (
     read_parameters,
     shortened,
 )
-from app.tools.signature import GENERATOR, NO_DOCSTRING, names_type
+from app.tools.signature import CONTEXTS, GENERATOR, NO_DOCSTRING, names_type
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
-_CONTEXTS = frozenset({"Context", "ToolContext"})
 LARGEST_SOURCE = 256 * 1024
 _MOST_TOOLS = 200
 _LONGEST_DESCRIPTION, _LONGEST_EXAMPLE = 2000, 500
@@ -219,4 +218,4 @@ def _is_context(argument: ast.arg) -> bool:
     """Whether it is the context that the host hands in, ours or an MCP server's."""
     if argument.arg == "context":
         return True
-    return argument.annotation is not None and names_type(argument.annotation, _CONTEXTS)
+    return argument.annotation is not None and names_type(argument.annotation, CONTEXTS)

@@ -31,8 +31,8 @@ class Tool:
 
     `execute` is called with the arguments as keywords, and with `context=` if it has that parameter.
     A callable whose first parameter is named `args` gets the whole mapping instead: `execute(args)` or
-    `execute(args, context)`; one that was made a tool by `from_function` never does. It may be `async def` or `def` (then it runs in a thread), and may return
-    any JSON value, an envelope with "ok", or a ToolResult.
+    `execute(args, context)`; one that was made a tool by `from_function` never does. It may be `async def` or
+    `def` (then it runs in a thread), and may return any JSON value, an envelope with "ok", or a ToolResult.
 
     `check(args, context)` raises ValueError for arguments that fit the schema and still cannot be taken;
     it also runs in a dry run and must have no effect. `harmless` tools change nothing of the world: they

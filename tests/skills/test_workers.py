@@ -232,3 +232,84 @@ async def test_a_launcher_stands_before_the_workers_command(tmp_path: Path) -> N
     house.drop("good", code)
     assert (await house.call("seen")).data == "good"
     await house.workers.close()
+
+
+DECORATED = '''
+import functools
+
+def _bare(function):
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+    return call
+
+class _Counted:
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+    def __call__(self, *args, **kwargs):
+        return self.__wrapped__(*args, **kwargs)
+
+class _Kept:
+    def __init__(self, function):
+        self.fn = function
+
+@functools.lru_cache
+def remembered(n: int) -> int:
+    """Remembers."""
+    return n + 1
+
+@_bare
+def wrapped(n: int) -> int:
+    """Wraps."""
+    return n + 1
+
+@_Counted
+def counted(n: int) -> int:
+    """Counts."""
+    return n + 1
+
+@_Kept
+def kept(n: int) -> int:
+    """Keeps."""
+    return n + 1
+'''
+
+REGISTERED = '''
+class _Server:
+    def tool(self, name=""):
+        return lambda function: function
+
+class Context:
+    pass
+
+mcp = _Server()
+
+@mcp.tool()
+def undocumented(n: int) -> int:
+    return n + 1
+
+@mcp.tool()
+def _private(n: int) -> int:
+    """Adds."""
+    return n + 1
+
+@mcp.tool(name="renamed")
+async def add(n: int, ctx: Context) -> int:
+    """Adds."""
+    return n + 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        (DECORATED, ["remembered", "wrapped", "counted", "kept"]),
+        (REGISTERED, ["undocumented", "_private", "renamed"]),
+    ],
+)
+async def test_what_the_text_says_is_a_tool_can_be_called_whatever_its_decorator_made_of_it(
+    house: House, code: str, names: list[str]
+) -> None:
+    house.drop("adder", code)
+    assert [tool.name for tool in house.loader.tools()] == names
+    assert [(await house.call(name, n=1)).data for name in names] == [2] * len(names)
+    assert [(await house.call(name, n=1, m=1)).code for name in names] == ["BAD_REQUEST"] * len(names)
