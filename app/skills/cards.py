@@ -13,6 +13,7 @@ from app.messages import JSON
 from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
 from app.skills.quarantine import Quarantined, QuarantineError
 from app.skills.servers import RefusedServer, Server, read_servers
+from app.skills.tools import audience_of
 from app.tools.source import FoundTool, find_tools
 from app.tools.tool import Audience
 
@@ -151,7 +152,7 @@ def card(tree: Quarantined) -> Card:
         mentions=mentions,
         servers=servers,
         refused=refused,
-        audience="owners" if settings or manifest.text("audience") == "owners" else "everyone",
+        audience="owners" if settings else audience_of(manifest),
         findings=listed,
         unlisted=_unlisted(findings, frozenset(listed)),
         sent_on=tree.sent_on,

@@ -28,6 +28,12 @@ MAX_PHRASE = 200
 
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
+_TOOL_LISTS = frozenset({"sensitive-tools", "idempotent-tools", "harmless-tools", "include-tools"})
+_ONE_WORD = frozenset({"timeout-seconds"})
+_OUR_KEYS = (
+    _TOOL_LISTS | _ONE_WORD | {"calls-per-minute", "own-results", "search-results", "settings", "audience"}
+)
+
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Example phrases: tool → language → what people write."""
 
@@ -130,6 +136,7 @@ def load_skill(
             *found.warnings,
             *phrase_warnings,
             *_mcp_warnings(folder),
+            *_metadata_warnings(manifest),
             *_setting_warnings(manifest),
         ),
         left_out=found.left_out,
@@ -236,14 +243,48 @@ def _phrases(folder: Path, tools: set[str]) -> tuple[Phrases, list[str]]:
             warnings.append(f"assets/phrases.yaml: under {tool} expected es, pt, en with a list each")
         else:
             phrases[tool] = {code: _phrase_list(languages.get(code)) for code in LANGUAGES}
+            unread = [code for code in languages if not phrases[tool].get(code)]
+            warnings += [
+                f"assets/phrases.yaml: {tool} has no phrase under {code!r} that is read" for code in unread
+            ]
     return phrases, warnings
 
 
 def _phrase_list(value: JSON) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [value]
     if not isinstance(value, list):
         return ()
     short = (item for item in value[:MAX_PHRASES] if isinstance(item, str) and len(item) <= MAX_PHRASE)
     return tuple(phrase for item in short if (phrase := " ".join(item.split())))
+
+
+def _metadata_warnings(manifest: Manifest) -> list[str]:
+    """What was meant for us and stands where or how it is not read: a tool that was to ask would not."""
+    metadata = manifest.metadata
+    if metadata is not None and not isinstance(metadata, dict):
+        return ["metadata is not read: expected `key: text` lines under it"]
+    own = metadata or {}
+    found = [f"{key} is not read beside metadata, only in it" for key in manifest.fields if _meant(key)]
+    for key, value in own.items():
+        meant = _meant(key)
+        if meant and key != meant:
+            found.append(f"metadata has {key!r}, which is not read; write {meant}")
+        elif meant and (isinstance(value, dict) or (isinstance(value, list) and meant in _ONE_WORD)):
+            found.append(f"metadata: {key} is not read; expected a text")
+        elif isinstance(value, dict):
+            below = [one for one in value if _meant(one) in _TOOL_LISTS]
+            found += [f"metadata: {one} is not read under {key}, only directly in metadata" for one in below]
+    if (audience := manifest.text("audience")) not in ("", "everyone", "owners"):
+        taken = f"it is taken as {audience_of(manifest)!r}"
+        found.append(f'the audience is {audience!r}; expected "owners" or "everyone": {taken}')
+    return found
+
+
+def _meant(key: object) -> str:
+    """Which of our keys somebody meant who wrote this one; "" for none."""
+    written = str(key).lower().replace("_", "-")
+    return written if written in _OUR_KEYS else ""
 
 
 def _setting_warnings(manifest: Manifest) -> list[str]:
@@ -261,6 +302,5 @@ def _mcp_warnings(folder: Path) -> list[str]:
         content = json.loads(read_file(folder, "mcp.json"))
     except (OSError, ValueError, RecursionError, ManifestError) as error:
         return [f"mcp.json is left out: {error}"]
-    if not isinstance(content, dict) or not isinstance(content.get("mcpServers"), dict):
-        return ["mcp.json is left out: expected an object mcpServers"]
-    return ["mcp.json: MCP servers are not available in this version"]
+    servers = content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
+    return [] if isinstance(servers, dict) else ["mcp.json is left out: expected an object mcpServers"]

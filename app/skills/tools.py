@@ -122,7 +122,9 @@ def has_tools(folder: Path) -> bool:
 
 
 def audience_of(manifest: Manifest) -> Audience:
-    return "owners" if manifest.text("audience") == "owners" else "everyone"
+    """Other assistants have other words there, which keep nobody out here."""
+    words = {word.lower() for word in manifest.words("audience")}
+    return "everyone" if words.isdisjoint({"owner", "owners"}) else "owners"
 
 
 def _call(
@@ -178,8 +180,8 @@ class _Options:
         self._all, self._rates = 0, dict[str, int]()
         for word in manifest.words("calls-per-minute"):
             self._read_rate(word)
-        named = {*self._sensitive, *self.idempotent, *self.harmless, *self._rates, *self._own}
-        named = {*named, *self._searches} - {"*"}
+        named = {*self._sensitive, *self._own} - {"*"}
+        named = {*named, *self.idempotent, *self.harmless, *self._rates, *self._searches}
         self.warnings += [
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
             for name in sorted(named.difference(tools))
@@ -197,12 +199,12 @@ class _Options:
         """For the tool of that name."""
         return {
             "category": self._manifest.name,
-            "sensitive": name in self._sensitive,
+            "sensitive": not {name, "*"}.isdisjoint(self._sensitive),
             "idempotent": name in self.idempotent,
             "timeout": self._timeout,
             "calls_per_minute": self._rates.get(name, self._all),
             "audience": audience_of(self._manifest),
-            "outside": not {name, "*"}.intersection(self._own),
+            "outside": {name, "*"}.isdisjoint(self._own),
             "permits_addresses": name in self._searches,
         }
 

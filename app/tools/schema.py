@@ -162,10 +162,10 @@ def from_field(parameter: Parameter) -> tuple[Parameter, object]:
     if parameter.annotation is Missing.ANNOTATION:
         return replace(parameter, default=default, description=info.description or ""), default
     try:
-        annotation = typing.Annotated[parameter.annotation, info]  # type: ignore[name-defined]
+        annotated: object = typing.Annotated[parameter.annotation, info]  # type: ignore[name-defined]
     except TypeError:  # `Optional` alone, and other words of typing that are no type
-        annotation = Missing.UNKNOWN
-    return replace(parameter, annotation=annotation, default=default), default
+        annotated = Missing.UNKNOWN
+    return replace(parameter, annotation=annotated, default=default), default
 
 
 def _type_adapter(annotation: object, around: Mapping[str, object]) -> Any:

@@ -359,6 +359,67 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
     assert "too big" in load_skill(folder).faults[0]
 
 
+@pytest.mark.parametrize(
+    ("front", "warned"),
+    [
+        ("metadata: {sensitive_tools: hello}", "metadata has 'sensitive_tools', which is not read; write"),
+        ("sensitive-tools: hello", "sensitive-tools is not read beside metadata"),
+        (
+            "metadata: {recado: {sensitive-tools: hello}}",
+            "metadata: sensitive-tools is not read under recado",
+        ),
+        (
+            "metadata: {sensitive-tools: {hello: true}}",
+            "metadata: sensitive-tools is not read; expected a text",
+        ),
+        ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
+        ("metadata: {timeout-seconds: [5]}", "metadata: timeout-seconds is not read; expected a text"),
+        ("metadata: {idempotent-tools: '*'}", "metadata names the tool '*'"),
+        ("metadata: {audience: Owner}", 'the audience is \'Owner\'; expected "owners" or "everyone"'),
+    ],
+)
+def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front: str, warned: str) -> None:
+    skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
+    assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (False, False)
+    (warning,) = skill.warnings
+    assert warning.startswith(warned)
+
+
+@pytest.mark.parametrize(
+    ("written", "audience"),
+    [
+        *((written, "owners") for written in ("owners", "Owners", "[owners]", "owner")),
+        *((written, "everyone") for written in ("everyone", "maintainers")),
+    ],
+)
+def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(
+    tmp_path: Path, written: str, audience: str
+) -> None:
+    skill = load_skill(write(tmp_path / "first", HELLO, front=f"metadata: {{audience: {written}}}\n"))
+    assert (skill.audience, skill.tools[0].audience) == (audience, audience)
+
+
+def test_a_star_makes_every_tool_one_that_asks(tmp_path: Path) -> None:
+    skill = load_skill(write(tmp_path / "first", HELLO, front="metadata: {sensitive-tools: '*'}\n"))
+    assert (skill.tools[0].sensitive, skill.warnings) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("written", "warnings"),
+    [
+        ('{"mcpServers": {"sums": {"command": "sums"}}}', ()),
+        ('\ufeff{"servers": {"sums": {"command": "sums"}}}', ()),
+        ('{"sums": {"command": "sums"}}', ("mcp.json is left out: expected an object mcpServers",)),
+    ],
+)
+def test_servers_beside_a_skill_are_warned_of_only_where_they_are_not_read(
+    tmp_path: Path, written: str, warnings: tuple[str, ...]
+) -> None:
+    folder = write(tmp_path / "first")
+    (folder / "mcp.json").write_text(written, "utf-8")
+    assert load_skill(folder).warnings == warnings
+
+
 def test_a_folder_that_is_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
     folder = write(tmp_path / "deep")
     folder.joinpath(*"a" * 40).mkdir(parents=True)
@@ -373,6 +434,11 @@ def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> N
     skill = load_skill(folder, release=release)
     assert skill.phrases == {"hello": {"es": ("hola",), "pt": (), "en": ()}}
     assert "'ghost'" in " ".join(skill.warnings)
+    assert "hello has no phrase under 'fr' that is read" in " ".join(skill.warnings)
+    phrases.write_text("hello: {es: saluda, en: {a: b}}\n", "utf-8")
+    skill = load_skill(folder, release=release)
+    assert skill.phrases == {"hello": {"es": ("saluda",), "pt": (), "en": ()}}
+    assert skill.warnings == ("assets/phrases.yaml: hello has no phrase under 'en' that is read",)
     for broken in ("[", "- a\n- b\n", "hello: text\n"):
         phrases.write_text(broken, "utf-8")
         skill = load_skill(folder, release=release)
