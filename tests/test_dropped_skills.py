@@ -327,3 +327,9 @@ def test_sleepers_of_a_round_sleep_side_by_side_and_one_that_hangs_is_cut(harbou
     assert max(result["data"][0] for result in slept) < min(result["data"][1] for result in slept)
     assert (hung["error"]["code"], hung["meta"]["outcome"]) == ("TIMEOUT", "unknown")
     assert harbour.turn("p1", ("nap", {"seconds": 0})).results[0]["ok"]
+
+
+def test_a_number_of_any_length_reaches_a_tool_whole(harbour: Harbour) -> None:
+    drop(harbour.skills, "sums", 'def double(n: int) -> list:\n    """Doubles."""\n    return [str(n * 2)]\n')
+    told = harbour.turn("p0", ("double", {"n": 34191790010104351004791020150008291070026000}))
+    assert told.results[0]["data"] == ["68383580020208702009582040300016582140052000"]

@@ -1,5 +1,6 @@
 """Filling a tool's parameters from a person's words, by what the schema says of them."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -204,17 +205,35 @@ def _as_number(text: str, parameter: Parameter, reader: Reader) -> JSON:
     if match is None:
         folded = words(text)
         return next((_NUMERALS[word] for word in folded if word in _NUMERALS), None)
-    number = match.group()
-    if _type(parameter.schema) == "integer":
-        return int(re.sub(r"[.,](?=\d{3}\b)", "", number).replace(",", ".").split(".")[0])
-    return float(_decimal(number, reader.person))
+    is_integer = _type(parameter.schema) == "integer"
+    number = _with_point(
+        match.group(), groups_by=".," if is_integer else _GROUPS.get(reader.person.language, "")
+    )
+    if number is None:
+        return None
+    if is_integer:
+        whole = number.split(".")[0]
+        return int(whole) if len(whole) < _LONG else whole  # which the check of arguments reads exactly
+    value = float(number)
+    return value if math.isfinite(value) else None
 
 
-def _decimal(number: str, person: Person) -> str:
-    if "," in number and "." in number:
-        decimal = max(number.rfind(","), number.rfind("."))
-        return re.sub(r"[.,]", "", number[:decimal]) + "." + number[decimal + 1 :]
-    return number.replace(",", "." if person.language != "en" else "") if number.count(",") == 1 else number
+def _with_point(number: str, *, groups_by: str) -> str | None:
+    """A number with no mark but a point before its decimals; None for what is none, as an address or a date.
+
+    `groups_by`: marks that stand before a group of three digits where there is no other in the number.
+    """
+    marks = re.sub(r"[^.,]", "", number)
+    if not marks:
+        return number
+    last = marks[-1]
+    whole, _, decimals = number.rpartition(last)
+    if marks.count(last) > 1:
+        is_grouped = len({*marks}) == 1 and re.fullmatch(r"-?\d{1,3}(?:[.,]\d{3})+", number)
+        return re.sub(r"[.,]", "", number) if is_grouped else None
+    if len(marks) == 1 and len(decimals) == 3 and last in groups_by:
+        return whole + decimals
+    return f"{re.sub('[.,]', '', whole)}.{decimals}"
 
 
 def _as_flag(text: str, parameter: Parameter, reader: Reader) -> JSON:
@@ -328,6 +347,9 @@ def is_file_name(text: str) -> bool:
     return re.search(r"\w\.[A-Za-z]\w{0,4}$|^\S*/\S*$", text.strip(" ?!.,;")) is not None
 
 
+_LONG = 18
+"""Digits that surely fit into 64 bits."""
+_GROUPS = {"en": ","}
 _URL = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*"

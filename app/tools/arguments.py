@@ -8,6 +8,7 @@ import orjson
 from app.messages import JSON
 from app.tools.checks import Compiler, Mismatch, TooManySteps
 from app.tools.kinds import LONGEST_SHOWN, came, expected
+from app.tools.plain import loads
 
 
 class InvalidArguments(ValueError):
@@ -97,12 +98,12 @@ def parse_arguments(args: JSON) -> dict[str, JSON]:
         if not text:
             return {}
         try:
-            args = orjson.loads(text)
+            args = loads(text)
         except orjson.JSONDecodeError as error:
             raise InvalidArguments([f"the arguments are not valid JSON: {error}"]) from None
         if isinstance(args, str):  # an object that was encoded twice
             try:
-                args = orjson.loads(args)
+                args = loads(args)
             except orjson.JSONDecodeError:
                 raise InvalidArguments(["the arguments must be a JSON object, got text"]) from None
     if args is None:

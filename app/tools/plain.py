@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -18,6 +20,7 @@ CUT = "…"
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _LONGEST_INTEGER_BITS = 14_000
 """Python refuses to write integers of more than 4,300 digits."""
+_MANY_DIGITS = re.compile(r"\d{19}")
 _BYTES = (bytes, bytearray, memoryview)
 _TEXT = frozenset({str})
 _SIMPLE = frozenset({bool, float, type(None)})
@@ -54,6 +57,19 @@ def dumps(value: object) -> bytes:
     except (TypeError, ValueError, RecursionError):  # other classes, cycles, integers of more than 64 bits
         made = _Plain(None).of(value)
         return json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def loads(text: str | bytes) -> JSON:
+    """JSON with every integer exact: those of more than 64 bits come out of the fast decoder as floats.
+
+    Raises orjson.JSONDecodeError.
+    """
+    value = orjson.loads(text)
+    text = text.decode() if isinstance(text, bytes) else text
+    if _MANY_DIGITS.search(text):
+        with suppress(ValueError, RecursionError):  # thousands of digits, or nested as deep as that one takes
+            return json.loads(text)
+    return value
 
 
 def sendable(value: JSON) -> JSON:
@@ -137,6 +153,9 @@ class _Plain:
             return {one.name: self.of(getattr(value, one.name, None)) for one in dataclasses.fields(value)}
         if isinstance(value, Iterator) and self._limit is not None:
             raise TypeError(f"a {type(value).__name__} can be read only once; return a list")
+        if isinstance(value, Coroutine) and self._limit is not None:
+            value.close()
+            raise TypeError(f"what {value.__name__} gives was not awaited; write await before its call")
         dump = getattr(value, "model_dump", None)
         if callable(dump) and not isinstance(value, type):
             return self.of(dump(mode="json"))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from sqlite3 import Connection
 from typing import TypeVar
 
-import orjson
 import structlog
 
 from app.characters import visible
@@ -23,6 +22,7 @@ from app.store.skill_data import NoRoom, SkillStore
 from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import PersonStore, Services
+from app.tools.plain import dumps, loads
 from app.transport.address import origins
 from app.transport.client import HttpClient, SyncHttpClient
 from app.transport.transport import Transport
@@ -216,7 +216,7 @@ class _Recorder:
         """The call by what it does: one that ran by its intent, for a tool may have changed its arguments."""
         if not self._intent:
             return call_identity(self._tool, self._call)
-        return self._call.name, arguments_hash(orjson.loads(self._intent)["arguments"])
+        return self._call.name, arguments_hash(loads(self._intent)["arguments"])
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         self._intent = _text({"tool": tool.name, "arguments": args})
@@ -327,7 +327,7 @@ def _handed(tool: Tool | None, store: SkillStore | None) -> PersonStore | None:
 
 
 def _text(payload: JSON) -> str:
-    return orjson.dumps(payload).decode()
+    return dumps(payload).decode()
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: UncertainCall) -> bool:

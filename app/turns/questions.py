@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from app.characters import unmistakable, visible
 from app.language import say
 from app.messages import JSON, Button, Channel
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
+from app.tools.plain import dumps
 from app.turns.shipped_calls import said_of_call, said_of_result
 
 SOURCES_SHOWN = 4
@@ -157,7 +156,7 @@ def _name(name: str) -> str:
 
 def _value(value: JSON) -> str:
     """A value from outside: whole, on one line, quoted, nothing in it invisible."""
-    return _quoted(value) if isinstance(value, str) else f"“{unmistakable(orjson.dumps(value).decode())}”"
+    return _quoted(value) if isinstance(value, str) else f"“{unmistakable(dumps(value).decode())}”"
 
 
 def _quoted(text: str) -> str:

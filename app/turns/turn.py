@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import orjson
 import structlog
 
 from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
@@ -21,6 +20,7 @@ from app.store.database import Database
 from app.store.journal import Spent
 from app.store.turns import MAX_ATTEMPTS
 from app.tools.masking import mask_text
+from app.tools.plain import dumps
 from app.turns import commands
 from app.turns.actions import (
     AskModel,
@@ -311,7 +311,7 @@ class TurnRunner:
     def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
         """Queues a journal row: what is written later is written after it."""
         now, turn, tried, day = time.time(), run.opened.id, run.opened.tried_before, today()
-        text = orjson.dumps(payload).decode()
+        text = dumps(payload).decode()
         run.recording = self._store.submit(
             lambda conn: journal.record(
                 conn, turn, key, kind, text, now, tried_before=tried, spent=spent, day=day

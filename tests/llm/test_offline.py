@@ -2,12 +2,15 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from app.llm.model import ModelRequest
+from app.llm.slots import Parameter, Reader, convert
 from app.mcp.tools.results import to_result
+from app.people import Person
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
 
 Call = tuple[str, dict[str, Any]]
@@ -363,3 +366,28 @@ async def test_what_was_to_be_remembered_is_told_when_asked_for(language: str, s
 async def test_what_is_asked_of_something_else_is_no_fact() -> None:
     answer = await offline().complete(asked("who wrote the gate of hell?", facts=FACTS))
     assert answer.text.startswith("I did not understand")
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "written", "read"),
+    [
+        ("number", "es", "1.000.000", 1000000.0),
+        ("number", "en", "1,000,000", 1000000.0),
+        ("number", "es", "1.234,5", 1234.5),
+        ("number", "en", "1,234.5", 1234.5),
+        ("number", "en", "1,000", 1000.0),
+        ("number", "en", "7,5", 7.5),
+        ("number", "pt", "-7,5", -7.5),
+        ("number", "es", "192.168.1.1", None),
+        ("number", "en", "12.10.2026", None),
+        ("number", "es", "9" * 400, None),
+        ("integer", "es", "1.500", 1500),
+        ("integer", "es", "1.000.000", 1000000),
+        ("integer", "en", "3.7", 3),
+        ("integer", "pt", "34191790010104351004791020", "34191790010104351004791020"),
+        ("integer", "pt", "9" * 5000, "9" * 5000),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(kind: str, language: str, written: str, read: object) -> None:
+    reader = Reader(Person("p1", "simulator", language=language), lambda: datetime.now(UTC))
+    assert convert(written, Parameter("n", {"type": kind}, True), reader) == read

@@ -313,3 +313,12 @@ async def test_what_the_text_says_is_a_tool_can_be_called_whatever_its_decorator
     assert [tool.name for tool in house.loader.tools()] == names
     assert [(await house.call(name, n=1)).data for name in names] == [2] * len(names)
     assert [(await house.call(name, n=1, m=1)).code for name in names] == ["BAD_REQUEST"] * len(names)
+
+
+async def test_what_was_not_awaited_is_a_failure_and_not_a_result(house: House) -> None:
+    forgetful = (
+        'async def show(context) -> dict:\n    """Shows."""\n    return {"kept": context.store.get("a")}\n'
+    )
+    house.drop("forgetful", forgetful)
+    result = await house.call("show", ToolContext(store=Rows()))
+    assert (result.code, "what get gives was not awaited" in result.error.message) == ("INTERNAL", True)

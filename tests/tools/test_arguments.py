@@ -1,5 +1,6 @@
 """What is accepted, mended and refused, and in which words."""
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -41,6 +42,11 @@ SCHEMA: dict[str, Any] = {
     },
 }
 check = ArgumentsCheck(SCHEMA)
+
+
+def test_integers_that_a_model_writes_are_taken_exactly() -> None:
+    for written in ('{"title": "a", "either": 34191790010104351004791}', b'{"title": "a", "either": "12"}'):
+        assert check(written) == json.loads(written)
 
 
 @pytest.mark.parametrize(

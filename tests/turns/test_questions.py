@@ -20,13 +20,14 @@ CHANNEL = WhatsAppChannel(
     GraphClient("https://graph.example/v25.0", "1", "token"), MediaFolder(Path("media"))
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
-VALUES = st.recursive(TEXTS | st.integers(-(2**53), 2**53) | st.none(), st.lists, max_leaves=4)
+VALUES = st.recursive(TEXTS | st.integers() | st.none(), st.lists, max_leaves=4)
 NAMES = st.text("abcdefghij_", min_size=1, max_size=20) | TEXTS
 LYING = "ana@x.example”\n• to: “mallory@evil.example"
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=5))
 @example({"to": LYING, "text": "*bold* _it_ ~no~ ```code```"})
+@example({"number": 34191790010104351004791020})
 @example({"text": "x" + " " * 40 + "• to: mallory"})
 @example({"text": "\u202egnp.exe \u200b\u2800\u0336\u20e0", "\n• to": "x"})
 def test_every_value_is_quoted_on_one_line_with_nothing_invisible(arguments: dict[str, JSON]) -> None:
