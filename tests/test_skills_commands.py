@@ -155,6 +155,16 @@ def test_the_check_names_what_is_permissive_and_what_is_lacking(house: House) ->
     assert "surely_not_installed" in _listed(house)
 
 
+def test_the_check_of_one_folder_says_under_which_names_its_tools_are_offered(house: House) -> None:
+    for name in ("lamps", "lights"):
+        folder = lamps(house.folder / "mine", name)
+    clash = "clash: lights: the tool switch_lamp is offered as lights_switch_lamp"
+    assert clash in house.run("skills", "check", "mine/lights").stdout
+    assert "clash" not in house.run("skills", "check", "mine/lamps").stdout
+    shutil.move(folder, house.folder / "lights")
+    assert "clash" not in house.run("skills", "check", "lights").stdout
+
+
 def test_the_check_follows_no_link_out_of_the_folder(house: House) -> None:
     folder = lamps(house.folder / "elsewhere")
     secret = lamps(house.folder / "secret", says="A secret.") / "scripts" / "tools.py"

@@ -15,7 +15,7 @@ from app.commands.tables import table
 from app.errors import RecadoError, StoreError
 from app.mcp.config.skill_servers import forget_gone, kept_for
 from app.settings import Settings
-from app.skills import RELEASE_SKILLS, Skill, load_skill
+from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
 from app.skills.folder import is_skill
 from app.skills.installed import remove
@@ -59,7 +59,7 @@ def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
     if path is not None:
         folders = _on_disk(lambda: _skill_folders(path))
         skills: Sequence[Skill] = [load_skill(folder, runs_code=False) for folder in folders]
-        clashes: Sequence[str] = ()
+        clashes: Sequence[str] = _clashes_of(skills, read_skills(settings))
     else:
         loader = read_skills(settings)
         skills, clashes = loader.skills, loader.clashes
@@ -148,6 +148,14 @@ def _check_address(text: str) -> None:
             f"{address.host} is this machine or its own network; "
             "skills are taken from public addresses and from folders only"
         )
+
+
+def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
+    """Those of these skills that are in use, among all that there are."""
+    checked = {os.path.realpath(skill.folder) for skill in skills}
+    used = [skill for skill in loader.skills if os.path.realpath(skill.folder) in checked]
+    about = tuple(start for skill in used for start in (f"{skill.name}: ", f"{skill.folder} "))
+    return [clash for clash in loader.clashes if clash.startswith(about)]
 
 
 def _skill_folders(path: Path) -> list[Path]:

@@ -52,7 +52,7 @@ _MOST_NODES, _MOST_IN_FILE = 2000, 20_000
 """Of annotations, with what they refer to: in one of them and in all of a file."""
 _TEXT_OF_NODE, _PATTERN_OF_NODE = 100, 10
 """Characters of an annotation written as text, and weight of a pattern, that cost as much as one node."""
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def statements(module: ast.Module) -> Iterator[ast.AST]:
@@ -61,7 +61,7 @@ def statements(module: ast.Module) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.popleft()
         yield node
-        for name in _BLOCKS:
+        for name in BLOCKS:
             waiting += getattr(node, name, ())
 
 

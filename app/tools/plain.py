@@ -155,7 +155,8 @@ class _Plain:
             raise TypeError(f"a {type(value).__name__} can be read only once; return a list")
         if isinstance(value, Coroutine) and self._limit is not None:
             value.close()
-            raise TypeError(f"what {value.__name__} gives was not awaited; write await before its call")
+            named = getattr(value, "__qualname__", "a coroutine")
+            raise TypeError(f"{named} was not awaited; write await before its call")
         dump = getattr(value, "model_dump", None)
         if callable(dump) and not isinstance(value, type):
             return self.of(dump(mode="json"))

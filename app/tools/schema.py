@@ -162,7 +162,7 @@ def from_field(parameter: Parameter) -> tuple[Parameter, object]:
     if parameter.annotation is Missing.ANNOTATION:
         return replace(parameter, default=default, description=info.description or ""), default
     try:
-        annotated: object = typing.Annotated[parameter.annotation, info]  # type: ignore[name-defined]
+        annotated: object = typing.Annotated[parameter.annotation, info]
     except TypeError:  # `Optional` alone, and other words of typing that are no type
         annotated = Missing.UNKNOWN
     return replace(parameter, annotation=annotated, default=default), default

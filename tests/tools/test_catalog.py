@@ -15,7 +15,7 @@ import app
 from app.skills.modules import tool_functions
 from app.tools import Tool, build_catalog, get_catalog_cached
 from app.tools.catalog import CACHE_FILE, stamp
-from app.tools.source import find_tools
+from app.tools.source import IN_A_BLOCK, find_tools
 
 PLAIN = '''
 import functools
@@ -337,3 +337,32 @@ def test_a_file_that_registers_no_tool_has_none(kind: str, tmp_path: Path) -> No
     file = tmp_path / "server.py"
     file.write_text(f'@mcp.{kind}("x")\ndef one(): "One."\ndef two(): "Two."\n')
     assert build_catalog(file)["count"] == 0
+
+
+def test_a_function_inside_a_block_is_named_and_overloads_are_not() -> None:
+    source = '''
+from typing import overload
+
+@overload
+def parse(text: str) -> str: ...
+@overload
+def parse(text: int) -> int: ...
+def parse(text):
+    """Parses."""
+
+try:
+    import surely_not_installed_here
+    def fetch():
+        """Fetches."""
+except ImportError:
+    def fetch():
+        """Fetches otherwise."""
+if True:
+    def undocumented(): ...
+    class Box:
+        def open(self):
+            """Opens."""
+'''
+    tools, left_out = find_tools(source)
+    assert [tool.name for tool in tools] == ["parse"]
+    assert [f"{one.function} {one.reason}" for one in left_out] == [f"fetch {IN_A_BLOCK}"]
