@@ -10,9 +10,12 @@ _EXAMPLE_TITLE = re.compile(r"^\s*(?:examples?|ejemplos?|exemplos?)\s*$", re.IGN
 _UNDERLINE = re.compile(r"^\s*-{3,}\s*$")
 _BULLET = re.compile(r"^[-*•]\s+")
 _GOOGLE_TITLE = re.compile(
-    r"^(\s*)(args|arguments|params|parameters|returns?|raises|yields?|notes?):\s*$", re.I
+    r"^(\s*)(args|arguments|params|parameters|(?:keyword|other) (?:args|arguments|parameters)"
+    r"|returns?|raises|yields?|notes?):\s*$",
+    re.I,
 )
 _FIELD = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|returns?|raises)\b[^:\n]*:", re.MULTILINE)
+_NAME = re.compile(r"[*`]*(\w+)")
 _EXAMPLES_KEPT = 2
 
 
@@ -28,7 +31,7 @@ class Docstring:
 
 def parse_docstring(text: str | None) -> Docstring:
     """Reads a docstring of any of the three styles; what it does not say stays empty."""
-    lines, examples = _without_examples(inspect.cleandoc(text or "").split("\n"))
+    lines, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")).split("\n"))
     cleaned = "\n".join(lines).strip()
     if "\n" not in cleaned and not cleaned.startswith(":"):
         return Docstring(description=_summary(cleaned), examples=examples)
@@ -55,10 +58,16 @@ def _sections(text: str, examples: tuple[str, ...]) -> Docstring:
             griffe.DocstringSectionKind.parameters,
             griffe.DocstringSectionKind.other_parameters,
         ):
-            params |= {item.name.lstrip("*"): _one_line(item.description) for item in section.value}
+            params |= {_bare(item.name): _one_line(item.description) for item in section.value}
         elif section.kind is griffe.DocstringSectionKind.returns and not returns:
             returns = " ".join(_one_line(item.description) for item in section.value).strip()
     return Docstring(description, params, returns, examples)
+
+
+def _bare(name: str) -> str:
+    """A parameter's name as it was written before its colon: `a `, `a (int) `, `**a`, or in marks."""
+    found = _NAME.match(name)
+    return found[1] if found else name
 
 
 def _set_apart(text: str) -> str:

@@ -299,6 +299,13 @@ def test_typed_values_reach_the_function() -> None:
         ("Do.\n\nExamples:\n    - uno\n    - dos\n    - tres", "Do", {}, ("uno", "dos")),
         ("Do.\n\nExamples\n--------\n>>> do()\n1", "Do", {}, ()),
         (":param a: First", "", {"a": "First"}, ()),
+        ("Do.\r\n\r\nArgs:\r\n    a: First\r\n", "Do", {"a": "First"}, ()),
+        (
+            "Do.\n\nArgs:\n    a : First\n    b (int) : Second\n    `c`: Third\nKeyword Args:\n    d: Fourth",
+            "Do",
+            {"a": "First", "b": "Second", "c": "Third", "d": "Fourth"},
+            (),
+        ),
     ],
 )
 def test_docstrings(text: str, description: str, params: dict[str, str], examples: tuple[str, ...]) -> None:
