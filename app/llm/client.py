@@ -1,6 +1,5 @@
 """A real model behind any OpenAI-compatible chat-completions endpoint."""
 
-import re
 from collections.abc import Sequence
 
 import orjson
@@ -8,16 +7,17 @@ import orjson
 from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
 from app.llm.reading import without_thoughts
+from app.llm.refused import speaks_of_tools, takes_no_tools, wants_a_shorter_answer
 from app.messages import JSON, seconds_in
 from app.right_of_way import RightOfWay
 from app.settings import Settings
 
 OPENAI_URL = "https://api.openai.com/v1"
-_NO_TOOLS = re.compile(
-    r"(support|unsupported|allow|enabl|unknown|unrecogni).*\b(tools?|functions?)\b"
-    r"|\b(tools?|functions?)\b.*(support|allow|enabl|unknown|unrecogni)",
-    re.IGNORECASE,
-)
+ANSWER_TOKENS = 8_192
+"""The longest answer that is asked for where a budget bounds it: servers refuse more than their model can
+write (GPT-4o 16,384, DeepSeek 8,192)."""
+SHORT_ANSWER_TOKENS = 2_048
+"""The same where a server refused that: for an older model, or one with a small window."""
 
 
 class ChatModel:
@@ -29,8 +29,11 @@ class ChatModel:
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         url = settings.openai_base_url or OPENAI_URL
         self._endpoint = Endpoint(url, headers, proxies=True, right_of_way=right_of_way)
+        self._answer_tokens = ANSWER_TOKENS
+        # OpenAI's newer models refuse the older name
+        self._limit = "max_tokens" if settings.openai_base_url else "max_completion_tokens"
         self.tools_refused = False
-        """The server answered 400 to `tools`: they are written into the prompt instead."""
+        """The server takes no `tools` at all: they are written into the prompt instead."""
         self.failure = ""
         """Why the last call failed, "" once one succeeded."""
 
@@ -52,18 +55,34 @@ class ChatModel:
         return answer
 
     async def _complete(self, request: ModelRequest) -> ModelAnswer:
-        if request.tools and not self.tools_refused:
-            try:
-                return await self._post(request, request.messages, request.tools)
-            except ModelError as error:
-                if error.status not in (400, 404, 422) or not _NO_TOOLS.search(str(error)):
-                    raise
-            answer = await self._post(request, _tools_as_text(request), [])
-            self.tools_refused = True
-            return answer
+        """The same call with its tools as text where the server will not have them."""
         if self.tools_refused:
-            return await self._post(request, _tools_as_text(request), [])
-        return await self._post(request, request.messages, [])
+            return await self._ask(request, _tools_as_text(request), [])
+        try:
+            return await self._ask(request, request.messages, request.tools)
+        except ModelError as error:
+            if not _holds_tools(request) or not speaks_of_tools(error.status, error.reason):
+                raise
+            if error.is_too_long:
+                raise
+            answer = await self._ask(request, _tools_as_text(request), [])
+            self.tools_refused = bool(request.tools) and takes_no_tools(error.status, error.reason)
+            return answer
+
+    async def _ask(
+        self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]
+    ) -> ModelAnswer:
+        """The same call for a shorter answer where the server refuses one of that length."""
+        try:
+            return await self._post(request, messages, tools)
+        except ModelError as error:
+            if not request.max_tokens or not wants_a_shorter_answer(error.status, error.reason):
+                raise
+            if "instead" in error.reason:  # "use 'max_completion_tokens' instead"
+                self._limit = "max_completion_tokens"
+            else:
+                self._answer_tokens = SHORT_ANSWER_TOKENS
+            return await self._post(request, messages, tools)
 
     async def _post(
         self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]
@@ -74,8 +93,7 @@ class ChatModel:
         if tools:
             body["tools"] = tools
         if request.max_tokens:
-            own = not self._settings.openai_base_url  # OpenAI's newer models refuse the older name
-            body["max_completion_tokens" if own else "max_tokens"] = request.max_tokens
+            body[self._limit] = min(request.max_tokens, self._answer_tokens)
         limit = self._settings.classifier_timeout if classify else self._settings.llm_timeout
         try:
             answer = await self._endpoint.post("/chat/completions", orjson.dumps(body), limit)
@@ -86,7 +104,9 @@ class ChatModel:
         except NoAnswer as error:
             raise ModelError(f"{model} gave {error}", "no_answer") from error
         if answer.status >= 400:
-            raise _status_error(model, answer, self._key)
+            raise _status_error(model, answer.status, answer, self._key)
+        if (status := _status_within(answer.body)) >= 400:
+            raise _status_error(model, status, answer, self._key)
         return read_completion(answer.body, request, model)
 
 
@@ -104,9 +124,11 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
     message = first.get("message")
     if not isinstance(message, dict):
         message = {}
-    text = without_thoughts(_text(message.get("content")))
     return ModelAnswer(
-        text, _calls(message), _usage(data.get("usage"), request, body), str(data.get("model") or model)
+        without_thoughts(_text(message.get("content")) or _text(message.get("refusal"))),
+        _calls(message),
+        _usage(data.get("usage"), request, body),
+        str(data.get("model") or model),
     )
 
 
@@ -115,7 +137,9 @@ def _text(content: JSON) -> str:
     if isinstance(content, str):
         return content.replace("\x00", "")
     if isinstance(content, list):
-        parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        parts = [
+            part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in content
+        ]
         return "".join(part for part in parts if isinstance(part, str)).replace("\x00", "")
     return ""
 
@@ -152,29 +176,51 @@ def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
     )
 
 
-def _status_error(model: str, answer: Answer, key: str) -> ModelError:
+def _status_within(body: bytes) -> int:
+    """The status of an error that came with 200, as OpenRouter sends those from behind it; else 0."""
+    if b'"choices"' in body or b'"error"' not in body:
+        return 0
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return 0
+    error = data.get("error") if isinstance(data, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 0
+
+
+def _status_error(model: str, status: int, answer: Answer, key: str) -> ModelError:
     """What the server answered; servers have been seen to repeat the key."""
     reason = _reason(answer.body)
     if key:
         reason = reason.replace(key, "***")
     return ModelError(
-        f"{model} answered {answer.status}: {reason[:300]}",
+        f"{model} answered {status}: {reason[:300]}",
         "status",
-        status=answer.status,
+        status=status,
+        reason=reason[:2_000],
         retry_after=seconds_in(answer.retry_after),
     )
 
 
 def _reason(body: bytes) -> str:
-    """The server's own words: `error.message` where it follows the form, else the body's text."""
+    """The server's own words: `error.message` where it follows the form, else the body's text; with those of
+    the server behind it, which OpenRouter adds."""
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError:
         data = None
     error = data.get("error", data) if isinstance(data, dict) else None
     if isinstance(error, dict):
-        error = error.get("message") or error.get("detail") or error
+        metadata = error.get("metadata")
+        behind = metadata.get("raw") if isinstance(metadata, dict) else None
+        said = error.get("message") or error.get("detail") or error
+        error = f"{said}: {behind}" if behind else said
     return str(error) if error else body[:1000].decode("utf-8", "replace")
+
+
+def _holds_tools(request: ModelRequest) -> bool:
+    return bool(request.tools) or any(message.get("tool_calls") for message in request.messages)
 
 
 def _tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from app.errors import RecadoError
+from app.llm.refused import is_too_long
 from app.messages import JSON
 from app.people import Person
 
@@ -13,19 +14,33 @@ chat completion, or the server refused with an HTTP status."""
 
 
 class ModelError(RecadoError):
-    """The model gave no answer. `retry_after` is in seconds, as the server asked."""
+    """The model gave no answer. `reason` is the server's own words, `retry_after` seconds, as it asked."""
 
     def __init__(
-        self, message: str, cause: Cause, *, status: int = 0, retry_after: float | None = None
+        self,
+        message: str,
+        cause: Cause,
+        *,
+        status: int = 0,
+        reason: str = "",
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.cause = cause
         self.status = status
+        self.reason = reason
         self.retry_after = retry_after
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the prompt has no room in the model's window."""
+        return is_too_long(self.status, self.reason)
 
     @property
     def retryable(self) -> bool:
         """Whether the fault may pass soon."""
+        if self.is_too_long:
+            return False
         return self.cause in ("not_sent", "no_answer") or self.status == 429 or self.status >= 500
 
 

@@ -92,6 +92,11 @@ def test_content_is_read_as_text(content: Any, text: str) -> None:
     assert answer(content=content).text == text
 
 
+def test_a_refusal_in_a_field_of_its_own_is_the_answer() -> None:
+    assert answer(content=None, refusal="I cannot help with that.").text == "I cannot help with that."
+    assert answer(content=[{"type": "refusal", "refusal": "No."}]).text == "No."
+
+
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
