@@ -8,6 +8,7 @@ import time
 import pytest
 from starlette.responses import Response
 
+from tests.mailer import asked, press
 from tests.standins.model import ModelServer, calls, echo, is_classifier, none_needed
 from tests.world import messages_body, open_work, sign, text_body, wait_for, world
 
@@ -177,6 +178,33 @@ def test_a_server_that_refuses_tools_gets_them_in_the_prompt(make_world, model):
     graph.say("p1", "how much is 6*7")
     assert graph.reply("p1") == "it is 42"
     assert server.rows("SELECT 1 FROM journal WHERE kind = 'tool' AND payload LIKE '%42%'")
+
+
+def test_what_a_server_attaches_to_its_calls_comes_back_with_them_after_a_question_and_a_crash(
+    make_world, model
+):
+    """Gemini refuses calls without their signature, Moonshot and DeepSeek such without the thoughts."""
+    signature = {"google": {"thought_signature": "c2lnbmF0dXJl"}}
+    asks = calls(("save_note", {"text": "pan"}))
+    asks["reasoning_content"] = "The person wants a note."
+    asks["tool_calls"][0]["extra_content"] = signature
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["notes"]}'
+        if body["messages"][-1]["role"] != "tool":
+            return asks
+        asked_before = body["messages"][-2]
+        kept = asked_before["tool_calls"][0].get("extra_content"), asked_before.get("reasoning_content")
+        return "kept" if kept == (signature, asks["reasoning_content"]) else Response("no", status_code=400)
+
+    server, graph = make_world(model=model(play), CONFIRMATION_MODE="confirm-all")
+    graph.say("p1", "save a note: pan")
+    question = asked(graph, "p1")
+    server.kill()
+    server.start()
+    press(graph, "p1", question, "Yes")
+    assert "kept" in graph.reply("p1", 2)
 
 
 def test_a_call_as_text_that_somebody_said_is_no_call(make_world, model):

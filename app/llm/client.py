@@ -1,6 +1,6 @@
 """A real model behind any OpenAI-compatible chat-completions endpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -18,6 +18,7 @@ ANSWER_TOKENS = 8_192
 write (GPT-4o 16,384, DeepSeek 8,192)."""
 SHORT_ANSWER_TOKENS = 2_048
 """The same where a server refused that: for an older model, or one with a small window."""
+ATTACHED_BYTES = 500_000
 
 
 class ChatModel:
@@ -129,6 +130,7 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
         _calls(message),
         _usage(data.get("usage"), request, body),
         str(data.get("model") or model),
+        _attached(message, "reasoning_content", "reasoning_details", "extra_content"),
     )
 
 
@@ -158,8 +160,15 @@ def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
         if not isinstance(arguments, str | dict):
             arguments = {} if arguments is None else orjson.dumps(arguments).decode()
         name = entry.get("id")
-        calls.append(ToolCall(name if isinstance(name, str) else "", function["name"], arguments))
+        attached = _attached(entry, "extra_content")
+        calls.append(ToolCall(name if isinstance(name, str) else "", function["name"], arguments, attached))
     return tuple(calls)
+
+
+def _attached(answered: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
+    """What the server may want back with an answer, as it came, within bounds."""
+    found = {name: answered[name] for name in names if answered.get(name) is not None}
+    return found if len(orjson.dumps(found)) <= ATTACHED_BYTES else {}
 
 
 def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:

@@ -1,5 +1,6 @@
 """What a model is to the rest of the house: a request in, an answer out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -46,11 +47,15 @@ class ModelError(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call a model asked for. `arguments` is what it wrote: a dict, or text that may not be JSON."""
+    """One call a model asked for. `arguments` is what it wrote: a dict, or text that may not be JSON.
+
+    `attached` is what the server wants back with the call: Gemini refuses one that comes without.
+    """
 
     id: str
     name: str
     arguments: dict[str, JSON] | str
+    attached: Mapping[str, JSON] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +100,17 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answered: text, tool calls, or (a fault to be survived) neither."""
+    """What a model answered: text, tool calls, or (a fault to be survived) neither.
+
+    `attached` is what the server wants back with the calls of this answer: Moonshot's and DeepSeek's refuse a
+    message with calls that comes without the thoughts before them.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+    attached: Mapping[str, JSON] = field(default_factory=dict)
 
 
 class Model(Protocol):

@@ -35,6 +35,8 @@ class Round:
     """What the model reads of each finished call, by call id."""
     intents: frozenset[str] = frozenset()
     """Calls that were begun."""
+    attached: Mapping[str, JSON] = field(default_factory=dict)
+    """What the model's server wants back with the calls."""
 
     @property
     def unfinished(self) -> tuple[ToolCall, ...]:
@@ -164,6 +166,7 @@ def read_journal(entries: Iterable[Entry]) -> Transcript:
             tuple(ToolCall(**call) for call in answers[number]["calls"]),
             results.get(number, {}),
             frozenset(intents.get(number, ())),
+            answers[number].get("attached", {}),
         )
         for number in sorted(answers)
     )

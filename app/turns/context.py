@@ -121,9 +121,11 @@ def round_messages(one: Round) -> list[dict[str, JSON]]:
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": arguments_text(call)},
+                **call.attached,
             }
             for call in one.calls
         ],
+        **one.attached,
     }
     answers = [
         {"role": "tool", "tool_call_id": call.id, "content": one.results[call.id]}

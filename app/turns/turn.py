@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -199,13 +199,11 @@ class TurnRunner:
         started = time.monotonic()
         answer = await run.patience.complete(self._model, request)
         text, calls = _read(run, answer, run.offered if with_tools else ())
-        payload = {
-            "text": text,
-            "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls],
-        }
+        attached = answer.attached if calls else {}
+        payload = {"text": text, "calls": list(map(asdict, calls)), "attached": attached}
         spent = run.spent(answer, time.monotonic() - started, with_tools=with_tools)
         self._record(run, answer_key(number), "llm", payload, spent)
-        asked = Round(text, calls)
+        asked = Round(text, calls, attached=attached)
         run.transcript = run.transcript.with_round(asked)
         if not calls:
             run.add_round(asked)

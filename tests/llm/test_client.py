@@ -92,6 +92,16 @@ def test_content_is_read_as_text(content: Any, text: str) -> None:
     assert answer(content=content).text == text
 
 
+def test_what_servers_want_back_is_kept_as_it_came() -> None:
+    signature = {"google": {"thought_signature": "c2ln"}}
+    entry = {**call(), "extra_content": signature, "index": 0}
+    read = answer(tool_calls=[entry], reasoning_content="hm", reasoning_details=[{"text": "hm"}], audio="x")
+    assert read.calls[0].attached == {"extra_content": signature}
+    assert read.attached == {"reasoning_content": "hm", "reasoning_details": [{"text": "hm"}]}
+    assert answer(tool_calls=[call()], reasoning_content=None).attached == {}
+    assert answer(tool_calls=[call()], reasoning_content="x" * 1_000_000).attached == {}
+
+
 def test_a_refusal_in_a_field_of_its_own_is_the_answer() -> None:
     assert answer(content=None, refusal="I cannot help with that.").text == "I cannot help with that."
     assert answer(content=[{"type": "refusal", "refusal": "No."}]).text == "No."
