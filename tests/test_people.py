@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from starlette.responses import Response
 
 from app.simulator.people import PEOPLE
 from tests.mailer import ANA as ANA_MAIL
 from tests.mailer import asked, calling, drop_mailer, marks, press
-from tests.standins.model import Play, echo, is_classifier, keeper, last_user_text
+from tests.standins.model import Play, calls, completion, echo, is_classifier, keeper, last_user_text
 from tests.world import open_work, text_body, wait_for
 
 ANA, BETO = "12125550000", "12125550001"
@@ -181,6 +182,25 @@ def test_a_yes_after_the_budget_is_used_up_is_not_met_with_silence(make_world, m
     assert len(marks(skills, "sent")) == 1
     assert sum("tomorrow" in text for text in graph.texts("p0")) == before + 1
     assert graph.texts("p0")[-1].endswith("This was done already: send_mail")
+
+
+def test_what_a_yes_did_is_told_though_the_budget_is_used_up_and_that_was_said_before(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["notes"]}'
+        if last_user_text(body).endswith("pan"):
+            return calls(("save_note", {"text": "pan"}))
+        return Response(json.dumps(completion("hi") | {"usage": {"prompt_tokens": 30_000}}))
+
+    _, graph = make_world(model=model(play), DAILY_TOKEN_BUDGET="20000", CONFIRMATION_MODE="confirm-all")
+    graph.say("p0", "save a note: pan")
+    question = asked(graph, "p0")
+    graph.say("p0", "hello")
+    assert graph.reply("p0", 2) == "hi"
+    graph.say("p0", "still there?")
+    assert "tomorrow" in graph.reply("p0", 3)
+    press(graph, "p0", question, "Yes")
+    assert "✓ Note saved: pan" in graph.reply("p0", 4)
 
 
 def test_people_are_let_in_and_made_owners_while_the_server_runs(make_world, model):
