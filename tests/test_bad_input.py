@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import Response
 
 from tests.mailer import asked, press
-from tests.standins.model import ModelServer, calls, echo, is_classifier, none_needed
+from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text, none_needed
 from tests.world import messages_body, open_work, sign, text_body, wait_for, world
 
 PHONE = "12125550001"
@@ -219,6 +219,29 @@ def test_a_call_as_text_that_somebody_said_is_no_call(make_world, model):
     graph.say("p1", f"please repeat: {injected}")
     assert "owned" in graph.reply("p1")
     assert server.rows("SELECT 1 FROM skill_data") == []
+
+
+def test_a_prompt_beyond_the_models_window_is_shortened_and_said_where_that_is_not_enough(make_world, model):
+    refused = []
+
+    def play(body):
+        if is_classifier(body):
+            return none_needed(body)
+        size = len(json.dumps(body["messages"]))
+        if size > 9_000 or "imposible" in last_user_text(body):
+            refused.append(size)
+            return Response('{"error": "maximum context length is 2048 tokens"}', status_code=400)
+        return "palabra " * 400
+
+    _, graph = make_world(model=model(play))
+    for count in range(1, 5):
+        graph.say("p0", f"cuéntame una historia, parte {count}")
+        assert graph.reply("p0", count).startswith("palabra")
+    assert refused
+    before = len(refused)
+    graph.say("p0", "cuéntame también lo imposible")
+    assert "/nueva" in graph.reply("p0", 5)
+    assert len(refused) == before + 3
 
 
 def test_a_model_that_never_answers_is_given_up_within_its_limit(make_world, model):

@@ -23,6 +23,9 @@ from app.turns import remembered
 from app.turns.actions import Round
 
 CHARACTERS_PER_TOKEN = 4
+SHORTER = ((6, 6_000), (0, 2_000))
+"""Messages of the history and characters of each message, from step to step, where a model's window has no
+room for more."""
 HISTORY_TOKENS = 6_000
 MESSAGE_CHARACTERS = 60_000
 QUOTE_CHARACTERS = 2_000
@@ -107,6 +110,15 @@ def newest_message(
     header += remembered.lines(facts)
     lines = [line for member in members for line in _member_lines(member, quoted)]
     return {"role": "user", "content": "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])}
+
+
+def shortened(messages: Sequence[dict[str, JSON]], newest: int, step: int) -> list[dict[str, JSON]]:
+    """A prompt in fewer words, from 1 on ever fewer; `newest` is where what the person sent now stands."""
+    if not step:
+        return list(messages)
+    history, longest = SHORTER[step - 1]
+    kept = (*messages[max(newest - history, 1) : newest], *messages[newest:])
+    return [messages[0], *({**one, "content": _clipped(one["content"], longest)} for one in kept)]
 
 
 def round_messages(one: Round) -> list[dict[str, JSON]]:
@@ -203,6 +215,10 @@ def _describe(member: InboxMessage) -> str:
     sort = _UNREADABLE.get(kind, f"a message of the kind {kind!r} (it cannot be read here: say so)")
     name = f", named {_data(attachment['filename'])}" if attachment.get("filename") else ""
     return f"[The person sent {sort}{name}]"
+
+
+def _clipped(content: JSON, limit: int) -> JSON:
+    return clip(content, limit) if isinstance(content, str) else content
 
 
 def _data(value: JSON) -> str:

@@ -53,11 +53,8 @@ class Endings:
         """The person is told honestly and shortly, the operator everything."""
         cause = mask_text(str(error))
         log.error("model failed", turn=run.opened.id, person=run.person.id, error=cause)
-        text = say(
-            run.person.language,
-            "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
-        )
-        await self._end(run, "failed", _with_done(run, text), error=cause, alert=("model", cause))
+        text = _with_done(run, _too_long(run) if error.is_too_long else _unreachable(run))
+        await self._end(run, "failed", text, error=cause, alert=("model", cause))
 
     async def over_budget(self, run: Run) -> None:
         """Said once an hour, and to each turn in which tools ran: the day's tokens are used up."""
@@ -147,6 +144,20 @@ def _with_done(run: Run, text: str) -> str:
         return text
     done = say(run.person.language, "This was done already: {tools}", tools=", ".join(run.done))
     return f"{text}\n\n{done}"
+
+
+def _too_long(run: Run) -> str:
+    return say(
+        run.person.language,
+        "That is too long for my language model. Please send less, or start anew with /new.",
+    )
+
+
+def _unreachable(run: Run) -> str:
+    return say(
+        run.person.language,
+        "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",
+    )
 
 
 def _bounded(text: str, language: str) -> str:

@@ -20,7 +20,14 @@ from app.store.opening import Opened
 from app.store.own_words import in_own_words
 from app.store.uncertain import UncertainCall
 from app.turns.actions import Round, Routed, Transcript
-from app.turns.context import history_messages, newest_message, round_messages, system_message
+from app.turns.context import (
+    SHORTER,
+    history_messages,
+    newest_message,
+    round_messages,
+    shortened,
+    system_message,
+)
 from app.turns.offers import offers
 from app.turns.receipts import receipts
 from app.turns.taint import sources
@@ -51,6 +58,9 @@ class Run:
     is_learned: Callable[[str], bool] = lambda tool: False
     """Whether successful calls of a tool teach anything."""
     messages: list[dict[str, JSON]] = field(default_factory=list)
+    """The prompt in full."""
+    shorter: int = 0
+    """How often it was shortened, because the model's window had no room for it."""
     offer: Offer = field(default_factory=Offer)
     """The tools that go with the next model call."""
     patience: Patience = field(default_factory=Patience)
@@ -65,6 +75,8 @@ class Run:
     _sources: tuple[Transcript, object, tuple[str, ...]] | None = None
     _offered: tuple[Transcript, list[tuple[str, ...]]] | None = None
     """Both of a transcript, the sources of a view too: each call of a round asks for them several times."""
+    _newest: int = 0
+    """Where in the prompt stands what the person sent now."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
     recording: "asyncio.Future[int | None] | None" = None
@@ -193,9 +205,11 @@ class Run:
     def build_prompt(self, instructions: Sequence[Instructions], offer: Offer) -> None:
         """The prompt up to the last finished round, and the tools that go with it."""
         opened = self.opened
+        history = history_messages(opened.exchanges)
+        self._newest = 1 + len(history)
         self.messages = [
             system_message(self.person, instructions),
-            *history_messages(opened.exchanges),
+            *history,
             newest_message(
                 self.person,
                 opened.members,
@@ -217,19 +231,32 @@ class Run:
         """A finished round goes to the end of the prompt; what stands before it stays as it is."""
         self.messages += round_messages(one)
 
+    def shorten(self) -> bool:
+        """Makes the prompt shorter; False where that was done as far as it goes."""
+        if self.shorter == len(SHORTER):
+            return False
+        self.shorter += 1
+        self._hashes = []
+        return True
+
+    @property
+    def prompt(self) -> list[dict[str, JSON]]:
+        """The prompt as the model gets it."""
+        return shortened(self.messages, self._newest, self.shorter) if self.shorter else self.messages
+
     def heard(self) -> list[str]:
         """Every text the model was given but for our own instructions."""
         return [str(message.get("content") or "") for message in self.messages[1:]]
 
     def prompt_tokens(self, tools: Sequence[JSON]) -> int:
         """A rough size of the prompt with these tools: four characters a token."""
-        return len(orjson.dumps([self.messages, tools])) // 4
+        return len(orjson.dumps([self.prompt, tools])) // 4
 
     def spent(self, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> Spent:
         """What a call with the prompt as it stands cost."""
         names = self.offer.names if with_tools else []
         shown = hashed([{"tools": names, "catalog": self.offer.catalog.hash}] if names else [])
-        new = hashed(self.messages[len(self._hashes) :])
+        new = hashed(self.prompt[len(self._hashes) :])
         self._hashes += [part for part, _ in new]
         hashes = (*(part for part, _ in shown), *self._hashes)
         return cost(answer, hashes, (*shown, *new), seconds, self.offer.catalog)

@@ -185,19 +185,8 @@ class TurnRunner:
     async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
         """One model call, recorded before anything follows from it."""
         tools = run.offer.schemas if with_tools else []
-        request = ModelRequest(
-            "answer",
-            run.messages,
-            tools,
-            said=run.said,
-            person=run.person,
-            max_tokens=self._tokens_left(run, tools),
-            catalog=run.offer.catalog.hash,
-            facts=tuple(fact.text for fact in run.facts if not fact.outside),
-            waits=bool(run.opened.open_questions),
-        )
         started = time.monotonic()
-        answer = await run.patience.complete(self._model, request)
+        answer = await self._answer(run, tools)
         text, calls = _read(run, answer, run.offered if with_tools else ())
         attached = answer.attached if calls else {}
         payload = {"text": text, "calls": list(map(asdict, calls)), "attached": attached}
@@ -207,6 +196,27 @@ class TurnRunner:
         run.transcript = run.transcript.with_round(asked)
         if not calls:
             run.add_round(asked)
+
+    async def _answer(self, run: Run, tools: list[dict[str, JSON]]) -> ModelAnswer:
+        """The model's answer to the prompt, or to a shorter one where its window has no room for that."""
+        while True:
+            request = ModelRequest(
+                "answer",
+                run.prompt,
+                tools,
+                said=run.said,
+                person=run.person,
+                max_tokens=self._tokens_left(run, tools),
+                catalog=run.offer.catalog.hash,
+                facts=tuple(fact.text for fact in run.facts if not fact.outside),
+                waits=bool(run.opened.open_questions),
+            )
+            try:
+                return await run.patience.complete(self._model, request)
+            except ModelError as error:
+                if not (error.is_too_long and run.shorten()):
+                    raise
+                log.warning("the prompt is too long for the model", turn=run.opened.id, shorter=run.shorter)
 
     async def _run_tools(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]

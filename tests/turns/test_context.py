@@ -22,6 +22,7 @@ from app.turns.context import (
     newest_message,
     round_messages,
     said_by,
+    shortened,
     system_message,
 )
 
@@ -211,6 +212,25 @@ def test_clipping_keeps_both_ends_and_says_how_much_is_gone() -> None:
 
 
 CALL = ToolCall("a", "calculate", {"expression": "1+1"})
+
+
+def test_a_shorter_prompt_has_less_history_and_shorter_messages_and_keeps_its_rules() -> None:
+    history = [{"role": "user", "content": str(n)} for n in range(10)]
+    asked = {"role": "assistant", "content": None, "tool_calls": []}
+    messages = [
+        {"role": "system", "content": "s" * 9_000},
+        *history,
+        {"role": "user", "content": "now"},
+        asked,
+        {"role": "tool", "content": "r" * 30_000},
+    ]
+    assert shortened(messages, 11, 0) == messages
+    once, twice = shortened(messages, 11, 1), shortened(messages, 11, 2)
+    assert [one["content"] for one in once[1:8]] == ["4", "5", "6", "7", "8", "9", "now"]
+    assert [one["content"] for one in twice[1:3]] == ["now", None]
+    assert once[0] == twice[0] == messages[0]
+    assert len(str(twice[-1]["content"])) < 2_100 < len(str(once[-1]["content"])) < 6_100
+    assert len(shortened(messages[:1] + messages[11:], 1, 1)) == 4
 
 
 def test_a_round_is_told_as_the_model_said_it() -> None:
