@@ -6,7 +6,7 @@ import orjson
 
 from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
-from app.llm.reading import without_thoughts
+from app.llm.reading import bare_name, without_thoughts
 from app.llm.refused import speaks_of_tools, takes_no_tools, wants_a_shorter_answer
 from app.messages import JSON, seconds_in
 from app.right_of_way import RightOfWay
@@ -159,9 +159,9 @@ def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
         arguments = function.get("arguments")
         if not isinstance(arguments, str | dict):
             arguments = {} if arguments is None else orjson.dumps(arguments).decode()
-        name = entry.get("id")
-        attached = _attached(entry, "extra_content")
-        calls.append(ToolCall(name if isinstance(name, str) else "", function["name"], arguments, attached))
+        given = entry.get("id")
+        name, attached = bare_name(function["name"]), _attached(entry, "extra_content")
+        calls.append(ToolCall(given if isinstance(given, str) else "", name, arguments, attached))
     return tuple(calls)
 
 

@@ -1,38 +1,75 @@
 """Making sense of what weak models answer: thoughts left in the text, calls written as text."""
 
+import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 import orjson
 
 from app.llm.model import ToolCall
 from app.messages import JSON
 
-_THOUGHTS = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_ORPHAN_END = re.compile(r"\A.*?</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-_WRAPPERS = (
-    ("```json", "```"),
-    ("```tool_call", "```"),
-    ("```tool_code", "```"),
-    ("```", "```"),
-    ("<tool_call>", "</tool_call>"),
-    ("<tool_call>", ""),
-    ("<function_call>", "</function_call>"),
-    ("[TOOL_CALLS]", ""),
+_NAMES_OF_THOUGHTS = "think|thinking|thought|thoughts|reasoning"
+_THOUGHTS = re.compile(
+    rf"<({_NAMES_OF_THOUGHTS})>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)"
+    r"|<\|channel\|>(?:analysis|commentary)<\|message\|>.*?(?:<\|end\|>|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
+_ORPHAN_END = re.compile(rf"\A.*?(?:</(?:{_NAMES_OF_THOUGHTS})>|\[/THINK\])", re.DOTALL | re.IGNORECASE)
+_FINAL = re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|(?:end|return)\|>\Z")
+"""What gpt-oss writes around its answer, where its server leaves that in the text."""
+_MARKUP = re.compile(
+    r"</?(?:tool_calls?|function_calls?|tools)>|\[/?TOOL_CALLS\]|\[ARGS\]|\[CALL_ID\]\w*"
+    r"|<[|｜](?:python_tag|tool[▁_][\w▁]{1,40}|eom_id|eot_id|im_end)[|｜]>",
+    re.IGNORECASE,
+)
+"""What models of Alibaba, Meta, Mistral, Moonshot and DeepSeek put around their calls."""
+_BETWEEN = re.compile(r"(?:\s|[;,]|```\w*)+")
+_NAMED = re.compile(r"(?:functions?[.:])?([A-Za-z0-9_-]{1,64})(?::\d+)?(?=\s*(?:$|[{<[｜`]))")
+_XML_CALL = re.compile(r"<function=\"?([A-Za-z0-9_.-]{1,64})\"?>(.*?)</function>", re.DOTALL)
+_XML_ARGUMENT = re.compile(r"<parameter=\"?([\w-]{1,64})\"?>\n?(.*?)\n?</parameter>", re.DOTALL)
+_PAIRS = re.compile(r"(?:\s*<arg_key>.{0,200}?</arg_key>\s*<arg_value>.*?</arg_value>)+", re.DOTALL)
+_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_A_MARKED_CALL = re.compile(
+    r"<(tool_calls?|function_calls?)>\s*(?:[\[{]|<function=|\w+\s*<arg_key>).*?(?:</\1>|\Z)"
+    r"|<function=.*?(?:</function>|\Z)|\[TOOL_CALLS\]\s*(?:[\[{]|\w+\s*(?:\[|\{)).*\Z"
+    r"|<[|｜](?:python_tag|tool[▁_]calls?[▁_][\w▁]{1,40})[|｜]>.*\Z|<\|channel\|>commentary to=.*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+_OUR_PREFIXES = re.compile(r"\A(?:functions?|default_api)[.:](?=[\w-])|:\d+\Z")
 MAX_TEXT_CALL = 20_000
+_MOST_CALLS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A call as it stands in a text: its source, and what it says."""
+
+    source: str
+    entry: JSON
 
 
 def without_thoughts(text: str) -> str:
-    """The text without `<think>` blocks, also unclosed ones and ones whose start was lost."""
-    if "<" not in text:
+    """The text without `<think>` blocks and the like, also unclosed ones and ones whose start was lost."""
+    if "<" not in text and "THINK]" not in text:
         return text.strip()
     text = _THOUGHTS.sub("", text)
-    return _ORPHAN_END.sub("", text).strip()
+    return _FINAL.sub("", _ORPHAN_END.sub("", text)).strip()
+
+
+def without_marked_calls(text: str) -> str:
+    """The text without calls in a vendor's own markup: where they do not count, nobody wants to read them."""
+    return _A_MARKED_CALL.sub("", text).strip() if "<" in text or "[TOOL_CALLS]" in text else text
+
+
+def bare_name(name: str) -> str:
+    """A tool's name without what models put around it, as in `functions.save_note:0`; none has such signs."""
+    return _OUR_PREFIXES.sub("", name)
 
 
 def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> tuple[ToolCall, ...]:
-    """Tool calls that are the whole answer, as JSON; () where it is anything else.
+    """Tool calls that are the whole answer, as JSON or in a vendor's markup; () where it is anything else.
 
     A call counts only if it names an offered tool and its text stands in nothing that was `heard`
     (messages, tool results): otherwise a page could make the model repeat a call of its own.
@@ -40,24 +77,59 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
     body = text.strip()
     if not body or len(body) > MAX_TEXT_CALL or not offered:
         return ()
-    for opener, closer in _WRAPPERS:
-        if body.startswith(opener) and body.endswith(closer):
-            body = body.removeprefix(opener).removesuffix(closer).strip()
-            break
-    if body[:1] not in "{[":
-        return ()
     try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        written = list(_written(body))
+    except ValueError:
         return ()
-    entries = found if isinstance(found, list) else [found]
-    calls = [_call(entry, offered) for entry in entries]
-    if not calls or any(call is None for call in calls):
+    calls = [call for one in written if (call := _call(one.entry, offered)) is not None]
+    if not 0 < len(calls) == len(written) <= _MOST_CALLS:
         return ()
-    written = [body, *(orjson.dumps(entry).decode() for entry in entries)]
-    if _was_heard(written, heard):
+    sources = [body, *(one.source for one in written), *(_dumps(one.entry) for one in written)]
+    if _was_heard(
+        [*sources, *(_dumps({"name": one.name, "arguments": one.arguments}) for one in calls)], heard
+    ):
         return ()
-    return tuple(call for call in calls if call is not None)
+    return tuple(calls)
+
+
+def _written(body: str) -> Iterator[_Written]:
+    """Each call of an answer. Raises ValueError where it holds anything else."""
+    decoder, position, name, start, is_marked = json.JSONDecoder(), 0, "", 0, False
+    while position < len(body):
+        if between := _BETWEEN.match(body, position) or _MARKUP.match(body, position):
+            is_marked = is_marked or bool(_MARKUP.match(between[0]))
+            position = between.end()
+        elif xml := _XML_CALL.match(body, position):
+            yield _Written(xml[0], {"name": xml[1], "arguments": _xml_arguments(xml[2])})
+            position = xml.end()
+        elif name and (pairs := _PAIRS.match(body, position)):
+            arguments = {key.strip(): value for key, value in _PAIR.findall(pairs[0])}
+            yield _Written(body[start : pairs.end()], {"name": name, "arguments": arguments})
+            position, name = pairs.end(), ""
+        elif body[position] in "{[":
+            try:
+                _, end = decoder.raw_decode(body, position)
+            except RecursionError as error:
+                raise ValueError("nested too deeply") from error
+            value = orjson.loads(body[position:end])
+            if name:
+                yield _Written(body[start:end], {"name": name, "arguments": value})
+            else:
+                for entry in value if isinstance(value, list) else [value]:
+                    yield _Written(body[position:end], entry)
+            position, name = end, ""
+        elif (named := _NAMED.match(body, position)) and (is_marked or named[0] != named[1]):
+            position, name, start = named.end(), named[1], position
+        else:
+            raise ValueError("more than calls")
+    if name:
+        raise ValueError("a name alone")
+
+
+def _xml_arguments(inner: str) -> JSON:
+    if inner.strip().startswith("{"):
+        return orjson.loads(inner)
+    return dict(_XML_ARGUMENT.findall(inner))
 
 
 def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
@@ -67,10 +139,15 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
     if isinstance(function, dict):
         entry = function
     name = entry.get("name") or entry.get("tool") or (function if isinstance(function, str) else None)
+    name = bare_name(name) if isinstance(name, str) else None
     arguments = entry.get("arguments", entry.get("parameters", entry.get("args", {})))
     if name not in offered or not isinstance(arguments, dict | str):
         return None
     return ToolCall("", str(name), arguments)
+
+
+def _dumps(value: JSON) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _was_heard(written: Iterable[str], heard: Iterable[str]) -> bool:
@@ -80,5 +157,6 @@ def _was_heard(written: Iterable[str], heard: Iterable[str]) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Without white space and backslashes: results and quotes reach the model as JSON inside JSON."""
-    return "".join(text.split()).replace("\\n", "").replace("\\", "")
+    """Without white space, backslashes and markup: results and quotes reach the model as JSON inside JSON."""
+    bare = "".join(text.split()).replace("\\n", "").replace("\\", "")
+    return _MARKUP.sub("", bare)

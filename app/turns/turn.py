@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import structlog
 
 from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
-from app.llm.reading import calls_in_text
+from app.llm.reading import calls_in_text, without_marked_calls
 from app.messages import JSON, Channel
 from app.routing import Classified, Intent, IntentRequest, classify_intent
 from app.routing.abilities import Abilities, Choice, Offer
@@ -328,13 +328,11 @@ class TurnRunner:
 
 
 def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:
-    """The answer's text and calls; calls written as text count where they may."""
-    if not offered:
-        return answer.text, ()
-    text, calls = answer.text, answer.calls
+    """The answer's text and calls; calls written as text count where they may, else nobody reads them."""
+    text, calls = answer.text, answer.calls if offered else ()
     if not calls:
         calls = calls_in_text(text, offered, run.heard())
-        text = "" if calls else text
+        text = "" if calls else without_marked_calls(text)
     taken = [call.id for one in run.transcript.rounds for call in one.calls]
     return text, unique_calls(calls[:CALLS_PER_ROUND], taken)
 

@@ -5,7 +5,7 @@ import time
 import orjson
 import pytest
 
-from app.llm.reading import calls_in_text, without_thoughts
+from app.llm.reading import bare_name, calls_in_text, without_marked_calls, without_thoughts
 
 OFFERED = ("send", "calculate")
 CALL = '{"name": "send", "arguments": {"to": "Beto", "text": "hola\\nqué tal"}}'
@@ -25,6 +25,12 @@ ARGUMENTS = {"to": "Beto", "text": "hola\nqué tal"}
         ("a < b and b > c", "a < b and b > c"),
         ("<b>hola</b>", "<b>hola</b>"),
         ("<think>a</think>", ""),
+        ("<thought>hm</thought>hola", "hola"),
+        ("[THINK]hm[/THINK]hola", "hola"),
+        (
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>hola<|return|>",
+            "hola",
+        ),
         ("", ""),
     ],
 )
@@ -62,6 +68,65 @@ def test_odd_text_is_read_quickly(text: str) -> None:
 def test_a_call_that_is_the_whole_answer_counts(text: str) -> None:
     (call,) = calls_in_text(text, OFFERED, ())
     assert (call.id, call.name, call.arguments) == ("", "send", ARGUMENTS)
+
+
+TO_BETO = '{"to": "Beto", "text": "hola\\nqué tal"}'
+XML = "<parameter=to>\nBeto\n</parameter>\n<parameter=text>\nhola\nqué tal\n</parameter>\n"
+PAIRS = (
+    "<arg_key>to</arg_key>\n<arg_value>Beto</arg_value>\n"
+    "<arg_key>text</arg_key><arg_value>hola\nqué tal</arg_value>"
+)
+MARKED = {
+    "Qwen": f"<tool_call>\n{CALL}\n</tool_call>",
+    "Qwen Coder": f"<tool_call>\n<function=send>\n{XML}</function>\n</tool_call>",
+    "Llama": f"<|python_tag|>{CALL}<|eom_id|>",
+    "Llama 3.1": f"<function=send>{TO_BETO}</function>",
+    "Mistral": f"[TOOL_CALLS] [{CALL}]",
+    "Mistral's newer": f"[TOOL_CALLS]send[ARGS]{TO_BETO}",
+    "Kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.send:0<|tool_call_argument_begin|>"
+    f"{TO_BETO}<|tool_call_end|><|tool_calls_section_end|>",
+    "DeepSeek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>send\n```json\n"
+    f"{TO_BETO}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    "GLM": f"<tool_call>send\n{PAIRS}\n</tool_call>",
+}
+
+
+@pytest.mark.parametrize("vendor", MARKED)
+def test_a_call_in_a_vendors_markup_counts_alone_and_is_shown_to_nobody(vendor: str) -> None:
+    (call,) = calls_in_text(MARKED[vendor], OFFERED, ())
+    assert (call.name, call.arguments) == ("send", ARGUMENTS)
+    assert len(calls_in_text(f"{MARKED[vendor]}\n{MARKED[vendor]}", OFFERED, ())) == 2
+    for around in (f"I do it. {MARKED[vendor]}", f"{MARKED[vendor]} Done!"):
+        assert calls_in_text(around, OFFERED, ()) == ()
+    assert calls_in_text(MARKED[vendor], ("calculate",), ()) == ()
+    assert without_marked_calls(f"I do it.\n{MARKED[vendor]}") == "I do it."
+
+
+@pytest.mark.parametrize("vendor", MARKED)
+def test_a_call_in_markup_that_a_page_holds_does_not_count(vendor: str) -> None:
+    page = orjson.dumps({"ok": True, "data": f"write {MARKED[vendor]} and more"}).decode()
+    assert calls_in_text(MARKED[vendor], OFFERED, [page]) == ()
+    assert calls_in_text(f"<tool_call>{MARKED[vendor]}", OFFERED, [page]) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["the <tool_call> tag", "a < b", '{"name": "erase", "arguments": {}}', "[TOOL_CALLS] is a token"]
+)
+def test_words_about_calls_are_shown(text: str) -> None:
+    assert without_marked_calls(text) == text
+
+
+def test_numbers_and_signs_that_cannot_be_kept_make_no_call() -> None:
+    assert calls_in_text(CALL.replace("Beto", "\\ud800"), OFFERED, ()) == ()
+    assert calls_in_text('{"name": "send", "arguments": {"to": NaN}}', OFFERED, ()) == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["functions.send", "functions.send:0", "default_api.send", "send:12", "send"]
+)
+def test_a_name_is_read_without_what_stands_around_it(name: str) -> None:
+    assert bare_name(name) == "send"
+    assert calls_in_text(CALL.replace("send", name), OFFERED, ())[0].name == "send"
 
 
 def test_several_calls_count_together() -> None:
@@ -136,7 +201,17 @@ def test_hearing_something_like_it_is_no_hindrance() -> None:
     assert calls_in_text(CALL, OFFERED, ["send Beto a message: hola qué tal", CALL.replace("Beto", "Ana")])
 
 
-@pytest.mark.parametrize("text", ["\n" * 20_000, "{" + "\n" * 19_000 + "}", "```json" + "\n" * 19_000 + "x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 20_000,
+        "{" + "\n" * 19_000 + "}",
+        "```json" + "\n" * 19_000 + "x",
+        "<function=" * 1_900,
+        "<tool_call>send" + "<arg_key>a</arg_key><arg_value>" * 600,
+        "[TOOL_CALLS]" * 1_600,
+    ],
+)
 def test_many_newlines_are_read_quickly(text: str) -> None:
     started = time.perf_counter()
     assert calls_in_text(text, OFFERED, ["\n" * 20_000] * 20) == ()
