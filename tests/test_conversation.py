@@ -202,7 +202,7 @@ def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(make_w
 def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(make_world, model):
     model_server = model(echo)
     _, graph = make_world(model=model_server)
-    for count, text in enumerate(("one", "two", "three"), 1):
+    for count, text in enumerate(("thank you very much", "muchas gracias", "obrigado"), 1):
         graph.say("p0", text)
         graph.reply("p0", count)
     first, second, third = (body["messages"] for body in model_server.main_calls)
@@ -210,6 +210,8 @@ def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(make_world, mod
     assert third[: len(second) - 1] == second[:-1]
     assert "first message" in first[-1]["content"]
     assert "first message" not in second[-1]["content"]
+    assert "so far: English" in first[-1]["content"]
+    assert "so far: Spanish" in second[-1]["content"]
     assert model_server.main_calls[0]["tools"] == model_server.main_calls[2]["tools"]
 
 

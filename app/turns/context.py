@@ -1,8 +1,8 @@
 """The prompt, built in one place.
 
 The system message and the tool list change only with the chosen tools; what changes with every message
-(date, time, first contact, what is quoted) goes into the newest message, so that a provider's prompt
-cache keeps hitting.
+(date, time, language, first contact, what is quoted) goes into the newest message, so that a provider's
+prompt cache keeps hitting.
 """
 
 import unicodedata
@@ -34,8 +34,8 @@ SAID_CHARACTERS = 8_000
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
 _WHO = """You are Recado, a personal assistant that people talk to on WhatsApp.
-Answer in the language the person writes in (so far: {language}); Spanish in its neutral Latin American form,
-Portuguese in the Brazilian one. Be brief: this is a phone screen.
+Answer in the language the person writes in (so far: see their newest message); Spanish in its
+neutral Latin American form, Portuguese in the Brazilian one. Be brief: this is a phone screen.
 Write plain Markdown (bold, lists); no tables wider than two columns.
 Use the tools for what they do instead of guessing; never say something was done unless a tool result says so.
 When a tool fails, say so in plain words and what can be done.
@@ -50,7 +50,7 @@ def system_message(person: Person, skills: Sequence[Instructions]) -> dict[str, 
     role = "owner of this assistant" if person.is_owner else _MEMBER
     name = orjson.dumps(bare_name(person.name)).decode() if person.name else "unknown"
     who = f"The person's role: {role}\nThe person's name, as they wrote it themselves: {name}"
-    lines = [_WHO.format(language=LANGUAGE_NAMES.get(person.language, "English")), who]
+    lines = [_WHO, who]
     for skill in skills:
         files = f"\nIts files: {', '.join(skill.files)}" if skill.files else ""
         lines.append(f"## Skill {skill.name}\n{skill.body or skill.description}{files}")
@@ -93,7 +93,8 @@ def newest_message(
     """What the person sent, with everything that holds only now."""
     zone = ZoneInfo(person.timezone or "UTC")
     moment = datetime.fromtimestamp(now, zone)
-    header = [f"[{moment:%A %Y-%m-%d %H:%M}, {zone.key}]"]
+    language = LANGUAGE_NAMES.get(person.language, "English")
+    header = [f"[{moment:%A %Y-%m-%d %H:%M}, {zone.key}; language so far: {language}]"]
     if first_contact:
         header.append(
             "[This is the person's first message to you. Within your one answer, say in one sentence what "

@@ -87,7 +87,9 @@ def test_the_system_message_holds_the_chosen_skills_and_no_time() -> None:
 
 
 def test_the_time_is_the_persons_own() -> None:
-    assert newest(member()).splitlines()[0] == "[Friday 2027-01-15 02:00, America/Mexico_City]"
+    assert newest(member()).splitlines()[0] == (
+        "[Friday 2027-01-15 02:00, America/Mexico_City; language so far: Spanish]"
+    )
 
 
 def test_a_plain_message_is_passed_on_as_it_is() -> None:
