@@ -12,7 +12,7 @@ from app.store import approvals, facts, uncertain
 from app.store.facts import Fact
 from app.store.journal import TurnGone, tokens_used
 from app.store.outbox import sent_as
-from app.store.own_words import in_own_words
+from app.store.own_words import in_own_words, told_later
 from app.store.uncertain import UncertainCall
 
 
@@ -212,8 +212,8 @@ def _said(conn: Connection, turns: Sequence[str]) -> dict[str, list[tuple[str, b
     )
     said: dict[str, list[tuple[str, bool]]] = {turn: [] for turn in turns}
     for row in rows:
-        is_own = in_own_words(row["kind"], orjson.loads(row["payload"]))
-        said[row["turn_id"]].append((row["text"] or f"[{row['kind']}]", is_own))
+        kind, payload = row["kind"], orjson.loads(row["payload"])
+        said[row["turn_id"]].append((told_later(kind, row["text"], payload), in_own_words(kind, payload)))
     return said
 
 
@@ -236,12 +236,14 @@ def _quoted(
     found: dict[str, tuple[str, str]] = {}
     for wamid in {str(member.payload.get("quoted") or "") for member in members} - {""}:
         row = conn.execute(
-            "SELECT text, direction FROM messages WHERE conversation_id = ?2 AND (wamid = ?1 OR id IN"
+            "SELECT kind, text, payload, direction FROM messages WHERE conversation_id = ?2"
+            " AND (wamid = ?1 OR id IN"
             f" (SELECT message_id FROM outbox WHERE id IN {sent_as('?1')}))",
             (wamid, conversation),
         ).fetchone()
         if row is not None:
-            found[wamid] = (row["text"], row["direction"])
+            text = row["text"] or told_later(row["kind"], "", orjson.loads(row["payload"]))
+            found[wamid] = (text, row["direction"])
     return found
 
 
