@@ -118,6 +118,10 @@ def garbage(*answers):
 
 MALFORMED = {
     "empty then text": (garbage({"content": None}, "here I am"), "here I am"),
+    "cut by its server": (
+        garbage(Response('{"choices": [{"message": {"content": "one, two"}, "finish_reason": "length"}]}')),
+        "one, two…\n\n(My answer was too long",
+    ),
     "an empty fence": (garbage("```\n```"), "another way"),
     "always empty": (garbage({"content": ""}), "another way"),
     "not json": (garbage(Response("<html>oops</html>")), "language model"),

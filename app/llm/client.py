@@ -131,6 +131,7 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
         _usage(data.get("usage"), request, body),
         str(data.get("model") or model),
         _attached(message, "reasoning_content", "reasoning_details", "extra_content"),
+        first.get("finish_reason") == "length",
     )
 
 

@@ -100,7 +100,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answered: text, tool calls, or (a fault to be survived) neither.
+    """What a model answered: text, tool calls, or (a fault to be survived) neither; `cut` by its server.
 
     `attached` is what the server wants back with the calls of this answer: Moonshot's and DeepSeek's refuse a
     message with calls that comes without the thoughts before them.
@@ -111,6 +111,7 @@ class ModelAnswer:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     attached: Mapping[str, JSON] = field(default_factory=dict)
+    cut: bool = False
 
 
 class Model(Protocol):

@@ -31,6 +31,8 @@ MESSAGE_CHARACTERS = 60_000
 QUOTE_CHARACTERS = 2_000
 SAID_CHARACTERS = 8_000
 """What tools are chosen by."""
+FILES_ALONE = "[files]"
+"""For an answer without words: Anthropic's models take no message without any."""
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
 _WHO = """You are Recado, a personal assistant that people talk to on WhatsApp.
@@ -75,7 +77,8 @@ def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS
     messages: list[dict[str, JSON]] = []
     for exchange in kept:
         messages.append({"role": "user", "content": clip(exchange.said, MESSAGE_CHARACTERS // 4)})
-        messages.append({"role": "assistant", "content": clip(exchange.reply, MESSAGE_CHARACTERS // 4)})
+        reply = clip(exchange.reply, MESSAGE_CHARACTERS // 4) or FILES_ALONE
+        messages.append({"role": "assistant", "content": reply})
     return messages
 
 

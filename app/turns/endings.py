@@ -164,5 +164,10 @@ def _bounded(text: str, language: str) -> str:
     """A reply that a person can read: a longer one is cut, and says so."""
     if len(text) <= LONGEST_REPLY:
         return text
+    return cut_short(text[:LONGEST_REPLY], language)
+
+
+def cut_short(text: str, language: str) -> str:
+    """The beginning of an answer, which says that it is no more."""
     cut = say(language, "(My answer was too long: I cut it here.)")
-    return f"{text[:LONGEST_REPLY]}…\n\n{cut}"
+    return f"{text}…\n\n{cut}"

@@ -37,7 +37,7 @@ from app.turns.actions import (
 from app.turns.calls import ToolCalls
 from app.turns.consent import Consent
 from app.turns.context import said_by
-from app.turns.endings import Endings
+from app.turns.endings import Endings, cut_short
 from app.turns.profile import Profiles
 from app.turns.remembered import remembered
 from app.turns.run import Run, cost, hashed
@@ -333,6 +333,7 @@ def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, t
     if not calls:
         calls = calls_in_text(text, offered, run.heard())
         text = "" if calls else without_marked_calls(text)
+        text = cut_short(text, run.person.language) if text and answer.cut else text
     taken = [call.id for one in run.transcript.rounds for call in one.calls]
     return text, unique_calls(calls[:CALLS_PER_ROUND], taken)
 

@@ -102,6 +102,11 @@ def test_what_servers_want_back_is_kept_as_it_came() -> None:
     assert answer(tool_calls=[call()], reasoning_content="x" * 1_000_000).attached == {}
 
 
+@pytest.mark.parametrize(("reason", "cut"), [("length", True), ("stop", False), (None, False)])
+def test_an_answer_that_its_server_cut_is_known_as_such(reason: Any, cut: bool) -> None:
+    assert read({"choices": [{"message": {"content": "so"}, "finish_reason": reason}]}).cut == cut
+
+
 def test_a_refusal_in_a_field_of_its_own_is_the_answer() -> None:
     assert answer(content=None, refusal="I cannot help with that.").text == "I cannot help with that."
     assert answer(content=[{"type": "refusal", "refusal": "No."}]).text == "No."

@@ -190,6 +190,10 @@ def test_the_newest_exchange_is_kept_though_it_is_too_long() -> None:
     assert len(messages[0]["content"]) < 20_000
 
 
+def test_an_answer_of_files_alone_is_no_empty_message() -> None:
+    assert history_messages([Exchange("draw a cat", "", NOW)])[1]["content"] == "[files]"
+
+
 def test_history_of_nobody_is_empty() -> None:
     assert history_messages(()) == []
 
