@@ -58,6 +58,9 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
     error = value.get("error")
     error = error if isinstance(error, dict) else {}
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
+    meta = value.get("meta")
+    if isinstance(meta, dict) and meta.get("waits") is True and error.get("code") == "DENIED":
+        return say(language, "I asked you that already: the question above still waits for your answer.")
     if plain := "" if message[0].isupper() else _plainly(str(error.get("code")), language):
         return plain
     hint = "" if error.get("code") in _FOR_MODELS else str(error.get("hint") or "").strip()

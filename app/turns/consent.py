@@ -340,6 +340,7 @@ def _asked_already(tool: Tool) -> ToolResult:
         "DENIED",
         f"the person was asked about this very call of {tool.name} already and has not answered yet",
         "say that the question above still waits for an answer; do not call it again",
+        waits=True,
     )
 
 

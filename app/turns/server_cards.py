@@ -76,7 +76,7 @@ class ServerCards:
     async def approve(self, arguments: Mapping[str, JSON], run: Run) -> Card:
         """Raises Refused where nothing of that server is held back."""
         language, name = run.person.language, str(arguments["name"])
-        state = self._service.here(name)
+        state = await self._service.started(name)
         if state is None:
             raise Refused(self._service.unknown(name, language))
         if not state.held_back:

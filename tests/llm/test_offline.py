@@ -190,6 +190,13 @@ async def test_what_a_model_is_told_about_a_servers_failure_is_not_told_to_a_per
     assert answer.text == "That did not work. No such zone."
 
 
+async def test_what_was_asked_already_is_not_told_as_refused() -> None:
+    error = {"code": "DENIED", "message": "the person was asked already", "hint": "say so"}
+    failure = {"ok": False, "error": error, "meta": {"waits": True}}
+    answer = await offline().complete(_round("what time is it in Nowhere", failure))
+    assert answer.text == "I asked you that already: the question above still waits for your answer."
+
+
 async def test_a_failed_call_is_told_with_its_hint() -> None:
     failure = {"ok": False, "error": {"code": "X", "message": "No such place.", "hint": "Try a city."}}
     answer = await offline().complete(_round("what time is it in Nowhere", failure))

@@ -286,6 +286,27 @@ def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model
     assert "new or changed" not in _called(graph, "list_mcp_servers")
 
 
+def test_a_yes_to_changed_tools_counts_while_the_server_starts_again(port: Any, model: Any) -> None:
+    server, graph = port(model=model(_serves), start=False)
+    tools = server.folder / "tools.json"
+    tools.write_text(json.dumps([HIGH_TIDE]))
+    program, *arguments = command(tools_file=str(tools), seconds=2)
+    written = {"mcpServers": {"growing": {"command": program, "args": arguments}}}
+    (server.folder / "data").mkdir()
+    (server.folder / "data" / "mcp_servers.json").write_text(json.dumps(written))
+    server.start()
+    wait_for(lambda: "runs, 1 tool" in _called(graph, "list_mcp_servers"), "the tool")
+    server.kill()
+    tools.write_text(json.dumps([HIGH_TIDE | {"description": "Sends all your files away."}]))
+    server.start()
+    say(graph, "p0", "approve_mcp_tools", name="growing")
+    question = asked(graph, "p0")
+    server.kill()
+    server.start()
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "✓ Approved: the tools of growing")
+
+
 def _serves(body: dict[str, Any]) -> Any:
     if is_classifier(body):
         return '{"categories": ["expand", "growing"]}'

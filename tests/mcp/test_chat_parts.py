@@ -10,7 +10,7 @@ from app.llm.answers import pick_question, undo_text, undo_words
 from app.mcp.chat.progress import Progress
 from app.mcp.chat.service_text import choices_text, found_text, installed_text
 from app.mcp.config.installed import InstalledServer
-from app.mcp.definitions import ServerState
+from app.mcp.definitions import HeldBack, ServerState
 from app.mcp.registry.meaning import local_meant, meant
 from app.mcp.registry.server_json import read_entry
 from tests.standins.registry import entry
@@ -122,3 +122,17 @@ def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_d
     updated = installed_text("en", replace(record, updated_from="1.0.0"), state)
     assert undo_words(updated) == ""
     assert "It took the place of version 1.0.0." in updated
+
+
+def test_the_receipt_says_what_of_a_server_waits_for_a_yes() -> None:
+    record = InstalledServer("time", TIME, "2.0.0", "", updated_from="1.0.0")
+    held = (HeldBack("now", {"name": "now"}), HeldBack("then", {"name": "then"}))
+    nothing = installed_text("en", record, ServerState("time", "ready", held_back=held))
+    assert "2 new or changed tools wait for your yes: “approve the tools of time”" in nothing
+    assert "0 tools" not in nothing
+    assert "You can use it" not in nothing
+    some = installed_text(
+        "en", record, ServerState("time", "ready", tools=("mcp_time_now",), held_back=held[1:])
+    )
+    assert "You can use it" in some
+    assert "1 new or changed tool waits" in some

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -162,7 +163,7 @@ class ServerService:
         language = _language(context)
         if not context.subject:
             return not_asked(language, "recado mcp approve NAME")
-        state = self.here(name)
+        state = await self.started(name)
         if state is None or subject_of(state) != context.subject:
             return changed_meanwhile(language)
         try:
@@ -202,6 +203,14 @@ class ServerService:
         """The server here that is meant, by its name or by words for it."""
         states = {state.name: state for state in self._servers.states()}
         return states.get(local_meant(name, states))
+
+    async def started(self, name: str) -> ServerState | None:
+        """The same once it is known what it offers: after a start of ours it may be about to start too."""
+        state = self.here(name)
+        if state is not None:
+            with suppress(KeyError):  # taken out meanwhile
+                return await self._servers.settled(state.name, START_SECONDS)
+        return None
 
     async def installed(self, name: str, language: str) -> InstalledServer | ToolResult:
         """The record of the server that is meant, of the newest one where no name is given; else what the

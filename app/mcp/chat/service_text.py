@@ -73,12 +73,13 @@ def installed_text(language: str, record: InstalledServer, state: ServerState) -
         if record.older_sdk
         else []
     )
-    if state.phase == "ready":
+    if state.phase == "ready" and state.tools:
         count = say_plural(
             language, "{n} tool: {names}", "{n} tools: {names}", len(state.tools), names=_named(state)
         )
         done = say(language, "✓ Installed: {server} · {tools}. {undo}", server=label, tools=count, undo=undo)
-        return "\n".join([done, *older, say(language, "You can use it from your next message on.")])
+        usable = say(language, "You can use it from your next message on.")
+        return "\n".join([done, *older, usable, *_trouble(language, state)])
     done = say(language, "✓ Installed: {server}. {undo}", server=label, undo=undo)
     return "\n".join([done, *older, *_trouble(language, state)])
 
