@@ -1,6 +1,7 @@
 """What the built-in model writes: tool results in words, questions, and what it is."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -181,6 +182,16 @@ def undo_words(answer: str) -> str:
         if receipt.startswith("✓") and before in receipt:
             return receipt.rpartition(before)[2].partition(after)[0]
     return ""
+
+
+def hours_asked(answer: str) -> tuple[str, ...]:
+    """The two hours ("05:00", "17:00") of which an answer asks which one is meant; () for any other."""
+    for language in LANGUAGES:
+        asked = say(language, "Do you mean {first} or {second}? I set nothing yet.", first="\0", second="\0")
+        if all(part in answer for part in asked.split("\0")):
+            hours = re.findall(r"\b\d\d:\d\d\b", answer.split("?")[0])
+            return tuple(hours) if len(hours) == 2 else ()
+    return ()
 
 
 def questions(language: str) -> frozenset[str]:

@@ -9,6 +9,7 @@ _NUMBER = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
 _OPERATORS = spaced(
     """
     divide dividir divida dividi multiplica multiplicar multiply multiplique suma sumar soma somar some
+    split share rachar racha reparte repartir between among
     add tip propina gorjeta off discount descuento desconto
     por mas menos entre dividido dividida sobre multiplicado times plus minus over divided
     multiplied vezes veces mais elevado elevada squared cubed power cuadrado quadrado cubo percent
@@ -17,12 +18,13 @@ _OPERATORS = spaced(
     pi round floor ceil min max mod raiz root square cuadrada quadrada cubica
     """
 )
-_NUMERALS = spaced(
+NUMERALS = spaced(
     """
     cero zero uno one dos dois two tres three cuatro quatro four cinco five seis six siete sete
     seven ocho oito eight nueve nove nine diez dez ten once onze eleven doce doze twelve trece treze
     thirteen catorce quatorze fourteen quince quinze fifteen dieciseis dezesseis sixteen diecisiete
     dezessete seventeen dieciocho dezoito eighteen diecinueve dezenove nineteen veinte vinte twenty
+    veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho veintinueve
     treinta trinta thirty cuarenta quarenta forty cincuenta cinquenta fifty sesenta sessenta sixty
     setenta seventy ochenta oitenta eighty noventa ninety cien cem hundred doscientos duzentos
     trescientos trezentos quinientos quinhentos mil thousand millon millones milhao milhoes million
@@ -32,7 +34,8 @@ _GLUE = spaced(
     """
     de del do da of the el la o a al ao y and e to by los las igual equals equal cuanto es que un
     una um uma uno potencia parte as peso pesos reais real dolar dolares dollar dollars euro euros
-    soles usd eur mxn ars brl k on en em sobre con com with ao
+    soles usd eur mxn ars brl k on en em sobre con com with ao para pra in into cuenta conta bill check up
+    persona personas person people pessoa pessoas amigo amigos amiga amigas friends socio socios socias
     """
 )
 _N = r"(\d[\d.,]*)"
@@ -81,7 +84,7 @@ _SPOKEN = tuple(
 def is_arithmetic(text: str) -> bool:
     """Whether all of `text` is a calculation or a number: only numbers, signs and words for them."""
     words, has_number = _taken_apart(text)
-    return has_number and all(word in _OPERATORS or word in _NUMERALS or word in _GLUE for word in words)
+    return has_number and all(word in _OPERATORS or word in NUMERALS or word in _GLUE for word in words)
 
 
 def is_calculation(text: str) -> bool:
@@ -102,7 +105,7 @@ def _taken_apart(text: str) -> tuple[list[str], bool]:
     """The words of `text` beside its numbers, and whether it has a number in digits or words."""
     folded = fold(text)
     words = re.findall(r"[^\W\d_]+", _NUMBER.sub(" ", _CURRENCY.sub(" ", folded)))
-    return words, bool(re.search(r"[\d½]", folded)) or any(word in _NUMERALS for word in words)
+    return words, bool(re.search(r"[\d½]", folded)) or any(word in NUMERALS for word in words)
 
 
 _QUESTION = re.compile(

@@ -6,25 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from app.llm.answers import pick_question, questions
-from app.llm.plan import Plan, Planner, Step
+from app.llm.lists import ORDINALS, listed
+from app.llm.plan import Planner
+from app.llm.steps import IT, Plan, Step
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spans, words
 
 LONGEST_CHOICE = 8
 """Words of an answer that picks one of several."""
-_IT = "it"
-"""What a phrase such as "cancel it" gives for what was talked about."""
 _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
     r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
     r"|gracias|obrigad[oa]|isso))*\W*"
 )
-_ORDINALS = {
-    **dict.fromkeys(("primero", "primera", "primeiro", "primeira", "first", "uno"), "1"),
-    **dict.fromkeys(("segundo", "segunda", "second", "dos", "dois", "two"), "2"),
-    **dict.fromkeys(("tercero", "tercera", "terceiro", "terceira", "third", "tres", "three"), "3"),
-    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth", "cuatro", "quatro", "four"), "4"),
+_NUMERALS = {
+    **dict.fromkeys(("uno", "one"), "1"),
+    **dict.fromkeys(("dos", "dois", "two"), "2"),
+    **dict.fromkeys(("tres", "three"), "3"),
+    **dict.fromkeys(("cuatro", "quatro", "four"), "4"),
+    **{word: str(place) for word, place in ORDINALS.items() if place},
 }
 
 
@@ -47,35 +48,50 @@ def resolved(
 
     Without the steps whose "it" is of no other step of their tool's category.
     """
-    if not any(map(_pointing, plan.steps)):
+    if not points(plan):
         return plan
     receipt = _receipt_of(answer)
     earlier = {
         category_of(step.tool): step for step in planner.plan(before).steps if receipt or not _pointing(step)
     }
-    steps = (_resolved(step, earlier.get(category_of(step.tool)), receipt) for step in plan.steps)
+    told = receipt or _only_line(answer)
+    steps = (_resolved(step, earlier.get(category_of(step.tool)), told) for step in plan.steps)
     return replace(plan, steps=tuple(step for step in steps if step is not None))
 
 
-def _resolved(step: Step, earlier: Step | None, receipt: str) -> Step | None:
+def _resolved(step: Step, earlier: Step | None, told: str) -> Step | None:
     name = _pointing(step)
     if not name:
         return step
     if earlier is None:
         return None
-    meant = receipt or earlier.arguments.get(name) or _IT
+    meant = told or earlier.arguments.get(name) or IT
     return replace(step, arguments={**step.arguments, name: meant})
 
 
 def _pointing(step: Step) -> str:
     """The argument that is "it", "" where none is."""
-    return next((name for name, value in step.arguments.items() if value == _IT), "")
+    return next((name for name, value in step.arguments.items() if value == IT), "")
 
 
 def _receipt_of(answer: str) -> str:
     """What a receipt of ours is about, "" for any other answer."""
     told = answer.split("\n")[0]
-    return told.rpartition(": ")[2] if told.startswith("✓") else ""
+    if not told.startswith("✓"):
+        return ""
+    quoted = _WITH_WARNING.search(told)
+    named = quoted[1] if quoted else told.partition(": ")[2] or told
+    return named.removesuffix("…")
+
+
+_WITH_WARNING = re.compile(r": [“«]([^“”«»]+)[”»] \([^()]+\)$")
+"""A text of others at the end of a receipt, quoted and said to be theirs."""
+
+
+def _only_line(answer: str) -> str:
+    """The number of the one line that a list of ours has, "" for any other answer."""
+    numbers = listed(answer)
+    return numbers[0] if len(numbers) == 1 else ""
 
 
 def picks_none(answer: str, said: str, language: str) -> bool:
@@ -83,11 +99,41 @@ def picks_none(answer: str, said: str, language: str) -> bool:
     return pick_question(language) in answer and _NONE.fullmatch(fold(said)) is not None
 
 
+def points(plan: Plan) -> bool:
+    """Whether a step of it is about "it"."""
+    return any(map(_pointing, plan.steps))
+
+
+def exchanges(messages: Sequence[Mapping[str, JSON]]) -> list[tuple[str, str]]:
+    """What the person said and what we answered, the newest last, without what waits for its answer."""
+    found: list[tuple[str, str]] = []
+    said = ""
+    for message in messages:
+        if message.get("role") == "user":
+            said = content_of(message)
+        elif message.get("role") == "assistant" and not message.get("tool_calls"):
+            found.append((said, content_of(message)))
+    return found
+
+
+def before_last_exchange(messages: Sequence[dict[str, JSON]]) -> list[dict[str, JSON]]:
+    """The messages up to the last one that we answered, and what the person says now."""
+    places = [at for at, one in enumerate(messages) if one.get("role") == "user"]
+    answered = next(
+        (at for at in range(len(messages) - 1, -1, -1) if _is_answer(messages[at])), len(messages)
+    )
+    asked = next((at for at in reversed(places) if at < answered), len(messages))
+    return [*messages[:asked], *messages[answered + 1 :]]
+
+
+def _is_answer(message: Mapping[str, JSON]) -> bool:
+    return message.get("role") == "assistant" and not message.get("tool_calls")
+
+
 def last_exchange(messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
     """What the person said before our last answer, and the answer; empty where there was none."""
-    spoken = [message for message in messages if message.get("role") in {"user", "assistant"}]
-    asked = next((at for at in range(len(spoken) - 1, -1, -1) if spoken[at].get("role") == "assistant"), 0)
-    return (content_of(spoken[asked - 1]), content_of(spoken[asked])) if asked else ("", "")
+    found = exchanges(messages)
+    return found[-1] if found else ("", "")
 
 
 def content_of(message: Mapping[str, JSON]) -> str:
@@ -122,7 +168,7 @@ def _picked(planner: Planner, before: str, answer: str, said: str, person: Perso
     if len(steps) != 1 or steps[0].missing is not None:
         return None
     listed = dict(re.findall(r"^(\d{1,2})\. (\S+)", answer, re.MULTILINE))
-    numbers = (_ORDINALS.get(word, word) for word in words(said))
+    numbers = (_NUMERALS.get(word, word) for word in words(said))
     name = next((listed[number] for number in numbers if number in listed), "")
     return planner.renamed(steps[0], _named(said, list(listed.values())) or name)
 

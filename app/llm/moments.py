@@ -41,6 +41,8 @@ def read_moment(text: str, person: Person, now: datetime) -> datetime | None:
     moment: datetime | None = dateparser.parse(
         plain, languages=[person.language], settings=_settings(person, now)
     )
+    if moment is None and (read := _read(text, person, now).when) is not None and not read.rule:
+        return datetime.fromtimestamp(read.due, ZoneInfo(person.timezone))  # "pasado mañana"
     return moment
 
 

@@ -17,6 +17,7 @@ from app.llm.answers import (
     none_picked_text,
     not_undone_text,
     owners_text,
+    pick_question,
     question,
     reminder_text,
     removal_text,
@@ -24,20 +25,33 @@ from app.llm.answers import (
     sample,
     talk_text,
     unclear_answer_text,
-    undo_words,
     unknown_text,
     wordless_text,
 )
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, sentences, splits
-from app.llm.followups import LONGEST_CHOICE, content_of, follow_up, last_exchange, picks_none, resolved
+from app.llm.followups import (
+    LONGEST_CHOICE,
+    before_last_exchange,
+    exchanges,
+    follow_up,
+    last_exchange,
+    picks_none,
+    points,
+    resolved,
+)
+from app.llm.hours import with_hour
+from app.llm.lists import picked
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.named_server import NamedServer, named_server
-from app.llm.plan import LONGEST_PLANNED, Plan, Planner, Step
+from app.llm.plan import LONGEST_PLANNED, Planner
+from app.llm.rounds import parted, results_of, rounds_of
 from app.llm.slots import Kind, Offer, Parameter, Reader, read_offer
 from app.llm.smalltalk import Talk, small_talk
+from app.llm.steps import Plan, Step
 from app.llm.templates import align, read_template
-from app.messages import JSON
+from app.llm.undoing import is_past_undoing, is_undo, undoing
+from app.llm.variations import varied
 from app.people import Person
 from app.search.index import Document, ToolIndex
 from app.search.words import content, fold, holds, says_something, spaced, stem, without_given, words
@@ -111,7 +125,7 @@ class OfflineModel:
         elif fragments and request.recent and not aligned and len(words(said)) <= LONGEST_CHOICE:
             before = _fragments(request.recent[-1])  # it may answer what was asked about that
             aligned, fragments = self._aligned(before), [*fragments, *before]
-        elif _UNDO.fullmatch(fold(said)):
+        elif is_undo(said):
             done = [fragment for text in reversed(request.recent) for fragment in _fragments(text)]
             aligned = [*self._aligned(done), *aligned]
         names = dict.fromkeys(
@@ -176,7 +190,7 @@ class OfflineModel:
         found = (read_offer(tool) for tool in request.tools)
         # What only leads to texts for a model that reads them is not in the index, and nothing to be called.
         offers = [offer for offer in found if offer is not None and offer.name in self._index()]
-        results = _results(request.messages)
+        results = results_of(request.messages)
         _, answer = last_exchange(request.messages)
         if picks_none(answer, said, person.language):
             return _written(request, none_picked_text(person.language))
@@ -184,7 +198,7 @@ class OfflineModel:
             return _written(request, not_undone_text(person.language))
         plan = self._plan(request, said, offers, person)
         calls = [step for step in plan.steps if step.missing is None]
-        pending = self._next_round(calls[len(results) :], _rounds(request.messages))
+        pending = self._next_round(calls[len(results) :], rounds_of(request.messages))
         if pending:
             return _called(request, pending, len(results))
         asked = [step.missing for step in plan.steps if step.missing is not None]
@@ -218,47 +232,74 @@ class OfflineModel:
     def _plan(self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person) -> Plan:
         if not offers or not said.strip() or small_talk(said) is not None:
             return Plan()
-        reader = Reader(person, self._now)
-        planner = Planner(offers, self._index(), self._phrases(), reader)
+        planner = self._planner(offers, self._phrases(), person)
+        exchanged = exchanges(request.messages)
+        before, answer = exchanged[-1] if exchanged else ("", "")
+        if again := with_hour(before, answer, said, person.language):
+            earlier = before_last_exchange(request.messages)
+            return self._plan(replace(request, messages=earlier), again, offers, person)
         named = named_server(said)
         if named is not None and (own := _of_named(named, offers)):
-            theirs = Planner(own, self._index(), self._phrases(), reader)
+            theirs = self._planner(own, self._phrases(), person)
             commanded = theirs.commanded(named.wanted, self._described(named.wanted))
             if commanded.steps and not any(step.open for step in planner.plan(said).steps):
                 return commanded
-        before, answer = last_exchange(request.messages)
-        if _UNDO.fullmatch(fold(said)) and (undoing := self._undoing(planner, before, answer)).steps:
-            return undoing
-        early, late = _parted(said, request.messages)
+        if is_undo(said) and (undone := undoing(planner, before, answer, self._category)).steps:
+            return undone
+        early, late = parted(said, request.messages)
+        if (
+            not late
+            and pick_question(person.language) not in answer
+            and (plan := self._picked(planner, said, exchanged, offers, person)).steps
+        ):
+            return plan
         plan = planner.plan(early)
         if late:
             more = planner.plan(late)
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
+        elif points(plan):
+            plan = self._of_what_was_done(planner, before, said, offers, person) or plan
         plan = resolved(plan, planner, before, answer, self._category)
+        if (step := varied(planner, said, exchanged, plan)) is not None and not late:
+            return Plan((step,))
         if any(step.missing is None and not step.guessed for step in plan.steps):
             return plan
         answered = follow_up(planner, before, answer, said, person, plan)
         return Plan((answered,)) if answered is not None else plan
 
-    def _undoing(self, planner: Planner, before: str, answer: str) -> Plan:
-        """What our last receipt said to undo it by, in the category of what it was a receipt of: a page that
-        we told of may hold such words too."""
-        undoing = planner.plan(undo_words(answer))
+    def _planner(
+        self, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]], person: Person
+    ) -> Planner:
+        return Planner(offers, self._index(), phrases, Reader(person, self._now))
+
+    def _picked(
+        self,
+        planner: Planner,
+        said: str,
+        exchanged: Sequence[tuple[str, str]],
+        offers: Sequence[Offer],
+        person: Person,
+    ) -> Plan:
+        def narrowed(own: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Planner:
+            return self._planner(own, phrases, person)
+
+        return picked(planner, narrowed, said, exchanged, offers, self._phrases(), self._category)
+
+    def _of_what_was_done(
+        self, planner: Planner, before: str, said: str, offers: Sequence[Offer], person: Person
+    ) -> Plan | None:
+        """What is said of "it" by the tools of the category that it is of; None where they know none."""
         done = {self._category(step.tool) for step in planner.plan(before).steps}
-        if done and any(self._category(step.tool) not in done for step in undoing.steps):
-            return Plan()
-        return undoing
+        own = [offer for offer in offers if self._category(offer.name) in done]
+        plan = self._planner(own, self._phrases(), person).plan(said)
+        return plan if points(plan) else None
 
     def _is_past_undoing(
         self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person
     ) -> bool:
-        """Whether "undo" comes after a receipt of something that no tool takes back."""
         before, answer = last_exchange(request.messages)
-        if not _UNDO.fullmatch(fold(said)) or not answer.startswith("✓") or undo_words(answer):
-            return False
-        planner = Planner(offers, self._index(), self._phrases(), Reader(person, self._now))
-        done = {self._category(step.tool) for step in planner.plan(before).steps}
-        return bool(done) and done.isdisjoint(self._category(step.tool) for step in planner.plan(said).steps)
+        planner = self._planner(offers, self._phrases(), person)
+        return is_past_undoing(planner, said, before, answer, self._category)
 
     def _abilities(self, offers: Sequence[Offer], language: str) -> list[Ability]:
         """One tool of each category by an example; without any, a few by their descriptions."""
@@ -356,47 +397,6 @@ def _takes_expression(document: Document) -> bool:
         Parameter(name, {"type": "string", "description": text}, True).kind is Kind.EXPRESSION
         for name, text in document.parameters.items()
     )
-
-
-def _results(messages: Sequence[Mapping[str, JSON]]) -> list[str]:
-    """The tool results since the last answer, in the order of their calls."""
-    results: list[str] = []
-    for message in messages:
-        if message.get("role") == "assistant" and not message.get("tool_calls"):
-            results = []
-        elif message.get("role") == "tool":
-            results.append(content_of(message))
-    return results
-
-
-def _rounds(messages: Sequence[Mapping[str, JSON]]) -> int:
-    """How many rounds of calls were made since the last answer."""
-    rounds = 0
-    for message in messages:
-        if message.get("role") == "assistant":
-            rounds = rounds + 1 if message.get("tool_calls") else 0
-    return rounds
-
-
-def _parted(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
-    """What was said before the turn's first calls, and what came in after them; it begins anew."""
-    late: list[str] = []
-    called = False
-    for message in messages:
-        if message.get("role") == "assistant":
-            called = bool(message.get("tool_calls"))
-            late = late if called else []
-        elif message.get("role") == "user" and called:
-            late.append(content_of(message))
-    text = "\n".join(late).strip()
-    return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
-
-
-_UNDO = re.compile(
-    r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
-    r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
-)
-"""Nothing but that the last thing be undone."""
 
 
 _REMINDER = re.compile(

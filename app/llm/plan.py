@@ -20,6 +20,7 @@ from app.llm.slots import (
     is_file_name,
 )
 from app.llm.smalltalk import small_talk
+from app.llm.steps import IT, Plan, Step
 from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template, trimmed
 from app.messages import JSON
 from app.search.index import ToolIndex
@@ -35,31 +36,6 @@ _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
 _DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One call; `missing` is the required parameter that the person has to be asked for first.
-
-    `guessed`: only the index found it, no example phrase; too little to take a sentence apart for.
-    `open` names the argument that ran to the end of what was said: prose that may go on.
-    `beside`: belongs to the same question as the step before, so that both may run at once.
-    """
-
-    tool: str
-    arguments: Mapping[str, JSON]
-    missing: Parameter | None = None
-    guessed: bool = False
-    open: str = ""
-    beside: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The steps a message asks for, and the parts of it that none of them is about."""
-
-    steps: tuple[Step, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +125,29 @@ class Planner:
         if value is None or (step.missing.kind is Kind.WHEN and not self._names_a_moment(said)):
             return None
         return self._completed(offer, {**step.arguments, step.missing.name: value}, "")
+
+    def designated(self, step: Step, number: str) -> Step | None:
+        """The step about what has this number; None where no single argument of it names a thing."""
+        naming = [
+            one
+            for one in self._offers[step.tool].parameters
+            if one.kind is Kind.TEXT and not one.is_prose and one.name in step.arguments
+        ]
+        if len(naming) != 1:
+            return None
+        return replace(step, arguments={**step.arguments, naming[0].name: number})
+
+    def offer(self, tool: str) -> Offer:
+        """The offer behind a step."""
+        return self._offers[tool]
+
+    def read(self, said: str, parameter: Parameter) -> JSON:
+        """Words as the value the parameter wants; None where they cannot be that."""
+        return convert(said, parameter, self._reader)
+
+    def is_moment(self, said: str) -> bool:
+        """Whether these words are a moment and nothing else."""
+        return is_moment(said, self._reader.person, self._reader.now())
 
     def _names_a_moment(self, said: str) -> bool:
         return bool(find_moment(said, self._reader.person, self._reader.now()))
@@ -245,6 +244,9 @@ class Planner:
         """Whether the parameter takes these words though nothing says that they are meant for it."""
         if parameter.kind is Kind.FILE and len(template.parts) <= 2:  # "remove milk" names none
             return not is_file_name(raw)
+        points = any(value == IT for _, value in template.given)
+        if parameter.kind is Kind.WHEN and points and template.contents <= 1:  # "actually add milk"
+            return not self._is_moment(raw)
         if template.contents:
             return False
         if parameter.kind is Kind.WHEN:

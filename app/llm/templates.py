@@ -37,6 +37,8 @@ _SHORT_FORMS: Mapping[str, str] = {
     **dict.fromkeys(("q", "k", "ke", "oq"), "que"),
     **{"d": "de", "xq": "porque", "tbn": "tambien", "bno": "bueno"},
     **{"vc": "voce", "ta": "esta", "qdo": "quando", "qto": "quanto", "qts": "quantos", "qtos": "quantos"},
+    **dict.fromkeys(("qnt", "qnto"), "quanto"),
+    **{"qnts": "quantos", "qntos": "quantos", "qm": "quem", "vcs": "voces", "oq": "que"},
     **{"hj": "hoje", "tbm": "tambem", "pq": "porque", "msg": "mensagem"},
     **{"u": "you", "whats": "what", "hows": "how", "im": "i", "til": "until", "till": "until"},
     **dict.fromkeys(("tmrw", "tmr", "tomoro"), "tomorrow"),

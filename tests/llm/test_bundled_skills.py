@@ -19,6 +19,10 @@ from tests.llm.catalogue import NOW, person
 
 MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
     ("es", "hola! q hora es en tokio?", [("current_time", {"place": "tokio"})]),
+    ("en", "split 640 between 4 people", [("calculate", {"expression": "split 640 between 4 people"})]),
+    ("pt", "rachar 240 reais pra 5", [("calculate", {"expression": "rachar 240 reais pra 5"})]),
+    ("pt", "qnt é 20% de 150", [("calculate", {"expression": "20% de 150"})]),
+    ("es", "reparte 900 entre tres", [("calculate", {"expression": "reparte 900 entre tres"})]),
     ("es", "¿Cuánto es 12,5% de 3.450?", [("calculate", {"expression": "12,5% de 3.450"})]),
     ("es", "anotá comprar pan y leche", [("save_note", {"text": "comprar pan y leche"})]),
     ("es", "qué tengo anotado?", [("list_notes", {})]),

@@ -48,6 +48,22 @@ COUNTED = {
     90: "noventa ninety",
     100: "cien cem ciento cento hundred",
 }
+COMPOUND = {
+    **{
+        20 + unit: f"veinti{word}"
+        for unit, word in enumerate(
+            ("uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve"), start=1
+        )
+    },
+    200: "doscientos doscientas duzentos duzentas",
+    300: "trescientos trescientas trezentos trezentas",
+    400: "cuatrocientos cuatrocientas quatrocentos quatrocentas",
+    500: "quinientos quinientas quinhentos quinhentas",
+    600: "seiscientos seiscientas seiscentos seiscentas",
+    700: "setecientos setecientas setecentos setecentas",
+    800: "ochocientos ochocientas oitocentos oitocentas",
+    900: "novecientos novecientas novecentos novecentas",
+}
 THOUSANDS = {1000: "mil k thousand", 1000000: "millon millones milhao milhoes million millions"}
 
 NUMBER = re.compile(
@@ -128,13 +144,76 @@ def _counting():
 
 
 def counted(text):
-    """Number words as digits: "treinta y cinco" → 35, "3 mil" → 3 × 1000."""
-    text = small_counted(text)
+    """Number words as digits: "treinta y cinco" → 35, "dos mil quinientos" → 2500, "3 mil" → 3 × 1000."""
+    text = re.sub(r"\b(?:an?|uma?|una?) (?=(?:hundred|thousand|milh|mill))", "one ", text)
+    text = _spelled().sub(lambda found: _in_digits(found[0]), text)
     for factor, names in THOUSANDS.items():
         choice = names.replace(" ", "|")
         text = re.sub(rf"({NUMBER.pattern})\s*(?:{choice})\b", rf"(\1*{factor})", text)
-        text = re.sub(rf"\b(?:{choice.replace('|k', '')})\b", str(factor), text)
     return text
+
+
+@lru_cache(maxsize=1)
+def _spelled():
+    """A run of number words, which digits may begin: "2 mil quinientos"."""
+    thousands = "|".join(word for names in THOUSANDS.values() for word in names.split() if word != "k")
+    word = rf"(?:{'|'.join(sorted(_spoken(), key=len, reverse=True))}|{thousands})\b"
+    start = rf"(?<![\d.,])\d{{1,3}} (?=(?:{thousands})\b)|(?<!\d )\b(?={word})"
+    return re.compile(rf"(?:{start}){word}(?:(?: y | e | and |-| ){word})*(?:(?<=mil) \d{{1,3}}(?![\d.,]))?")
+
+
+@lru_cache(maxsize=1)
+def _spoken():
+    counted = {**COUNTED, **COMPOUND}
+    return {word: number for number, words in counted.items() for word in words.split()}
+
+
+def _in_digits(run):
+    """The numbers of a run: one, or several where what follows is no part of the one before ("dos tres")."""
+    factors = {word: factor for factor, names in THOUSANDS.items() for word in names.split()}
+    written, number, joint = [], _Spelled(), ""
+    for word in re.split(r"(?<=\w)[ -](?=\w)", run):
+        if word in {"y", "e", "and"}:
+            joint = word
+            continue
+        value = int(word) if word.isdigit() else _spoken().get(word, 0)
+        if not number.take(value, factors.get(word, 0), is_hundred=word == "hundred"):
+            written += [str(number.value), joint]
+            number = _Spelled()
+            number.take(value, factors.get(word, 0), is_hundred=word == "hundred")
+        joint = ""
+    return " ".join(part for part in (*written, str(number.value), joint) if part)
+
+
+class _Spelled:
+    """A number that its words make up, each smaller than the one before leaves room for."""
+
+    def __init__(self):
+        self.whole = self.group = 0
+        self.room = 1000
+        self.least_factor = 10**9
+
+    @property
+    def value(self):
+        return self.whole + self.group
+
+    def take(self, value, factor, is_hundred):
+        """Whether the word belongs to the number; then it is counted."""
+        if factor:
+            if factor >= self.least_factor:
+                return False
+            self.whole += (self.group or 1) * factor
+            self.group, self.room, self.least_factor = 0, 1000, factor
+        elif is_hundred and 0 < self.group < 10:
+            self.group, self.room = self.group * 100, 100
+        elif value < self.room and (value or not self.value):
+            self.group += value
+            self.room = (
+                100 if value >= 100 and not value % 100 else 10 if value >= 20 and not value % 10 else 0
+            )
+        else:
+            return False
+        return True
 
 
 def small_counted(text):

@@ -77,11 +77,19 @@ WORDS = [
     (r"\b(?:modulo|mod)\b", " mod "),
     (r"\b(?:del?|do|da|of)\b(?: (?:la|los|las|the))?", " of "),
     (r"\b(?:el|la|los|las|the|o|os|un|una|um|uma)\b", " "),
+    (r"(?<=\d) +(?:personas?|people|persons?|pessoas?|amig[oa]s|friends|soci[oa]s)\b", " "),
 ]
 _OFF = r"(?:off|(?:de |of )?(?:descuento|desconto|discount))"
 _TIP = r"(?:tip|(?:de |of )?(?:propina|gorjeta))"
 _FROM = r"(?:en|em|on|de|of|sobre|a|na|no|for)(?: (?:la|el|a|o|the|una?|uma?|cuenta de|conta de|bill of))*"
 TOLD = [
+    (
+        r"^(?:split|share|rach(?:a|ar|e)|repart(?:e|ir|a)|divid[aeio]r?)"
+        r" (?:(?:up|la|el|a|o|the|una?|uma?) )?"
+        r"(?:(?:cuenta|conta|bill|check) (?:de|of) )?([\d.,]+)"
+        r" (?:entre|between|among|para|pra|por|by|in|into|en|em) ([\d.,]+)(?= |$)",
+        r"\1 / \2",
+    ),
     # A verb that tells what is done with two numbers: "divide 90 por 4".
     (r"^(?:divid[aeio]r?|dividime) ([\d.,]+) (?:por|entre|by|para|en|em) ([\d.,]+)$", r"\1 / \2"),
     (
@@ -118,7 +126,7 @@ def plain(expression):
     text = without_accents(expression.translate(SIGNS)).translate(SIGNS)
     text = QUESTION.sub("", " ".join(text.split()))
     text = MONEY.sub(" ", _without_closing(text))
-    text = counted(PERCENT.sub("%", text))
+    text = counted(PERCENT.sub("%", " ".join(text.split())))
     for pattern, signs in TOLD:
         text = re.sub(pattern, signs, text)
     text = SUMMED.sub(lambda found: TERMS.sub(" + ", found[1]), text)

@@ -1,0 +1,135 @@
+"""A line of a list that we told, picked by its place: "delete the second one", "apaga o último", "el 2"."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from app.llm.plan import Planner
+from app.llm.slots import Offer
+from app.llm.steps import Plan, Step
+from app.search.words import ALL_STOP_WORDS, spaced, spans, stem, without_given, without_slots, words
+
+ORDINALS = {
+    **dict.fromkeys(("primero", "primer", "primera", "primeiro", "primeira", "first"), 1),
+    **dict.fromkeys(("segundo", "segunda", "second"), 2),
+    **dict.fromkeys(("tercero", "tercer", "tercera", "terceiro", "terceira", "third"), 3),
+    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth"), 4),
+    **dict.fromkeys(("quinto", "quinta", "fifth"), 5),
+    **dict.fromkeys(("ultimo", "ultima", "last"), 0),
+}
+"""Places in a list; 0 is the last."""
+_LONGEST = 12
+_ARTICLES = spaced("el la lo al the o a ao do da")
+_ARTICLES_OF_NOUNS = spaced("el la o a the my mi meu minha esa essa that this número number")
+_BEHIND = spaced("one item")
+_NUMBERED = re.compile(r"^#?(\d{1,5})(?:\.| ·) ", re.MULTILINE)
+_TOOLS_OF_A_NOUN = 3
+_OFTEN = 1 / 3
+_SLOT = re.compile(r"\{\w+\}")
+_PARTS = re.compile(r"\{[^{}]*\}|[^\s{}]+")
+_MOST_BACK = 3
+_BARE = re.compile(r"\W*(?:(?:el|la|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
+
+
+def picked(
+    planner: Planner,
+    narrowed: Callable[[Sequence[Offer], Mapping[str, Sequence[str]]], Planner],
+    said: str,
+    exchanged: Sequence[tuple[str, str]],
+    offers: Sequence[Offer],
+    phrases: Mapping[str, Sequence[str]],
+    category_of: Callable[[str], str],
+) -> Plan:
+    """What `said` asks for with one line of the list told last; no steps where it picks none.
+
+    `narrowed` makes a planner of some offers and phrases; `exchanged`: what the person said and we answered.
+    """
+    told = exchanged[-_MOST_BACK:]
+    at = next((at for at in range(len(told) - 1, -1, -1) if len(listed(told[at][1])) > 1), None)
+    if at is None:
+        return Plan()
+    before, answer = told[at]
+    text, number = with_number(said, listed(answer))
+    bare = _BARE.fullmatch(text or said)
+    if not number and bare is None:
+        return Plan()
+    steps = planner.plan(before).steps
+    if not steps or steps[-1].missing is not None:
+        return Plan()
+    if bare is not None:
+        asks = at == len(told) - 1 and "?" in answer and bare[1] in listed(answer)
+        step = planner.designated(steps[-1], bare[1]) if asks else None
+        return Plan((step,)) if step is not None else Plan()
+    own = [offer for offer in offers if category_of(offer.name) == category_of(steps[-1].tool)]
+    names = [offer.name for offer in own]
+    plan = narrowed(own, without_nouns(phrases, steps[-1].tool, names)).plan(text)
+    about = [_about(step, number) for step in plan.steps]
+    return Plan(tuple(step for step in about if step is not None)) if about and all(about) else Plan()
+
+
+def _about(step: Step, number: str) -> Step | None:
+    """The step about what has this number; None where it is not sure, or about something else."""
+    name = next((name for name, value in step.arguments.items() if _telling(str(value)) == [number]), "")
+    if not name or step.missing is not None or step.guessed:
+        return None
+    return replace(step, arguments={**step.arguments, name: number})
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in words(text) if word not in ALL_STOP_WORDS]
+
+
+def listed(answer: str) -> list[str]:
+    """The numbers of the lines of a list."""
+    return _NUMBERED.findall(answer)
+
+
+def with_number(said: str, numbers: Sequence[str]) -> tuple[str, str]:
+    """`said` with the number of the line that "the second one" is, and the number; "" twice without one."""
+    found = spans(said)
+    if len(found) > _LONGEST:
+        return "", ""
+    for at, word in enumerate(found):
+        has_article = at > 0 and found[at - 1].text in _ARTICLES
+        place = ORDINALS.get(word.text)
+        if place is None or not (has_article or at == 0) or place > len(numbers):
+            continue
+        first = at - 1 if has_article else at
+        after = at + 1 if at + 1 < len(found) and found[at + 1].text in _BEHIND else at
+        number = numbers[place - 1]  # the last for 0
+        return f"{said[: found[first].start]}{number}{said[found[after].end :]}", number
+    return "", ""
+
+
+def without_nouns(
+    phrases: Mapping[str, Sequence[str]], listing: str, own: Collection[str]
+) -> dict[str, list[str]]:
+    """The phrases of a category's tools without the words for what `listing` lists: "delete the {note}"."""
+    tools = {tool: [_literals(phrase) for phrase in phrases.get(tool, ())] for tool in own}
+    spread = Counter(word for found in tools.values() for word in {word for one in found for word in one})
+    counted = Counter(word for one in tools.get(listing, ()) for word in set(one))
+    told = {word: count for word, count in counted.items() if spread[word] >= _TOOLS_OF_A_NOUN}
+    most = max(told.values(), default=0)
+    nouns = {word for word, count in told.items() if count >= most * _OFTEN}
+    bare: dict[str, list[str]] = {}
+    for tool in own:
+        for phrase in phrases.get(tool, ()):
+            parts: list[str] = []
+            for part in _PARTS.findall(phrase):
+                if part.startswith("{") or not _stems(part) & nouns:
+                    parts.append(part)
+                elif parts and parts[-1].lower() in _ARTICLES_OF_NOUNS:
+                    parts.pop()
+            kept = " ".join(parts)
+            if kept != phrase and _SLOT.search(kept) and _literals(kept):
+                bare.setdefault(tool, []).append(kept)
+    return bare
+
+
+def _literals(phrase: str) -> set[str]:
+    return _stems(without_slots(without_given(phrase)))
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in words(text) if word not in ALL_STOP_WORDS}

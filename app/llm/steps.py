@@ -1,0 +1,35 @@
+"""What a message asks for: calls in their order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.llm.slots import Parameter
+from app.messages import JSON
+
+IT = "it"
+"""What a phrase such as "cancel it" gives for what was talked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call; `missing` is the required parameter that the person has to be asked for first.
+
+    `guessed`: only the index found it, no example phrase; too little to take a sentence apart for.
+    `open` names the argument that ran to the end of what was said: prose that may go on.
+    `beside`: belongs to the same question as the step before, so that both may run at once.
+    """
+
+    tool: str
+    arguments: Mapping[str, JSON]
+    missing: Parameter | None = None
+    guessed: bool = False
+    open: str = ""
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps a message asks for, and the parts of it that none of them is about."""
+
+    steps: tuple[Step, ...] = ()
+    unknown: tuple[str, ...] = ()
