@@ -57,6 +57,8 @@ WEEKDAYS: Mapping[str, int] = {
     )
     for name in names.split()
 }
+_SHORT_ENGLISH = frozenset({"mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun"})
+"""Words of their own in other languages: "ir al SAT"."""
 _SHORT_WEEKDAYS = {"segunda": 0, "terca": 1, "quarta": 2, "quinta": 3, "sexta": 4}
 MONTHS: Mapping[str, int] = {
     name: month
@@ -146,9 +148,10 @@ def _any(words: Sequence[str] | Mapping[str, object]) -> str:
 @cache
 def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """The kinds in the order in which they take their words. Weekdays that are ordinals in other languages
-    ("segunda") and "às" are read in Portuguese alone."""
+    ("segunda") and "às" are read in Portuguese alone, "Sat" and the like in English."""
     in_portuguese = language == "pt"
-    day = _any([*WEEKDAYS, *(_SHORT_WEEKDAYS if in_portuguese else ())])
+    named = WEEKDAYS.keys() if language == "en" else WEEKDAYS.keys() - _SHORT_ENGLISH
+    day = _any([*named, *(_SHORT_WEEKDAYS if in_portuguese else ())])
     day = rf"(?:{day})"
     more_days = rf"(?:(?:\s*,\s*|\s+)(?:(?:y|e|and|a|o|os|as|el|los|on)\s+)*{day}s?(?:-feiras)?)*"
     days = rf"{day}s?(?:-feiras)?{more_days}"

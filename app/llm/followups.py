@@ -8,7 +8,8 @@ from dataclasses import replace
 from app.llm.answers import pick_question, questions
 from app.llm.lists import ORDINALS, listed
 from app.llm.plan import Planner
-from app.llm.steps import IT, Plan, Step
+from app.llm.steps import Plan, Step
+from app.llm.templates import IT
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spans, words

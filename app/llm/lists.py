@@ -8,6 +8,7 @@ from dataclasses import replace
 from app.llm.plan import Planner
 from app.llm.slots import Offer
 from app.llm.steps import Plan, Step
+from app.llm.templates import align, read_template
 from app.search.words import ALL_STOP_WORDS, spaced, spans, stem, without_given, without_slots, words
 
 ORDINALS = {
@@ -78,6 +79,18 @@ def _about(step: Step, number: str) -> Step | None:
 
 def _telling(text: str) -> list[str]:
     return [word for word in words(text) if word not in ALL_STOP_WORDS]
+
+
+def tools_by_place(
+    said: str, phrases: Mapping[str, Sequence[str]], listing: str, own: Collection[str]
+) -> list[str]:
+    """The tools among its `own` category's that `said` asks for of a line of what `listing` lists."""
+    text, number = with_number(said, ["1"] * len(ORDINALS))
+    if not number:
+        return []
+    bare = without_nouns(phrases, listing, own)
+    templates = [read_template(tool, phrase) for tool, some in bare.items() for phrase in some]
+    return list(dict.fromkeys(one.template.tool for one in align(text, templates)))
 
 
 def listed(answer: str) -> list[str]:

@@ -41,7 +41,7 @@ from app.llm.followups import (
     resolved,
 )
 from app.llm.hours import with_hour
-from app.llm.lists import picked
+from app.llm.lists import picked, tools_by_place
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.named_server import NamedServer, named_server
 from app.llm.plan import LONGEST_PLANNED, Planner
@@ -122,6 +122,8 @@ class OfflineModel:
         named = named_server(said)
         if named is not None and (tools := self._of_server(named)):
             aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
+        elif fragments and (placed := self._meant_by_place(said, request.recent)):
+            aligned = [*placed, *aligned]
         elif fragments and request.recent and not aligned and len(words(said)) <= LONGEST_CHOICE:
             before = _fragments(request.recent[-1])  # it may answer what was asked about that
             aligned, fragments = self._aligned(before), [*fragments, *before]
@@ -141,6 +143,17 @@ class OfflineModel:
             "language": detect_language(said) or person.language,
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
+
+    def _meant_by_place(self, said: str, recent: Sequence[str]) -> list[str]:
+        """Tools of what was listed before that "delete the second one" asks for."""
+        phrases = self._phrases()
+        for text in reversed(recent):
+            if listing := self._aligned(_fragments(text))[:1]:
+                category = self._category(listing[0])
+                own = [tool for tool in phrases if self._category(tool) == category]
+                if found := tools_by_place(said, phrases, listing[0], own):
+                    return found
+        return []
 
     def _aligned(self, fragments: Sequence[str]) -> list[str]:
         """Tools that fit some fragment by phrase or arithmetic, the surest first."""
@@ -258,7 +271,8 @@ class OfflineModel:
             more = planner.plan(late)
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
         elif points(plan):
-            plan = self._of_what_was_done(planner, before, said, offers, person) or plan
+            done = {self._category(step.tool) for step in planner.plan(before).steps}
+            plan = self._planner(offers, self._phrases(), person, done).plan(said)
         plan = resolved(plan, planner, before, answer, self._category)
         if (step := varied(planner, said, exchanged, plan)) is not None and not late:
             return Plan((step,))
@@ -268,9 +282,13 @@ class OfflineModel:
         return Plan((answered,)) if answered is not None else plan
 
     def _planner(
-        self, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]], person: Person
+        self,
+        offers: Sequence[Offer],
+        phrases: Mapping[str, Sequence[str]],
+        person: Person,
+        it_is_of: Collection[str] | None = None,
     ) -> Planner:
-        return Planner(offers, self._index(), phrases, Reader(person, self._now))
+        return Planner(offers, self._index(), phrases, Reader(person, self._now), it_is_of)
 
     def _picked(
         self,
@@ -284,15 +302,6 @@ class OfflineModel:
             return self._planner(own, phrases, person)
 
         return picked(planner, narrowed, said, exchanged, offers, self._phrases(), self._category)
-
-    def _of_what_was_done(
-        self, planner: Planner, before: str, said: str, offers: Sequence[Offer], person: Person
-    ) -> Plan | None:
-        """What is said of "it" by the tools of the category that it is of; None where they know none."""
-        done = {self._category(step.tool) for step in planner.plan(before).steps}
-        own = [offer for offer in offers if self._category(offer.name) in done]
-        plan = self._planner(own, self._phrases(), person).plan(said)
-        return plan if points(plan) else None
 
     def _is_past_undoing(
         self, request: ModelRequest, said: str, offers: Sequence[Offer], person: Person

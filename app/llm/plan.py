@@ -1,7 +1,7 @@
 """What the built-in model would do about a message: which calls, or which question."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.llm.arithmetic import asked_calculation, is_calculation
@@ -20,7 +20,7 @@ from app.llm.slots import (
     is_file_name,
 )
 from app.llm.smalltalk import small_talk
-from app.llm.steps import IT, Plan, Step
+from app.llm.steps import Plan, Step
 from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template, trimmed
 from app.messages import JSON
 from app.search.index import ToolIndex
@@ -51,8 +51,14 @@ class Planner:
     """Plans with the tools offered now; it knows them only by their schemas, phrases and index entries."""
 
     def __init__(
-        self, offers: Sequence[Offer], index: ToolIndex, phrases: Mapping[str, Sequence[str]], reader: Reader
+        self,
+        offers: Sequence[Offer],
+        index: ToolIndex,
+        phrases: Mapping[str, Sequence[str]],
+        reader: Reader,
+        it_is_of: Collection[str] | None = None,
     ) -> None:
+        """`it_is_of`: the categories of what was talked about; None where that is not known."""
         self._offers = {offer.name: offer for offer in offers}
         self._index = index
         self._reader = reader
@@ -60,8 +66,17 @@ class Planner:
         self._known: dict[str, list[Step]] = {}
         self._words_read = 0
         self._templates = [
-            read_template(name, phrase) for name, listed in self._phrases.items() for phrase in listed
+            template
+            for name, listed in self._phrases.items()
+            for phrase in listed
+            if self._may_mean(template := read_template(name, phrase), it_is_of)
         ]
+
+    def _may_mean(self, template: Template, it_is_of: Collection[str] | None) -> bool:
+        if it_is_of is None or not template.points:
+            return True
+        document = self._index.document(template.tool)
+        return document is not None and document.category in it_is_of
 
     def plan(self, said: str) -> Plan:
         """The steps `said` asks for, in its order; what is too long to be read only continues a text."""
@@ -244,8 +259,7 @@ class Planner:
         """Whether the parameter takes these words though nothing says that they are meant for it."""
         if parameter.kind is Kind.FILE and len(template.parts) <= 2:  # "remove milk" names none
             return not is_file_name(raw)
-        points = any(value == IT for _, value in template.given)
-        if parameter.kind is Kind.WHEN and points and template.contents <= 1:  # "actually add milk"
+        if parameter.kind is Kind.WHEN and template.points and template.contents <= 1:  # "actually add milk"
             return not self._is_moment(raw)
         if template.contents:
             return False

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from app.llm.slots import Parameter
 from app.messages import JSON
 
-IT = "it"
-"""What a phrase such as "cancel it" gives for what was talked about."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
+IT = "it"
+"""What a phrase such as "cancel it" gives for what was talked about."""
 GOOD_ENOUGH = 0.7
 MOST_WORDS = 40
 """Only so many words of a message are aligned; a slot at the end still takes all the rest."""
@@ -97,6 +99,11 @@ class Template:
         """The name of the single slot that ends the phrase; "" where none does."""
         last = self.parts[-1] if self.parts else None
         return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
+
+    @property
+    def points(self) -> bool:
+        """Whether it is about what was talked about: "cancel it"."""
+        return any(value == IT for _, value in self.given)
 
     @property
     def contents(self) -> int:

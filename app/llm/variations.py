@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.llm.arithmetic import is_arithmetic
+from app.calendar.grammar import fold
+from app.llm.arithmetic import NUMERALS, is_arithmetic
 from app.llm.plan import Planner
 from app.llm.slots import Kind, Offer, Parameter
 from app.llm.smalltalk import small_talk
 from app.llm.steps import Plan, Step
 from app.messages import JSON
-from app.search.words import fold, words
+from app.search.words import words
 
 _NO_PLAN = Plan()
 _MOST_BACK = 5
@@ -31,6 +32,10 @@ _GOES_ON = re.compile(
     r"|times|[-+*/×÷])\s*(?=\S)"
 )
 _NUMBER = r"\d[\d.,]*\d|\d"
+_SPELLED = rf"(?:{'|'.join(sorted(NUMERALS, key=len, reverse=True))})"
+_ANY_NUMBER = re.compile(
+    rf"(?:{_NUMBER}|\b{_SPELLED}\b)(?:(?: | y | e | and |-)(?:\d{{3}}\b|{_SPELLED}\b))*", re.IGNORECASE
+)
 _PERCENT = re.compile(rf"(?:{_NUMBER})\s*(?:%|por\s?ciento|por\s?cento|percent)", re.IGNORECASE)
 
 
@@ -163,7 +168,7 @@ def _recalculated(had: str, bare: str) -> str | None:
         return None
     if _PERCENT.fullmatch(bare):
         return _PERCENT.sub(lambda _: bare, had, count=1) if _PERCENT.search(had) else None
-    numbers = list(re.finditer(_NUMBER, had))
+    numbers = list(_ANY_NUMBER.finditer(fold(had)))
     if not numbers:
         return None
     last = numbers[-1]

@@ -141,6 +141,9 @@ def test_what_cannot_be_set_says_why(said, problem, choices) -> None:
 @pytest.mark.parametrize(
     ("language", "said", "rest"),
     [
+        ("es", "mañana a las 10 ir al sat", "ir al sat"),
+        ("pt", "amanhã às 10 ligar pro Sun", "ligar pro Sun"),
+        ("en", "call Bob on sat at 10am", "call Bob"),
         ("es", "llamar a Ana mañana a las 9", "llamar a Ana"),
         ("es", "mañana llamar a Ana a las 9", "llamar a Ana"),
         ("es", "comprar 2 kg de pan mañana por la mañana", "comprar 2 kg de pan"),

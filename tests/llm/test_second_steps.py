@@ -1,6 +1,7 @@
 """Messages that go on with what was said: another place, an hour picked, a line of a list, "it"."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -77,6 +78,12 @@ async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple
             ["cuánto es el 16% de dos mil quinientos", "400", "y el 8%?"],
             "calculate",
             {"expression": "8% de dos mil quinientos"},
+        ),
+        (
+            "es",
+            ["cuánto es el 16% de dos mil quinientos", "400", "y de tres mil?"],
+            "calculate",
+            {"expression": "16% de tres mil"},
         ),
         ("pt", ["quanto é 20% de 150", "30", "e 30%?"], "calculate", {"expression": "30% de 150"}),
         (
@@ -313,6 +320,48 @@ async def test_it_is_of_the_kind_that_was_talked_about(
     abilities: Abilities,
 ) -> None:
     assert await calls(abilities, language, before, receipt, said) == [(tool, arguments)]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "receipt", "said", "first"),
+    [
+        ("es", "anota pan", "✓ Nota guardada: pan", "bórrala y recuérdame pagar mañana a las 10", "pan"),
+        ("pt", "anota pão", "✓ Nota salva: pão", "apaga ela e me lembra de pagar amanhã às 10", "pão"),
+        (
+            "en",
+            "note bread",
+            "✓ Note saved: bread",
+            "delete it and remind me to pay tomorrow at 10am",
+            "bread",
+        ),
+    ],
+)
+async def test_it_and_something_else_are_both_done(
+    language: str, before: str, receipt: str, said: str, first: str, abilities: Abilities
+) -> None:
+    found = await calls(abilities, language, before, receipt, said)
+    assert [name for name, _ in found] == ["delete_note", "set_reminder"]
+    assert found[0][1] == {"note": first}
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "tool"),
+    [
+        ("borra el segundo", "q recordatorios tengo", "cancel reminder"),
+        ("apaga o último", "quais lembretes eu tenho?", "cancel reminder"),
+        ("delete the last one", "my reminders", "cancel reminder"),
+        ("borra la segunda", "mis notas", "delete note"),
+    ],
+)
+async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
+    said: str, before: str, tool: str, abilities: Abilities
+) -> None:
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    categories = tuple((name, "") for name in ("reminders", "notes", "projects", "conversation"))
+    asked = ModelRequest("classify", [], [], said, person("es"), categories, recent=(before,))
+    reading = json.loads((await model.complete(asked)).text)
+    assert reading["categories"][0] == f"{tool.split(' ')[1]}s"
+    assert reading["phrases"][0] == tool
 
 
 def test_calls_of_a_turn_are_no_exchange() -> None:
