@@ -81,7 +81,7 @@ def _receipt_of(answer: str) -> str:
     if not told.startswith("✓"):
         return ""
     quoted = _WITH_WARNING.search(told)
-    named = quoted[1] if quoted else told.partition(": ")[2] or told
+    named = quoted[1] if quoted else told.rpartition(": ")[2]
     return named.removesuffix("…")
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from app.llm.offers import Offer
 from app.llm.plan import Planner
-from app.llm.slots import Offer
 from app.llm.steps import Plan, Step
 from app.llm.templates import align, read_template
 from app.search.words import ALL_STOP_WORDS, spaced, spans, stem, without_given, without_slots, words
@@ -90,7 +90,8 @@ def tools_by_place(
         return []
     bare = without_nouns(phrases, listing, own)
     templates = [read_template(tool, phrase) for tool, some in bare.items() for phrase in some]
-    return list(dict.fromkeys(one.template.tool for one in align(text, templates)))
+    found = list(dict.fromkeys(one.template.tool for one in align(text, templates)))
+    return [*found[:1], listing, *found[1:]] if found else []
 
 
 def listed(answer: str) -> list[str]:

@@ -22,14 +22,13 @@ from app.llm.answers import (
     reminder_text,
     removal_text,
     results_text,
-    sample,
     talk_text,
     unclear_answer_text,
     unknown_text,
     wordless_text,
 )
 from app.llm.arithmetic import asked_calculation, is_calculation
-from app.llm.clauses import lines, sentences, splits
+from app.llm.examples import example_of
 from app.llm.followups import (
     LONGEST_CHOICE,
     before_last_exchange,
@@ -40,29 +39,30 @@ from app.llm.followups import (
     points,
     resolved,
 )
+from app.llm.fragments import fragments_of
 from app.llm.hours import with_hour
 from app.llm.lists import picked, tools_by_place
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.named_server import NamedServer, named_server
-from app.llm.plan import LONGEST_PLANNED, Planner
+from app.llm.offers import Kind, Offer, Parameter, read_offer
+from app.llm.parts import LONGEST_PLANNED
+from app.llm.plan import Planner
 from app.llm.rounds import parted, results_of, rounds_of
-from app.llm.slots import Kind, Offer, Parameter, Reader, read_offer
+from app.llm.slots import Reader
 from app.llm.smalltalk import Talk, small_talk
-from app.llm.steps import Plan, Step
+from app.llm.steps import Plan, Step, is_sure
 from app.llm.templates import align, read_template
 from app.llm.undoing import is_past_undoing, is_undo, undoing
 from app.llm.variations import varied
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import content, fold, holds, says_something, spaced, stem, without_given, words
+from app.search.words import content, fold, holds, says_something, spaced, stem, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
 _MOST_CATEGORIES = 6
 _MOST_NAMED = 2
 _MOST_OF_SERVERS = 40
-_MOST_FRAGMENTS = 12
-_MOST_FRAGMENT_WORDS = 16
 _MOST_SAID = LONGEST_PLANNED
 _MOST_ROUNDS = 5
 _THREADS = 2
@@ -117,18 +117,18 @@ class OfflineModel:
         person = request.person or _NOBODY
         said = request.said[:_MOST_SAID]
         known = dict(request.categories)
-        fragments = _fragments(said) if small_talk(said) is None else []
+        fragments = fragments_of(said) if small_talk(said) is None else []
         aligned = self._aligned(fragments)
         named = named_server(said)
         if named is not None and (tools := self._of_server(named)):
             aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
-        elif fragments and (placed := self._meant_by_place(said, request.recent)):
+        elif fragments and (placed := self._meant_before(said, request.recent)):
             aligned = [*placed, *aligned]
         elif fragments and request.recent and not aligned and len(words(said)) <= LONGEST_CHOICE:
-            before = _fragments(request.recent[-1])  # it may answer what was asked about that
+            before = fragments_of(request.recent[-1])  # it may answer what was asked about that
             aligned, fragments = self._aligned(before), [*fragments, *before]
         elif is_undo(said):
-            done = [fragment for text in reversed(request.recent) for fragment in _fragments(text)]
+            done = [fragment for text in reversed(request.recent) for fragment in fragments_of(text)]
             aligned = [*self._aligned(done), *aligned]
         names = dict.fromkeys(
             document.category
@@ -144,15 +144,21 @@ class OfflineModel:
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
-    def _meant_by_place(self, said: str, recent: Sequence[str]) -> list[str]:
-        """Tools of what was listed before that "delete the second one" asks for."""
+    def _meant_before(self, said: str, recent: Sequence[str]) -> list[str]:
+        """Tools of what was talked about before that "delete the second one", or "delete it", asks for."""
         phrases = self._phrases()
         for text in reversed(recent):
-            if listing := self._aligned(_fragments(text))[:1]:
-                category = self._category(listing[0])
+            if earlier := self._aligned(fragments_of(text))[:1]:
+                category = self._category(earlier[0])
                 own = [tool for tool in phrases if self._category(tool) == category]
-                if found := tools_by_place(said, phrases, listing[0], own):
+                if found := tools_by_place(said, phrases, earlier[0], own):
                     return found
+                templates = [read_template(tool, phrase) for tool in own for phrase in phrases[tool]]
+                pointing = [one for one in templates if one.points]
+                if about := [
+                    one.template.tool for part in fragments_of(said) for one in align(part, pointing)
+                ]:
+                    return [about[0], earlier[0]]
         return []
 
     def _aligned(self, fragments: Sequence[str]) -> list[str]:
@@ -273,10 +279,12 @@ class OfflineModel:
         elif points(plan):
             done = {self._category(step.tool) for step in planner.plan(before).steps}
             plan = self._planner(offers, self._phrases(), person, done).plan(said)
+        if answer == reminder_text(person.language) and not any(map(is_sure, plan.steps)):
+            plan = planner.plan(f"{before} {said}")  # "remind me tomorrow", and then of what
         plan = resolved(plan, planner, before, answer, self._category)
         if (step := varied(planner, said, exchanged, plan)) is not None and not late:
             return Plan((step,))
-        if any(step.missing is None and not step.guessed for step in plan.steps):
+        if any(map(is_sure, plan.steps)):
             return plan
         answered = follow_up(planner, before, answer, said, person, plan)
         return Plan((answered,)) if answered is not None else plan
@@ -316,7 +324,7 @@ class OfflineModel:
         spoken: dict[str, Ability] = {}
         takes_words = sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name))
         for offer in takes_words:
-            example = _example(offer, phrases.get(offer.name, ()), language)
+            example = example_of(offer, phrases.get(offer.name, ()), language)
             if example:
                 spoken.setdefault(self._category(offer.name), Ability(example=example))
         described = [one.description.split("\n")[0].split(". ")[0] for one in offers if one.description]
@@ -342,7 +350,7 @@ class OfflineModel:
             return facts_text(told, language)
         if removal := _REMOVAL.fullmatch(said.strip()):
             return removal_text(removal[1], language)
-        if not person.is_owner and set(self._aligned(_fragments(said))[:1]) & set(self._for_owners()):
+        if not person.is_owner and set(self._aligned(fragments_of(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
 
@@ -370,24 +378,6 @@ def _of_named(named: NamedServer, offers: Sequence[Offer]) -> Sequence[Offer]:
     """The server's among these; any server's where its name is no server's."""
     own = [offer for offer in offers if named.has(offer.name)]
     return own or [offer for offer in offers if replace(named, name="").has(offer.name)]
-
-
-def _fragments(said: str) -> list[str]:
-    """The message, its sentences, and the halves that an "and" joins: each may be about something else."""
-    found: dict[str, None] = {}
-    for line in lines(said):
-        for sentence in sentences(line):
-            parts = [part for pair in splits(sentence) for part in pair]
-            found |= dict.fromkeys([sentence, *parts])
-        if len(found) > _MOST_FRAGMENTS:
-            break
-    return [_clipped(fragment) for fragment in list(found)[:_MOST_FRAGMENTS]]
-
-
-def _clipped(fragment: str) -> str:
-    """Its first words, which tell what it is about."""
-    pieces = fragment.split(maxsplit=_MOST_FRAGMENT_WORDS)
-    return fragment if len(pieces) <= _MOST_FRAGMENT_WORDS else " ".join(pieces[:_MOST_FRAGMENT_WORDS])
 
 
 def _fitting_categories(fragments: Sequence[str], categories: Sequence[tuple[str, str]]) -> list[str]:
@@ -424,18 +414,6 @@ _REMOVAL = re.compile(
     re.IGNORECASE,
 )
 """Something is to be removed, and not said of which kind it is."""
-
-
-def _example(offer: Offer, listed: Sequence[str], language: str) -> str:
-    """A phrase in the language as a whole message: without slots, or with each filled by a sample."""
-    filled = {one.name: sample(one, language) for one in offer.parameters}
-    wanted = any(filled[one.name] for one in offer.required)
-    for phrase in map(without_given, listed):
-        slots = re.findall(r"\{(\w+)\}", phrase)
-        spoken = detect_language(re.sub(r"\{\w+\}", "", phrase)) == language
-        if spoken and bool(slots) == wanted and all(filled.get(slot) for slot in slots):
-            return re.sub(r"\{(\w+)\}", lambda slot: filled[slot[1]], phrase)
-    return ""
 
 
 def _called(request: ModelRequest, steps: Sequence[Step], made: int) -> ModelAnswer:

@@ -2,33 +2,23 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, places, sentences, splits
 from app.llm.moments import find_moment, is_moment
-from app.llm.slots import (
-    TAKES_THE_REST,
-    Kind,
-    Offer,
-    Parameter,
-    Reader,
-    after_lead,
-    convert,
-    convert_several,
-    find,
-    is_file_name,
-)
+from app.llm.offers import TAKES_THE_REST, Kind, Offer, Parameter
+from app.llm.parts import LONGEST_PLANNED, Part, belongs, halved, may_go_on
+from app.llm.slots import Reader, after_lead, convert, convert_several, find, is_file_name
 from app.llm.smalltalk import small_talk
 from app.llm.steps import Plan, Step
-from app.llm.templates import MOST_WORDS, Alignment, Template, align, read_template, trimmed
+from app.llm.templates import ALL, MOST_WORDS, Alignment, Template, align, read_template, trimmed
 from app.messages import JSON
 from app.search.index import ToolIndex
 from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words
 
 MOST_STEPS = 12
 MOST_PARTS = 16
-LONGEST_PLANNED = 2_000
 _MOST_SPLIT_WORDS = 60
 """Only while so many words were read are sentences still taken apart at every "and"."""
 _ENOUGH_COVERED = 0.6
@@ -36,15 +26,6 @@ _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
 _DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A line or a sentence, what stood between it and the part before, and what it asks for by itself."""
-
-    text: str
-    steps: Sequence[Step]
-    gap: str = "\n"
 
 
 class Planner:
@@ -80,36 +61,36 @@ class Planner:
 
     def plan(self, said: str) -> Plan:
         """The steps `said` asks for, in its order; what is too long to be read only continues a text."""
-        head, rest = _halved(said)
+        head, rest = halved(said)
         found = lines(head)
-        parts: list[_Part] = []
+        parts: list[Part] = []
         for at, line in enumerate(found):
             if len(parts) >= MOST_PARTS:
-                parts.append(_Part("\n".join(found[at:]), ()))
+                parts.append(Part("\n".join(found[at:]), ()))
                 break
             parts += self._line(line, MOST_PARTS - len(parts))
-        return self._joined([*parts, _Part(rest, (), "")] if rest.strip() else parts)
+        return self._joined([*parts, Part(rest, (), "")] if rest.strip() else parts)
 
-    def _joined(self, parts: Sequence[_Part]) -> Plan:
+    def _joined(self, parts: Sequence[Part]) -> Plan:
         """The parts' steps, in which a part that asks for nothing goes on with the text before it."""
         steps: list[Step] = []
         unknown: list[str] = []
-        opener: _Part | None = None
+        opener: Part | None = None
         for at, part in enumerate(parts):
             is_last = at == len(parts) - 1
-            if opener is not None and _belongs(part, opener, is_last):
+            if opener is not None and belongs(part, opener, is_last):
                 more = self._continued(steps[-1] if opener.steps else None, opener, part)
                 if more:
                     steps[len(steps) - bool(opener.steps) :] = more
                     opener = replace(opener, steps=more)
                     continue
             steps += part.steps
-            opener = part if _may_go_on(part) else None
+            opener = part if may_go_on(part) else None
             if not part.steps and small_talk(part.text) is None and says_something(part.text):
                 unknown.append(part.text)
         return Plan(tuple(_distinct(steps))[:MOST_STEPS], tuple(unknown))
 
-    def _continued(self, step: Step | None, opener: _Part, part: _Part) -> list[Step]:
+    def _continued(self, step: Step | None, opener: Part, part: Part) -> list[Step]:
         if step is None or step.missing is not None:
             joined = self._clause(f"{opener.text} {part.text}")
             return joined if joined and joined[-1].missing is None else []
@@ -184,20 +165,20 @@ class Planner:
             return None
         return replace(step, arguments={**step.arguments, given[0].name: name}, guessed=False)
 
-    def _line(self, line: str, most: int) -> list[_Part]:
+    def _line(self, line: str, most: int) -> list[Part]:
         parts = sentences(line)
         if len(parts) == 1:
-            return [_Part(line, self._clause(line))]
-        apart = [_Part(part, self._clause(part), " ") for part in parts[:most]]
+            return [Part(line, self._clause(line))]
+        apart = [Part(part, self._clause(part), " ") for part in parts[:most]]
         apart[0] = replace(apart[0], gap="\n")
         if len(parts) > most:
-            apart.append(_Part(" ".join(parts[most:]), (), " "))
+            apart.append(Part(" ".join(parts[most:]), (), " "))
         planned = [part for part in apart if part.steps and not part.steps[0].guessed]
         if len(planned) > 1 or (planned and (planned[0].text.endswith("?") or planned[0].steps[-1].open)):
             return apart
         # "what time is it in St. Louis" is one sentence: its second part means nothing by itself.
         whole = self._clause(line)
-        return [_Part(line, whole)] if whole and not (planned and whole[0].guessed) else apart
+        return [Part(line, whole)] if whole and not (planned and whole[0].guessed) else apart
 
     def _clause(self, clause: str, depth: int = 0) -> list[Step]:
         if depth < _DEEPEST_SPLIT:
@@ -228,7 +209,7 @@ class Planner:
             if asking and alignment.strength < asked_at and alignment.template.tool != asking[0].tool:
                 break  # a question about what was said is better than an answer to what was not
             offer = self._offers[alignment.template.tool]
-            arguments = self._from_slots(offer, alignment)
+            arguments = self._from_slots(offer, alignment, clause)
             if arguments is None:
                 continue
             step = self._completed(offer, arguments, "" if alignment.values else clause)
@@ -239,10 +220,11 @@ class Planner:
                 asking, asked_at = [step], alignment.strength
         return asking
 
-    def _from_slots(self, offer: Offer, alignment: Alignment) -> dict[str, JSON] | None:
+    def _from_slots(self, offer: Offer, alignment: Alignment, clause: str) -> dict[str, JSON] | None:
         arguments: dict[str, JSON] = {}
         taken: dict[tuple[str, ...], str] = {(name,): value for name, value in alignment.template.given}
         taken.update(alignment.values)
+        taken.update({(name,): trimmed(clause) for name, value in alignment.template.given if value == ALL})
         for names, raw in taken.items():
             wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
             if any(self._takes_anything(one, raw, alignment.template) for one in wanted):
@@ -401,36 +383,6 @@ def _distinct(steps: Sequence[Step]) -> Sequence[Step]:
         if step not in kept:
             kept.append(step)
     return kept
-
-
-def _halved(said: str) -> tuple[str, str]:
-    """What is planned of a message, and the rest of one that is too long."""
-    if len(said) <= LONGEST_PLANNED:
-        return said, ""
-    cut = max(said.rfind(" ", 0, LONGEST_PLANNED), said.rfind("\n", 0, LONGEST_PLANNED))
-    at = cut if cut > 0 else LONGEST_PLANNED
-    return said[:at], said[at:].rstrip()
-
-
-def _may_go_on(part: _Part) -> bool:
-    """Whether what comes next may belong to this part."""
-    if not part.steps:
-        return part.text.endswith(":")
-    return bool(part.steps[-1].open) or part.steps[-1].missing is not None
-
-
-def _belongs(part: _Part, opener: _Part, is_last: bool) -> bool:
-    """Whether a part goes on with the text that `opener` began: all that asks for nothing by itself does.
-
-    After a colon at the end of a line that is everything but a question.
-    """
-    asks = bool(part.steps) and not part.steps[0].guessed
-    question = part.text.endswith("?")
-    if opener.text.endswith(":"):
-        return not (asks and question)
-    if asks or (part.steps and question):
-        return False
-    return not (is_last and small_talk(part.text) is not None)
 
 
 def _open_slot(offer: Offer, template: Template) -> str:

@@ -5,82 +5,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from app.llm.arithmetic import asked_calculation, is_arithmetic, is_calculation, with_signs
 from app.llm.moments import find_moment, read_moment
+from app.llm.offers import TAKES_THE_REST, Kind, Parameter, type_of
 from app.llm.zones import zone_of
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words
-
-
-class Kind(StrEnum):
-    """What a parameter wants."""
-
-    ENUM = "enum"
-    NUMBER = "number"
-    FLAG = "flag"
-    LIST = "list"
-    EXPRESSION = "expression"
-    WHEN = "when"
-    PLACE = "place"
-    FILE = "file"
-    URL = "url"
-    EMAIL = "email"
-    QUANTITY = "quantity"
-    UNIT = "unit"
-    WORDS = "words"
-    TEXT = "text"
-    OTHER = "other"
-
-
-TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})
-"""Kinds that any words can be: they take what the others leave."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of an offered tool."""
-
-    name: str
-    schema: Mapping[str, JSON]
-    required: bool
-
-    @property
-    def description(self) -> str:
-        return str(self.schema.get("description") or "")
-
-    @property
-    def kind(self) -> Kind:
-        return _kind(self)
-
-    @property
-    def is_prose(self) -> bool:
-        """Whether it takes text for its own sake, not words that name something which exists."""
-        if self.kind is not Kind.TEXT or set(words(self.description)) & _NAMES_SOMETHING:
-            return False
-        return not set(words(self.name)) & _SHORT_TEXT
-
-
-_SHORT_TEXT = spaced("title name subject")
-_NAMES_SOMETHING = spaced("number id identifier")
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool the model may call now."""
-
-    name: str
-    description: str
-    parameters: tuple[Parameter, ...]
-
-    @property
-    def required(self) -> tuple[Parameter, ...]:
-        return tuple(parameter for parameter in self.parameters if parameter.required)
-
-    def parameter(self, name: str) -> Parameter | None:
-        return next((one for one in self.parameters if one.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,87 +30,6 @@ class Found:
     value: JSON
     pieces: tuple[str, ...]
     words: frozenset[str]
-
-
-def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
-    """An offer from its function form; None for anything else."""
-    function = tool.get("function") if isinstance(tool, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        return None
-    schema = function.get("parameters")
-    schema = schema if isinstance(schema, Mapping) else {}
-    properties = schema.get("properties")
-    required = schema.get("required")
-    wanted = set(required) if isinstance(required, list) else set()
-    parameters = tuple(
-        Parameter(name, inner if isinstance(inner, Mapping) else {}, name in wanted)
-        for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
-    )
-    return Offer(function["name"], str(function.get("description") or ""), parameters)
-
-
-_BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
-    (Kind.EXPRESSION, spaced("expression formula calculation arithmetic expresion operation sum")),
-    (
-        Kind.TEXT,
-        spaced("text content body note message title name subject"),
-    ),
-    (Kind.WORDS, spaced("query keyword keywords words term terms search")),
-    (Kind.QUANTITY, spaced("quantity measurement")),
-    (Kind.UNIT, spaced("unit currency")),
-    (Kind.NUMBER, spaced("rate")),
-    (Kind.URL, spaced("url link uri address")),
-    (Kind.EMAIL, spaced("email mail")),
-    (Kind.FILE, spaced("path file filename folder directory")),
-    (
-        Kind.PLACE,
-        spaced("place city location country town region timezone zone lugar ciudad origin destination"),
-    ),
-    (
-        Kind.WHEN,
-        spaced("date time when datetime day due deadline start end until since fecha hora at moment"),
-    ),
-)
-_BY_DESCRIPTION: tuple[tuple[Kind, frozenset[str]], ...] = (
-    (Kind.EXPRESSION, spaced("arithmetic formula")),
-    (Kind.URL, spaced("url")),
-    (Kind.PLACE, spaced("city town country")),
-    (Kind.WHEN, spaced("date iso")),
-)
-
-
-def _kind(parameter: Parameter) -> Kind:
-    schema = parameter.schema
-    type_ = _type(schema)
-    if isinstance(schema.get("enum"), list):
-        return Kind.ENUM
-    if type_ in {"integer", "number"}:
-        return Kind.NUMBER
-    if type_ == "boolean":
-        return Kind.FLAG
-    if type_ == "array":
-        return Kind.LIST
-    if type_ == "object":
-        return Kind.OTHER
-    if schema.get("format") in {"date", "date-time", "time"}:
-        return Kind.WHEN
-    named = words(parameter.name)
-    for kind, marks in _BY_NAME:
-        if any(word in marks for word in named):
-            return kind
-    described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
-    return next((kind for kind, marks in _BY_DESCRIPTION if described & marks), Kind.TEXT)
-
-
-def _type(schema: Mapping[str, JSON]) -> str:
-    type_ = schema.get("type")
-    if isinstance(type_, list):
-        return "string" if "string" in type_ else next((str(one) for one in type_ if one != "null"), "string")
-    if isinstance(type_, str):
-        return type_
-    choices = [one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, Mapping)]
-    types = [_type(one) for one in choices if one.get("type") != "null"]
-    return "string" if "string" in types or not types else types[0]
 
 
 def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
@@ -199,13 +50,13 @@ def _as_enum(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 def _as_number(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    if _type(parameter.schema) == "string":  # a tool that reads numbers as people write them
+    if type_of(parameter.schema) == "string":  # a tool that reads numbers as people write them
         return text if re.match(r"(?:[A-Za-z]{0,3}[$€£] ?)?\d", text) else None
     match = re.search(r"-?\d+(?:[.,]\d+)*", text)
     if match is None:
         folded = words(text)
         return next((_NUMERALS[word] for word in folded if word in _NUMERALS), None)
-    is_integer = _type(parameter.schema) == "integer"
+    is_integer = type_of(parameter.schema) == "integer"
     number = _with_point(
         match.group(), groups_by=".," if is_integer else _GROUPS.get(reader.person.language, "")
     )
@@ -473,6 +324,10 @@ def after_lead(text: str, lead: int) -> str:
     return text[found[lead].start :].strip() if lead < len(found) else ""
 
 
+_ALSO = re.compile(r"^(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|also|too)\b[\s,]*", re.IGNORECASE)
+"""What is left in front of a text once its moment is taken out: "remind me also tomorrow to …"."""
+
+
 def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> dict[str, JSON] | None:
     """One run of words that fills several parameters side by side; None where one of them finds nothing.
 
@@ -488,7 +343,7 @@ def convert_several(raw: str, parameters: list[Parameter], reader: Reader) -> di
             text, colon, left = left.partition(":") if texts else (left, "", "")
             if texts and not colon:
                 return None
-            values[parameter.name] = convert(text.strip(" ,.;:"), parameter, reader)
+            values[parameter.name] = convert(_ALSO.sub("", text.strip(" ,.;:")), parameter, reader)
             continue
         found = find(left, parameter, reader)
         if found is None:

@@ -43,6 +43,7 @@ _WITH_THANKS = spaced(
     muchas mil muchisimas much many very you so a lot muito muita por todo tudo ayuda help for your
     la el pela ajuda te se lo mesmo ok perfecto perfeito genial great de verdad eres sos un una
     crack amigo friend bien it that was genia genio capo capa idolo idola maestro maestra linda lindo
+    sol amor angel anjo rey reina million ton bunch mejor best rock top demais excelente
     viu ta che wey guey hermano mano cara hombre man dude bro
     """
 )
@@ -68,6 +69,11 @@ _ABOUT = (
     "o que voce pode fazer", "o que voce sabe fazer", "quem e voce", "ajuda", "me ajuda",
     "preciso de ajuda", "qual e o seu nome", "quem es tu", "como voce funciona", "are you a real person",
     "are you real", "are you human", "eres una persona real", "sos una persona real", "eres real",
+    "que cosas sabes hacer", "que cosas haces", "que puedes hacer por mi", "en que me puedes ayudar",
+    "en que puedes ayudarme", "en que me ayudas", "con quien hablo", "quien es", "quien habla",
+    "com quem eu falo", "com quem estou falando", "quem esta falando", "quem e", "o que voce consegue fazer",
+    "em que voce pode me ajudar", "qual seu nome", "qual o seu nome", "who am i talking to", "who is this",
+    "what can you help me with", "what else can you do", "what can i ask you", "what can i do with you",
     "voce e uma pessoa real", "voce e real", "que cosas puedes hacer",
 )  # fmt: skip
 _HOW_ARE_YOU = (
@@ -85,17 +91,37 @@ _SORRY = (
 )  # fmt: skip
 _WARMTH = (
     "tmj", "tamo junto", "bjs", "bj", "beijo", "beijos", "um beijo", "abs", "abraco", "abracos", "um abraco",
+    "eres un sol", "eres lo maximo", "eres el mejor", "eres la mejor", "eres genial", "sos un genio",
+    "voce e top", "voce e demais", "vc e top", "vc e demais", "vc e top demais", "voce e top demais",
+    "vc e 10", "you rock", "you re the best", "you are the best", "you re awesome", "you are awesome",
     "beso", "besos", "un beso", "abrazo", "abrazos", "un abrazo", "hugs", "xoxo",
 )  # fmt: skip
+_SWITCHES = tuple(
+    f"{opening}{language}"
+    for language in ("en espanol", "em portugues", "in english", "espanol", "portugues", "english")
+    for opening in (
+        "",
+        "ahora ",
+        "agora ",
+        "now ",
+        "habla ",
+        "hablame ",
+        "fala ",
+        "fale ",
+        "speak ",
+        "switch to ",
+    )
+)
 _WHOLE = {
     **dict.fromkeys(("buenas noches", "boa noite", "good night", "goodnight", "gn"), Talk.NIGHT),
     **dict.fromkeys(("k", "kk"), Talk.NOD),
     **dict.fromkeys(_NEVER_MIND, Talk.NEVER_MIND),
     **dict.fromkeys(_SORRY, Talk.SORRY),
     **dict.fromkeys(_WARMTH, Talk.WARMTH),
+    **dict.fromkeys(_SWITCHES, Talk.NOD),
 }
 """Talk that only the whole message is."""
-_SHORT_FORMS = {"q": "que", "k": "que", "oq": "o que", "vc": "voce", "u": "you", "r": "are"}
+_SHORT_FORMS = {"q": "que", "k": "que", "qm": "quem", "oq": "o que", "vc": "voce", "u": "you", "r": "are"}
 _DRAWN_OUT = re.compile(r"([a-z])\1+$")
 _LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
 _HEADS = (
@@ -108,8 +134,12 @@ _SMALL_WORDS = frozenset[str]().union(
     _WITH_GREETINGS, _WITH_THANKS, _WITH_GOODBYES, _WITH_NODS, *(heads for _, heads in _HEADS)
 )
 _LONGEST = 10
-_POLITE = spaced("ok bueno ay ah oh uy che no y e and gracias thanks obrigado obrigada mejor melhor")
-_GREETED_WITH = spaced("hola hello hi hey oi ola por favor please buenas")
+_POLITE = spaced(
+    "por favor porfa please pf pfv ok bueno ay ah oh uy che no y e and gracias thanks obrigado obrigada"
+    " mejor melhor"
+)
+_COURTESIES = spaced("hola hello hi hey oi ola por favor please buenas")
+_GREETED_WITH = _COURTESIES | spaced("oye y e and so eae ei blz beleza mira entonces entao ok")
 _KNOWN = _SMALL_WORDS.union(_GREETED_WITH, _SHORT_FORMS.values(), *map(spaced, _ABOUT))
 """What all small talk is made of, beside laughter."""
 
@@ -134,8 +164,8 @@ def small_talk(said: str) -> Talk | None:
         return Talk.ANSWER
     if (whole := _whole(found)) is not None:
         return whole
-    asked = " ".join(word for word in found if word not in _GREETED_WITH)
-    if asked in _ABOUT:
+    asked = " ".join(word for word in found if word not in _COURTESIES)
+    if any(" ".join(found[at:]) in _ABOUT for at in range(_led_in(found) + 1)) or asked in _ABOUT:
         return Talk.ABOUT
     if not all(word in _SMALL_WORDS for word in found):
         return None
@@ -143,6 +173,11 @@ def small_talk(said: str) -> Talk | None:
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):
         return Talk.GREETING
     return next((talk for talk, heads in _HEADS if any(word in heads for word in found)), None)
+
+
+def _led_in(found: Sequence[str]) -> int:
+    """How many words only lead in: "oye", "y"."""
+    return next((at for at, word in enumerate(found) if word not in _GREETED_WITH), len(found))
 
 
 def _whole(written: Sequence[str]) -> Talk | None:

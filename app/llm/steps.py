@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.llm.slots import Parameter
+from app.llm.offers import Parameter
 from app.messages import JSON
 
 
@@ -22,6 +22,11 @@ class Step:
     guessed: bool = False
     open: str = ""
     beside: bool = False
+
+
+def is_sure(step: Step) -> bool:
+    """Whether an example phrase led to it, and nothing is missing."""
+    return step.missing is None and not step.guessed
 
 
 @dataclass(frozen=True, slots=True)

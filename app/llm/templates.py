@@ -10,6 +10,8 @@ from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
 IT = "it"
 """What a phrase such as "cancel it" gives for what was talked about."""
+ALL = "*"
+"""What a phrase such as "my name is …" gives where all that was said is meant."""
 GOOD_ENOUGH = 0.7
 MOST_WORDS = 40
 """Only so many words of a message are aligned; a slot at the end still takes all the rest."""
@@ -22,7 +24,7 @@ COURTESIES = spaced(
     necesito quero preciso gostaria want need like know saber sabes sabe to i the a el la o um una
     un uma ahora ahorita agora now right currently bueno buenas buenos dias tardes noches bom dia
     boa tarde noite gracias thanks thank obrigado obrigada mismo mesmo ya ja just also tambien
-    tambem entonces so ok vale pues y e and
+    tambem entonces so ok vale pues y e and espera espere esperate wait pera perai digo perdon
     """
 )
 _SAME = tuple(
@@ -293,7 +295,7 @@ def trimmed(raw: str) -> str:
     text = _PLEASE.sub("", raw.strip().lstrip(_OPENING)).rstrip()
     if len(text) > 2 and text[0] in _QUOTES and text.rstrip(_CLOSING).endswith(_QUOTES[text[0]]):
         return text.rstrip(_CLOSING)[1:-1].strip()
-    return text
+    return text.rstrip("'’") if text[:1] not in _QUOTES else text  # "Sofía's birthday"
 
 
 @lru_cache(maxsize=16384)

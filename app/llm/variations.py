@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from app.calendar.grammar import fold
 from app.llm.arithmetic import NUMERALS, is_arithmetic
+from app.llm.offers import Kind, Offer, Parameter
 from app.llm.plan import Planner
-from app.llm.slots import Kind, Offer, Parameter
 from app.llm.smalltalk import small_talk
-from app.llm.steps import Plan, Step
+from app.llm.steps import Plan, Step, is_sure
 from app.messages import JSON
 from app.search.words import words
 
@@ -57,7 +57,7 @@ def varied(
 
 
 def _asks_by_itself(plan: Plan) -> bool:
-    return any(step.missing is None and not step.guessed for step in plan.steps)
+    return any(map(is_sure, plan.steps))
 
 
 def _is_incomplete(planner: Planner, said: str) -> bool:
@@ -69,8 +69,11 @@ def _is_incomplete(planner: Planner, said: str) -> bool:
 def _varied(planner: Planner, said: str, exchanged: Sequence[tuple[str, str]]) -> Step | None:
     between: list[str] = [said]
     for before, _ in reversed(exchanged[-_MOST_BACK:]):
+        if _is_short(before) and _is_incomplete(planner, before):
+            between.append(before)
+            continue
         steps = planner.plan(before).steps
-        if len({step.tool for step in steps}) == 1 and steps[-1].missing is None and not steps[-1].guessed:
+        if len({step.tool for step in steps}) == 1 and is_sure(steps[-1]):
             found: Step | None = steps[-1]
             for one in reversed(between):
                 found = _with(planner, found, one) if found is not None else None
@@ -150,12 +153,17 @@ def _value(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: s
             return planner.read(bare, parameter)
         case Kind.WHEN if planner.is_moment(rest) or planner.is_moment(bare):
             return planner.read(bare if planner.is_moment(bare) else rest, parameter)
-        case Kind.WHEN if had is not None and _TO.match(f"{fold(rest)} "):
+        case Kind.WHEN if isinstance(had, str) and _is_another_day(planner, had, rest, bare):
             return planner.read(bare, parameter)
         case Kind.PLACE if _is_name(bare) and not planner.is_moment(bare):
             return planner.read(bare, parameter)
         case _:
             return None
+
+
+def _is_another_day(planner: Planner, had: str, rest: str, bare: str) -> bool:
+    """Whether a day is named by a name: "para año nuevo", or after another such name."""
+    return bool(_TO.match(f"{fold(rest)} ")) or (_is_name(bare) and not planner.is_moment(had))
 
 
 def _is_name(text: str) -> bool:

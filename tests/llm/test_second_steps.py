@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
 
 from app.language import say
+from app.llm.answers import reminder_text
+from app.llm.examples import example_of
 from app.llm.followups import before_last_exchange, exchanges
 from app.llm.model import ModelRequest
+from app.llm.offers import read_offer
 from app.llm.offline import OfflineModel
 from app.routing.abilities import Abilities
 from app.skills import SkillLoader
@@ -247,6 +251,20 @@ async def test_one_of_two_hours_is_picked(
     ("language", "receipt", "said", "tool", "arguments"),
     [
         ("es", "✓ Recordatorio mañana 09:00: pan", "a las 8 mejor", "change_reminder", {"when": "a las 8"}),
+        (
+            "pt",
+            "✓ Lembrete toda semana: terça-feira e quinta-feira 18:00 (o próximo: ter. 24 nov. 18:00): pan",
+            "muda pra 19h",
+            "change_reminder",
+            {"when": "19h"},
+        ),
+        (
+            "es",
+            "✓ Recordatorio mañana 09:00: pan",
+            "no espera, mejor el martes",
+            "change_reminder",
+            {"when": "el martes"},
+        ),
         ("pt", "✓ Lembrete amanhã 09:00: pan", "melhor às 8", "change_reminder", {"when": "às 8"}),
         ("en", "✓ Reminder tomorrow 09:00: pan", "8am instead", "change_reminder", {"when": "8am"}),
         (
@@ -351,6 +369,9 @@ async def test_it_and_something_else_are_both_done(
         ("apaga o último", "quais lembretes eu tenho?", "cancel reminder"),
         ("delete the last one", "my reminders", "cancel reminder"),
         ("borra la segunda", "mis notas", "delete note"),
+        ("bórralo", "q recordatorios tengo", "cancel reminder"),
+        ("apaga isso", "minhas notas", "delete note"),
+        ("delete it", "my reminders", "cancel reminder"),
     ],
 )
 async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
@@ -362,6 +383,41 @@ async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
     reading = json.loads((await model.complete(asked)).text)
     assert reading["categories"][0] == f"{tool.split(' ')[1]}s"
     assert reading["phrases"][0] == tool
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "said", "arguments"),
+    [
+        (
+            "es",
+            "recuérdame",
+            "pagar la luz mañana a las 9",
+            {"text": "pagar la luz", "when": "mañana a las 9"},
+        ),
+        ("pt", "me lembra amanhã cedo", "de comprar pão", {"text": "de comprar pão", "when": "amanhã cedo"}),
+        ("en", "remind me tomorrow", "to buy bread", {"text": "to buy bread", "when": "tomorrow"}),
+    ],
+)
+async def test_what_a_reminder_still_lacked_completes_it(
+    language: str, before: str, said: str, arguments: dict[str, Any], abilities: Abilities
+) -> None:
+    found = await calls(abilities, language, before, reminder_text(language), said)
+    assert found == [("set_reminder", arguments)]
+
+
+@pytest.mark.parametrize("language", ["es", "pt", "en"])
+async def test_nobody_is_shown_by_example_how_to_delete_everything(
+    language: str, abilities: Abilities
+) -> None:
+    listed = [
+        example_of(offer, abilities.phrases()[offer.name], language)
+        for schema in abilities.offer(sorted(abilities.tool_categories(person())), person()).schemas
+        if (offer := read_offer(schema)) is not None
+    ]
+    assert any(listed)
+    assert not re.search(
+        r"\b(?:borra|cancela|olvida|apaga|esquece|delete|cancel|forget)", " ".join(listed).lower()
+    )
 
 
 def test_calls_of_a_turn_are_no_exchange() -> None:
