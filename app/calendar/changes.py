@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from app.calendar.grammar import pieces
 from app.calendar.rules import CRON, EVERY, next_after
 from app.calendar.words import Reading, When, read_when
 
@@ -12,6 +13,14 @@ _HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
 _DAY_KINDS = frozenset(
     {"tomorrow", "today", "date", "weekday", "day_of_month", "weekend", "next_week", "next_month"}
 )
+
+
+def with_day_of(text: str, other: str, language: str) -> str:
+    """A moment in words, with the words of another one for its day where they name none."""
+    if any(one.kind not in _HOUR_KINDS for one in pieces(text, language)):
+        return text
+    days = (other[one.start : one.end].strip() for one in pieces(other, language) if one.kind in _DAY_KINDS)
+    return " ".join([*days, text])
 
 
 def read_change(

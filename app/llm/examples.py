@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from app.language import detect_language
 from app.llm.answers import sample
 from app.llm.offers import Offer
+from app.llm.templates import IT
 from app.search.words import fold, without_given
 
 _TAKES_AWAY = re.compile(
-    r"(?:borr|elimin|cancel|quit|sac|olvid|apag|exclu|delet|tir|esquec|remov|eras|clear|forget|stop|desinstal"
-    r"|uninstall|limp|desmemori)\w*\b"
+    r"\b(?:borr|elimin|cancel|quit|sac|olvid|apag|exclu|delet|tir|esquec|remov|eras|clear|forget|stop|desinstal"
+    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze)\w*\b"
 )
 
 
@@ -18,10 +19,11 @@ def example_of(offer: Offer, listed: Sequence[str], language: str) -> str:
     """A phrase in the language as a whole message: without slots, or with each filled by a sample."""
     filled = {one.name: sample(one, language) for one in offer.parameters}
     wanted = any(filled[one.name] for one in offer.required)
-    for phrase in map(without_given, listed):
+    whole = (phrase for phrase in listed if f"={IT}}}" not in phrase)
+    for phrase in map(without_given, whole):
         slots = re.findall(r"\{(\w+)\}", phrase)
         spoken = detect_language(re.sub(r"\{\w+\}", "", phrase)) == language
-        if _TAKES_AWAY.match(fold(phrase)):
+        if _TAKES_AWAY.search(fold(phrase)):
             continue  # nobody tries that first
         if spoken and bool(slots) == wanted and all(filled.get(slot) for slot in slots):
             return re.sub(r"\{(\w+)\}", lambda slot: filled[slot[1]], phrase)

@@ -47,7 +47,7 @@ def picked(
     `narrowed` makes a planner of some offers and phrases; `exchanged`: what the person said and we answered.
     """
     told = exchanged[-_MOST_BACK:]
-    at = next((at for at in range(len(told) - 1, -1, -1) if len(listed(told[at][1])) > 1), None)
+    at = next((at for at in range(len(told) - 1, -1, -1) if listed(told[at][1])), None)
     if at is None:
         return Plan()
     before, answer = told[at]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from app.calendar.changes import with_day_of
 from app.llm.arithmetic import asked_calculation, is_calculation
 from app.llm.clauses import lines, places, sentences, splits
 from app.llm.moments import find_moment, is_moment
@@ -189,9 +190,33 @@ class Planner:
                 if not _sure(first):
                     continue
                 rest = self._clause(right, depth + 1)
+                if not _sure(rest):
+                    rest = self._alike(first[-1], right, depth + 1)
                 if _sure(rest):
                     return [*first, *rest]
         return self._best(clause)
+
+    def _alike(self, step: Step, clause: str, depth: int) -> list[Step]:
+        """The same again for what begins with another moment: "… and in an hour call Ana"; on the day of the
+        step where it names none."""
+        if depth < _DEEPEST_SPLIT:
+            for left, right in splits(clause):
+                first = self._alike(step, left, _DEEPEST_SPLIT)
+                rest = self._alike(first[-1], right, depth + 1) if first else []
+                if rest:
+                    return [*first, *rest]
+        offer = self._offers[step.tool]
+        given = [one for one in offer.parameters if one.name in step.arguments]
+        moments = [one for one in given if one.kind is Kind.WHEN]
+        found = find_moment(clause, self._reader.person, self._reader.now())
+        if len(given) != 2 or len(moments) != 1 or not any(one.is_prose for one in given) or not found:
+            return []
+        values = convert_several(clause, given, self._reader) if clause.startswith(found[0]) else None
+        if values is None or not all(values.values()):
+            return []
+        name, language = moments[0].name, self._reader.person.language
+        when = with_day_of(str(values[name]), str(step.arguments[name]), language)
+        return [replace(step, arguments={**values, name: when})]
 
     def _best(self, clause: str) -> list[Step]:
         if clause not in self._known:

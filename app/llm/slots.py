@@ -170,7 +170,9 @@ def _as_quantity(text: str, parameter: Parameter, reader: Reader) -> JSON:
     """A number and what it counts: no calculation, no number alone, no share."""
     bare = str(_as_bare(text, parameter, reader) or "")
     counts = re.match(r"[-+]?(?:[a-z]{0,3}[$€£] ?)?(?:\d|[½¼¾])", fold(bare)) is not None
-    counts = counts or words(bare)[:1] in ([word] for word in (*_NUMERALS, *_HALVES))
+    first = next(iter(words(bare)), "")
+    is_article = first in ("a", "an") and reader.person.language != "en"  # "a las 11" is no quantity
+    counts = counts or (first in {*_NUMERALS, *_HALVES} and not is_article)
     names = re.search(r"[^\W\d_]|[°$€£'\"]", bare) is not None
     if not counts or not names or len(bare.split()) > _LONGEST_QUANTITY or re.search(r"%|\d:\d", bare):
         return None

@@ -24,7 +24,7 @@ COURTESIES = spaced(
     necesito quero preciso gostaria want need like know saber sabes sabe to i the a el la o um una
     un uma ahora ahorita agora now right currently bueno buenas buenos dias tardes noches bom dia
     boa tarde noite gracias thanks thank obrigado obrigada mismo mesmo ya ja just also tambien
-    tambem entonces so ok vale pues y e and espera espere esperate wait pera perai digo perdon
+    tambem entonces so ok vale pues y e and espera espere esperate wait pera perai digo perdon oops ops uy
     """
 )
 _SAME = tuple(

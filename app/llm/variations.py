@@ -19,6 +19,7 @@ _LONGEST = 7
 _OPENING = re.compile(
     r"[\s¿¡]*(?:(?:y|e|and|ahora|agora|now|ok|bueno|then|entonces|entao|ah|oh)\b[\s,]*)+"
     r"(?:(?:si|se|if|que tal|what about|how about|what if|it s|fosse|fuera|fueran|son|sao)\b\s*)*"
+    r"|[\s¿¡]*(?=(?:en|em|in)\s\S+(?:\s\S+)?\s*\?)"
     r"|[\s¿¡]*(?:que tal|what about|how about|what if|y si|e se)\b\s*"
 )
 _LEADING = re.compile(
@@ -28,7 +29,8 @@ _LEADING = re.compile(
 _TO = re.compile(r"(?:para|pra|pro|for|until|till|to|al|ate|hasta|a)\s")
 _GOES_ON = re.compile(
     r"(?:(?:y|e|and|ahora|agora|now|eso|esto|isso|that)\s+)*"
-    r"((?:dividid[oa]|divided|divide|dividelo|divida)\s+(?:entre|por|by)|entre|menos|minus|mas|mais|plus|por|vezes"
+    r"((?:dividid[oa]|divided?|dividelo|divida|split(?: it)?|reparte(?:lo)?|rachad[oa])"
+    r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes"
     r"|times|[-+*/×÷])\s*(?=\S)"
 )
 _NUMBER = r"\d[\d.,]*\d|\d"
@@ -133,7 +135,7 @@ def _worked_on(offer: Offer, step: Step, said: str) -> Step | None:
 
 _SIGNS = {
     **dict.fromkeys(
-        ("dividido", "dividida", "divided", "divide", "dividelo", "divida", "entre", "/", "÷"), "/"
+        ("dividido", "dividida", "divided", "divide", "dividelo", "divida", "split", "entre", "/", "÷"), "/"
     ),
     **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
     **dict.fromkeys(("menos", "minus", "-"), "-"),

@@ -89,6 +89,25 @@ async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple
             "calculate",
             {"expression": "16% de tres mil"},
         ),
+        (
+            "en",
+            ["what's 15% of 86.50", "12.975", "and 20%?", "17.3", "plus 5"],
+            "calculate",
+            {"expression": "(20% of 86.50) + 5"},
+        ),
+        ("pt", ["que dia cai o natal", "Sexta.", "e o ano novo?"], "weekday_of", {"date": "ano novo"}),
+        (
+            "en",
+            ["what's 18% tip on 54.20", "9.756", "split by 3"],
+            "calculate",
+            {"expression": "(18% tip on 54.20) / 3"},
+        ),
+        (
+            "es",
+            ["convierte 5 libras a kilos", "2,27 kg", "¿en gramos?"],
+            "convert_units",
+            {"quantity": "5 libras", "to_unit": "gramos"},
+        ),
         ("pt", ["quanto é 20% de 150", "30", "e 30%?"], "calculate", {"expression": "30% de 150"}),
         (
             "en",
@@ -250,6 +269,7 @@ async def test_one_of_two_hours_is_picked(
 @pytest.mark.parametrize(
     ("language", "receipt", "said", "tool", "arguments"),
     [
+        ("en", "✓ Reminder tomorrow 09:00: pan", "oops I meant 8am", "change_reminder", {"when": "8am"}),
         ("es", "✓ Recordatorio mañana 09:00: pan", "a las 8 mejor", "change_reminder", {"when": "a las 8"}),
         (
             "pt",
@@ -306,6 +326,14 @@ async def test_a_change_of_mind_without_a_time_changes_no_reminder(
     ("language", "before", "receipt", "said", "tool", "arguments"),
     [
         ("es", "anota pan", "✓ Nota guardada: pan", "bórrala", "delete_note", {"note": "pan"}),
+        (
+            "en",
+            "note gate code 4412",
+            "✓ Note saved: gate code 4412",
+            "change it to 5521",
+            "edit_note",
+            {"note": "gate code 4412", "text": "5521"},
+        ),
         ("es", "anota pan", "✓ Nota guardada: pan", "borra esa nota", "delete_note", {"note": "pan"}),
         ("pt", "anota pão", "✓ Nota salva: pão", "apaga essa nota", "delete_note", {"note": "pão"}),
         ("en", "note bread", "✓ Note saved: bread", "delete that note", "delete_note", {"note": "bread"}),
@@ -418,6 +446,66 @@ async def test_nobody_is_shown_by_example_how_to_delete_everything(
     assert not re.search(
         r"\b(?:borra|cancela|olvida|apaga|esquece|delete|cancel|forget)", " ".join(listed).lower()
     )
+
+
+async def all_calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
+    """What is called over all rounds."""
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = person(language)
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
+    found: list[tuple[str, Any]] = []
+    while (answer := await model.complete(ModelRequest("answer", messages, tools, said, who))).calls:
+        messages.append({"role": "assistant", "content": None, "tool_calls": [{} for _ in answer.calls]})
+        messages += [
+            {"role": "tool", "content": '{"ok": true, "data": {"summary": "✓"}}'} for _ in answer.calls
+        ]
+        found += [(call.name, call.arguments) for call in answer.calls]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "reminders"),
+    [
+        (
+            "es",
+            "recuérdame en 20 minutos sacar el pan y en una hora llamar a lupe",
+            [("en 20 minutos", "sacar el pan"), ("en una hora", "llamar a lupe")],
+        ),
+        (
+            "es",
+            "recuérdame mañana a las 9 ir al banco y a las 11 llamar a Lupe",
+            [("mañana a las 9", "ir al banco"), ("mañana a las 11", "llamar a Lupe")],
+        ),
+        (
+            "pt",
+            "me lembra amanhã às 9 de ir ao banco e às 11 de ligar pra Lia",
+            [("amanhã às 9", "de ir ao banco"), ("amanhã às 11", "de ligar pra Lia")],
+        ),
+        (
+            "en",
+            "remind me to take out the bread in 20 minutes and in an hour call Lupe",
+            [("in 20 minutes", "take out the bread"), ("in an hour", "call Lupe")],
+        ),
+        (
+            "en",
+            "remind me tomorrow at 9am to go to the bank, at 11am to call Lupe and on friday to rest",
+            [
+                ("tomorrow at 9am", "to go to the bank"),
+                ("tomorrow at 11am", "to call Lupe"),
+                ("on friday", "to rest"),
+            ],
+        ),
+        ("es", "recuérdame mañana a las 9 comprar pan y leche", [("mañana a las 9", "comprar pan y leche")]),
+        ("en", "remind me tomorrow at 9 that I meet Ana at 10", [("tomorrow at 9", "that I meet Ana at 10")]),
+    ],
+)
+async def test_another_moment_after_and_is_a_reminder_of_its_own(
+    language: str, said: str, reminders: list[tuple[str, str]], abilities: Abilities
+) -> None:
+    found = await all_calls(abilities, language, said)
+    assert [name for name, _ in found] == ["set_reminder"] * len(reminders)
+    assert [(one["when"], one["text"]) for _, one in found] == reminders
 
 
 def test_calls_of_a_turn_are_no_exchange() -> None:
