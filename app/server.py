@@ -41,6 +41,9 @@ REQUEST_SECONDS = 30.0
 ANSWER_SECONDS = 30.0
 """Until an answer that fills the buffers goes on."""
 HEAD_BYTES = 64 * 1024
+_HAND_OVER_SECONDS = 0.001
+"""Who computes gives the interpreter to another thread that waits for it after so long, in place of 5 ms: on
+its way a webhook goes from the loop to the writer and back, and needs it some ten times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ def read_running(data_dir: Path) -> Running | None:
 
 def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create_app) -> NoReturn:
     """Serves until a signal stops it, then ends the process: with 0, or not 0 where it could not start."""
+    sys.setswitchinterval(_HAND_OVER_SECONDS)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             status = runner.run(_serve(settings, make_app))
