@@ -413,7 +413,7 @@ def _model(settings: Settings, abilities: Abilities, right_of_way: RightOfWay) -
         from app.llm.client import ChatModel
 
         return ChatModel(settings, right_of_way)
-    from app.llm.offline import OfflineModel
+    from app.llm.offline.model import OfflineModel
 
     return OfflineModel(lambda: abilities.index, abilities.phrases, for_owners=abilities.for_owners)
 

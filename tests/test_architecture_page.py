@@ -21,7 +21,7 @@ def test_every_room_and_every_module_beside_the_rooms_is_in_the_table() -> None:
 @pytest.mark.parametrize(
     "room",
     [
-        *("turns", "routing", "mcp", "skills", "schedule", "tools", "search", "store"),
+        *("turns", "routing", "llm", "mcp", "skills", "schedule", "tools", "search", "store"),
         *("observe", "transport", "calendar", "console"),
     ],
 )

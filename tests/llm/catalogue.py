@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.llm.model import ModelRequest
-from app.llm.offline import OfflineModel
+from app.llm.offline.model import OfflineModel
 from app.people import Person
 from app.search import Document, ToolIndex
 

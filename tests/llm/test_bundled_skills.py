@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.llm.model import ModelRequest
-from app.llm.offline import OfflineModel
+from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
 from app.search.words import without_given
 from app.skills import SkillLoader

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.llm.model import ModelRequest
-from app.llm.offline import OfflineModel
+from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from app.language import say
-from app.llm.answers import reminder_text
-from app.llm.examples import example_of
-from app.llm.followups import before_last_exchange, exchanges
 from app.llm.model import ModelRequest
-from app.llm.offers import read_offer
-from app.llm.offline import OfflineModel
+from app.llm.offline.answers import reminder_text
+from app.llm.offline.examples import example_of
+from app.llm.offline.followups import before_last_exchange, exchanges
+from app.llm.offline.model import OfflineModel
+from app.llm.offline.offers import read_offer
 from app.routing.abilities import Abilities
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.llm.answers import none_picked_text, pick_question, results_text, undo_text
 from app.llm.model import ModelRequest
-from app.llm.offline import OfflineModel
+from app.llm.offline.answers import none_picked_text, pick_question, results_text, undo_text
+from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
 from app.routing.view import ServerAbility
 from app.skills import SkillLoader

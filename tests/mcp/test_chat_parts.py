@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.llm.answers import pick_question, undo_text, undo_words
+from app.llm.offline.answers import pick_question, undo_text, undo_words
 from app.mcp.chat.progress import Progress
 from app.mcp.chat.service_text import choices_text, found_text, installed_text
 from app.mcp.config.installed import InstalledServer

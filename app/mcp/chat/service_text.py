@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from app.characters import visible
 from app.language import say, say_plural
-from app.llm.answers import pick_question, undo_text
+from app.llm.offline.answers import pick_question, undo_text
 from app.mcp.config.installed import InstalledServer
 from app.mcp.definitions import Phase, ServerState
 from app.mcp.registry.entries import Entry

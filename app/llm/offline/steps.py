@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.llm.offers import Parameter
+from app.llm.offline.offers import Parameter
 from app.messages import JSON
 
 

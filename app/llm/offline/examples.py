@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from app.language import detect_language
-from app.llm.answers import sample
-from app.llm.offers import Offer
-from app.llm.templates import IT
+from app.llm.offline.answers import sample
+from app.llm.offline.offers import Offer
+from app.llm.offline.templates import IT
 from app.search.words import fold, without_given
 
 _TAKES_AWAY = re.compile(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.llm.offline.steps import Step
 from app.llm.smalltalk import small_talk
-from app.llm.steps import Step
 
 LONGEST_PLANNED = 2_000
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from app.language import detect_language
-from app.llm.answers import (
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.offline.answers import (
     Ability,
     about_text,
     facts_text,
@@ -27,9 +28,9 @@ from app.llm.answers import (
     unknown_text,
     wordless_text,
 )
-from app.llm.arithmetic import asked_calculation, is_calculation
-from app.llm.examples import example_of
-from app.llm.followups import (
+from app.llm.offline.arithmetic import asked_calculation, is_calculation
+from app.llm.offline.examples import example_of
+from app.llm.offline.followups import (
     LONGEST_CHOICE,
     before_last_exchange,
     exchanges,
@@ -39,21 +40,20 @@ from app.llm.followups import (
     points,
     resolved,
 )
-from app.llm.fragments import fragments_of
-from app.llm.hours import with_hour
-from app.llm.lists import picked, tools_by_place
-from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
-from app.llm.named_server import NamedServer, named_server
-from app.llm.offers import Kind, Offer, Parameter, read_offer
-from app.llm.parts import LONGEST_PLANNED
-from app.llm.plan import Planner
-from app.llm.rounds import parted, results_of, rounds_of
-from app.llm.slots import Reader
+from app.llm.offline.fragments import fragments_of
+from app.llm.offline.hours import with_hour
+from app.llm.offline.lists import picked, tools_by_place
+from app.llm.offline.named_server import NamedServer, named_server
+from app.llm.offline.offers import Kind, Offer, Parameter, read_offer
+from app.llm.offline.parts import LONGEST_PLANNED
+from app.llm.offline.plan import Planner
+from app.llm.offline.rounds import parted, results_of, rounds_of
+from app.llm.offline.slots import Reader
+from app.llm.offline.steps import Plan, Step, is_sure
+from app.llm.offline.templates import align, read_template
+from app.llm.offline.undoing import is_past_undoing, is_undo, undoing
+from app.llm.offline.variations import varied
 from app.llm.smalltalk import Talk, small_talk
-from app.llm.steps import Plan, Step, is_sure
-from app.llm.templates import align, read_template
-from app.llm.undoing import is_past_undoing, is_undo, undoing
-from app.llm.variations import varied
 from app.people import Person
 from app.search.index import Document, ToolIndex
 from app.search.words import content, fold, holds, says_something, spaced, stem, words

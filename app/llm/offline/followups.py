@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from app.llm.answers import pick_question, questions
-from app.llm.lists import ORDINALS, listed
-from app.llm.plan import Planner
-from app.llm.steps import Plan, Step
-from app.llm.templates import IT
+from app.llm.offline.answers import pick_question, questions
+from app.llm.offline.lists import ORDINALS, listed
+from app.llm.offline.plan import Planner
+from app.llm.offline.steps import Plan, Step
+from app.llm.offline.templates import IT
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spans, words

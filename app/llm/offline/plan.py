@@ -5,15 +5,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from app.calendar.changes import with_day_of
-from app.llm.arithmetic import asked_calculation, is_calculation
-from app.llm.clauses import lines, places, sentences, splits
-from app.llm.moments import find_moment, is_moment
-from app.llm.offers import TAKES_THE_REST, Kind, Offer, Parameter
-from app.llm.parts import LONGEST_PLANNED, Part, belongs, halved, may_go_on
-from app.llm.slots import Reader, after_lead, convert, convert_several, find, is_file_name
+from app.llm.offline.arithmetic import asked_calculation, is_calculation
+from app.llm.offline.clauses import lines, places, sentences, splits
+from app.llm.offline.moments import find_moment, is_moment
+from app.llm.offline.offers import TAKES_THE_REST, Kind, Offer, Parameter
+from app.llm.offline.parts import LONGEST_PLANNED, Part, belongs, halved, may_go_on
+from app.llm.offline.slots import Reader, after_lead, convert, convert_several, find, is_file_name
+from app.llm.offline.steps import Plan, Step
+from app.llm.offline.templates import ALL, MOST_WORDS, Alignment, Template, align, read_template, trimmed
 from app.llm.smalltalk import small_talk
-from app.llm.steps import Plan, Step
-from app.llm.templates import ALL, MOST_WORDS, Alignment, Template, align, read_template, trimmed
 from app.messages import JSON
 from app.search.index import ToolIndex
 from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from app.llm.offers import Offer
-from app.llm.plan import Planner
-from app.llm.steps import Plan, Step
-from app.llm.templates import align, read_template
+from app.llm.offline.offers import Offer
+from app.llm.offline.plan import Planner
+from app.llm.offline.steps import Plan, Step
+from app.llm.offline.templates import align, read_template
 from app.search.words import ALL_STOP_WORDS, spaced, spans, stem, without_given, without_slots, words
 
 ORDINALS = {

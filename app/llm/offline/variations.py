@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.calendar.grammar import fold
-from app.llm.arithmetic import NUMERALS, is_arithmetic
-from app.llm.offers import Kind, Offer, Parameter
-from app.llm.plan import Planner
+from app.llm.offline.arithmetic import NUMERALS, is_arithmetic
+from app.llm.offline.offers import Kind, Offer, Parameter
+from app.llm.offline.plan import Planner
+from app.llm.offline.steps import Plan, Step, is_sure
 from app.llm.smalltalk import small_talk
-from app.llm.steps import Plan, Step, is_sure
 from app.messages import JSON
 from app.search.words import words
 

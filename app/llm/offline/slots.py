@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.llm.arithmetic import asked_calculation, is_arithmetic, is_calculation, with_signs
-from app.llm.moments import find_moment, read_moment
-from app.llm.offers import TAKES_THE_REST, Kind, Parameter, type_of
-from app.llm.zones import zone_of
+from app.llm.offline.arithmetic import asked_calculation, is_arithmetic, is_calculation, with_signs
+from app.llm.offline.moments import find_moment, read_moment
+from app.llm.offline.offers import TAKES_THE_REST, Kind, Parameter, type_of
+from app.llm.offline.zones import zone_of
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.llm.followups import content_of
+from app.llm.offline.followups import content_of
 from app.messages import JSON
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from app.calendar.grammar import pieces
-from app.llm.answers import hours_asked
-from app.llm.lists import ORDINALS
+from app.llm.offline.answers import hours_asked
+from app.llm.offline.lists import ORDINALS
 from app.search.words import fold, spaced, words
 
 _HALF = re.compile(r"\b([ap])\.? ?m\b\.?")

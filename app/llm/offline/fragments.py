@@ -1,6 +1,6 @@
 """The parts of a message of which each may be about something else."""
 
-from app.llm.clauses import lines, sentences, splits
+from app.llm.offline.clauses import lines, sentences, splits
 
 _MOST_FRAGMENTS = 12
 _MOST_FRAGMENT_WORDS = 16

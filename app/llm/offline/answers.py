@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.language import LANGUAGES, say
-from app.llm.offers import Kind, Parameter
+from app.llm.offline.offers import Kind, Parameter
 from app.llm.smalltalk import Talk
 from app.messages import JSON
 from app.search.words import spaced, words

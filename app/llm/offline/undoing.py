@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable
 
-from app.llm.answers import undo_words
-from app.llm.plan import Planner
-from app.llm.steps import Plan
+from app.llm.offline.answers import undo_words
+from app.llm.offline.plan import Planner
+from app.llm.offline.steps import Plan
 from app.search.words import fold
 
 _UNDO = re.compile(
