@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import orjson
+
 from app.llm.offline.answers import pick_question, questions
 from app.llm.offline.lists import ORDINALS, listed
 from app.llm.offline.plan import Planner
@@ -32,14 +34,13 @@ _NUMERALS = {
 
 def follow_up(
     planner: Planner, before: str, answer: str, said: str, person: Person, plan: Plan
-) -> Step | None:
-    """The step that `said` completes, after what the person said `before` and our `answer` to it; `plan` is
+) -> tuple[Step, ...]:
+    """The steps that `said` completes, after what the person said `before` and our `answer` to it; `plan` is
     what it asks for by itself."""
-    return (
-        _answered(planner, before, answer, said, person, plan)
-        or _picked(planner, before, answer, said, person)
-        or _chosen(planner, before, answer, said)
+    one = _answered(planner, before, answer, said, person, plan) or _picked(
+        planner, before, answer, said, person
     )
+    return (one,) if one is not None else _chosen(planner, before, answer, said)
 
 
 def resolved(
@@ -182,12 +183,16 @@ def _named(said: str, names: Sequence[str]) -> str:
     return next((found[0] for found in (spelled, told) if len(found) == 1), "")
 
 
-def _chosen(planner: Planner, before: str, answer: str, said: str) -> Step | None:
-    """The step whose answer asked which of several places is meant, with the one that `said` names."""
+def _chosen(planner: Planner, before: str, answer: str, said: str) -> tuple[Step, ...]:
+    """The step whose answer asked which of several places is meant, with the one that `said` names; several
+    where one phrase asked for them all."""
     found = spans(said)
     offered = {fold(name) for name in re.findall(r"[^\W\d_]+", answer) if name[0].isupper()} - ALL_STOP_WORDS
     named = next((word.start for word in found if word.text in offered), None)
     if "?" not in answer or named is None or len(found) > LONGEST_CHOICE:
-        return None
+        return ()
     steps = planner.plan(before).steps
-    return planner.narrowed(steps[0], said[named:]) if len(steps) == 1 else None
+    if len({orjson.dumps(step.arguments) for step in steps}) != 1:
+        return ()
+    narrowed = (planner.narrowed(step, said[named:]) for step in steps)
+    return tuple(step for step in narrowed if step is not None)

@@ -287,7 +287,7 @@ class OfflineModel:
         if any(map(is_sure, plan.steps)):
             return plan
         answered = follow_up(planner, before, answer, said, person, plan)
-        return Plan((answered,)) if answered is not None else plan
+        return Plan(answered) if answered else plan
 
     def _planner(
         self,

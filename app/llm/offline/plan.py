@@ -1,7 +1,7 @@
 """What the built-in model would do about a message: which calls, or which question."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.calendar.changes import with_day_of
@@ -230,7 +230,8 @@ class Planner:
     def _by_phrase(self, clause: str) -> list[Step]:
         asking: list[Step] = []
         asked_at = 0.0
-        for alignment in align(clause, self._templates):
+        aligned = align(clause, self._templates)
+        for alignment in aligned:
             if asking and alignment.strength < asked_at and alignment.template.tool != asking[0].tool:
                 break  # a question about what was said is better than an answer to what was not
             offer = self._offers[alignment.template.tool]
@@ -240,10 +241,24 @@ class Planner:
             step = self._completed(offer, arguments, "" if alignment.values else clause)
             if step.missing is None:
                 step = replace(step, open=_open_slot(offer, alignment.template))
-                return self._one_for_each_place(offer, step)
+                return [
+                    *self._one_for_each_place(offer, step),
+                    *self._of_same_phrase(step, alignment, aligned, clause),
+                ]
             if not asking:
                 asking, asked_at = [step], alignment.strength
         return asking
+
+    def _of_same_phrase(
+        self, step: Step, alignment: Alignment, aligned: Sequence[Alignment], clause: str
+    ) -> Iterator[Step]:
+        """The other tools that the very phrase asks for with the same arguments: "I live in {place}" tells
+        the weather and the clock."""
+        phrase = fold(alignment.template.phrase)
+        others = (one for one in aligned if one is not alignment and fold(one.template.phrase) == phrase)
+        for tool in dict.fromkeys(one.template.tool for one in others if one.template.tool != step.tool):
+            if self._from_slots(self._offers[tool], alignment, clause) == step.arguments:
+                yield replace(step, tool=tool)
 
     def _from_slots(self, offer: Offer, alignment: Alignment, clause: str) -> dict[str, JSON] | None:
         arguments: dict[str, JSON] = {}
