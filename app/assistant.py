@@ -54,7 +54,7 @@ from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.rates import Rates
 from app.transport.transport import Transport
 from app.troubles import Troubles
-from app.turns import workspace
+from app.turns import workspace, zones
 from app.turns.calls import ToolCalls
 from app.turns.carrier import LocalCarrier
 from app.turns.consent import Consent, MakesCard
@@ -234,6 +234,7 @@ class Assistant:
         )
 
     def _calls(self) -> ToolCalls:
+        own_zones = zones.Zones(self.store, self.profiles)
         return ToolCalls(
             self.store,
             self.engine,
@@ -246,10 +247,12 @@ class Assistant:
                 "admin": Inside(self.settings, self.abilities, lambda: self.health.state()),
                 "files": self.files,
                 "schedule": ScheduleService(self.store, self.reminders),
+                "zones": own_zones,
             },
             data_quota=int(self.settings.data_quota_mb * MEGABYTE),
             transport=self.transport,
             media=self.media,
+            zones=own_zones,
         )
 
     def _server_installing(self, wake_person: Callable[[str], None]) -> ServerInstalling:
@@ -311,7 +314,7 @@ class Assistant:
                 self._cards,
                 wake_person,
                 asks=asks,
-                guards={**self.installing.guards, **workspace.guards(self.files)},
+                guards={**self.installing.guards, **workspace.guards(self.files), **zones.guards()},
             ),
             Endings(self.store, wake_person),
             self.channels,

@@ -51,7 +51,7 @@ DAY: list[Scene] = [
     (
         "clock",
         ("che q hora es en tokio", "En Tokio (son las|es la) .*9 h más"),
-        ("q horas sao em lisboa", "Em Lisboa são"),
+        ("q horas sao em lisboa", "Em Lisboa (são|é)"),
         ("whats the time in london", "In London it is"),
     ),
     (
@@ -98,9 +98,18 @@ DAY: list[Scene] = [
     ),
     (
         "place",
-        ("vivo en rosario", "✓ Tu lugar para el tiempo: Rosario, Argentina"),
-        ("moro em recife", "✓ Seu lugar para o tempo: Recife, Brasil"),
-        ("i live in boston", "✓ Your place for the weather: Boston, United States"),
+        (
+            "vivo en rosario",
+            "(?s)Tu zona horaria: America/Argentina.*✓ Tu lugar para el tiempo: Rosario, Arg",
+        ),
+        (
+            "moro em recife",
+            "(?s)Seu fuso horário: America/Recife.*✓ Seu lugar para o tempo: Recife, Brasil",
+        ),
+        (
+            "i live in boston",
+            "(?s)Your time zone: America/New_York.*✓ Your place for the weather: Boston, Unit",
+        ),
     ),
     (
         "note",
@@ -313,6 +322,7 @@ RECEIPTS = tuple(
         (r"✓ (?:Lo recordaré|Vou lembrar|I will remember): (?P<what>.+)", "fact", True),
         (r"(?:Ya no|Não mais|No longer): (?P<what>.+)", "fact", False),
         (r"✓ (?:Tu lugar|Seu lugar|Your place) .*: (?P<what>.+)", "place", True),
+        (r"✓ (?:Tu zona horaria|Seu fuso horário|Your time zone): (?P<what>\S+)\. .+", "zone", True),
         (r"✓ (?:Guardado en|Salvo em|Saved in) (?P<what>.+)", "file", True),
         (
             r"✓ (?:Recordatorio|Lembrete|Reminder|Otra vez|De novo|Once more) \w+ (?P<when>\d\d:\d\d): "
@@ -461,7 +471,8 @@ def _told_state(day: Day, person: str) -> State:
 
 def _kept_state(day: Day, person: str) -> State:
     id_ = day.id_of(person)
-    state: State = {}
+    said = day.server.rows("SELECT timezone FROM people WHERE id = ?", id_)[0]["timezone"]
+    state: State = {("zone", said): ""}
     for row in day.server.rows("SELECT key, value FROM skill_data WHERE person_id = ?", id_):
         value, kind = json.loads(row["value"]), row["key"].partition(":")[0]
         if kind == "usual":

@@ -149,7 +149,8 @@ class Reminders:
         if schedule.rule:
             next_due = next_after(schedule.rule, start, zone, now)
             missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
-        message = Outgoing(reminder_text(schedule, due.language, now, late=late, missed=missed))
+        text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
+        message = Outgoing(text)
         if not window_open and self._template is not None:
             language = self._template.language or _LANGUAGES.get(due.language, "en")
             message = replace(message, template=replace(self._template, language=language))

@@ -316,14 +316,15 @@ def _changed(
 
 def _named(schedule: Schedule, person: Person, now: float) -> dict[str, str]:
     """What a receipt names."""
-    language = person.language
-    return {"when": when_text(schedule, now, language), "text": shown_text(schedule, language)}
+    when = when_text(schedule, now, person.language, person.timezone)
+    return {"when": when, "text": shown_text(schedule, person.language)}
 
 
 def _lines(found: Sequence[Schedule], person: Person) -> str:
     now = time.time()
     return "\n".join(
-        f"#{one.number} · {when_text(one, now, person.language)}: {shown_text(one, person.language)}"
+        f"#{one.number} · {when_text(one, now, person.language, person.timezone)}: "
+        f"{shown_text(one, person.language)}"
         for one in found
     )
 

@@ -4,6 +4,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from app.calendar.rules import CRON, EVERY
+from app.calendar.zones import shown_zone
 from app.characters import unmistakable
 from app.language import say
 from app.store.schedules import Schedule
@@ -13,12 +14,17 @@ _WORKDAYS = "MO,TU,WE,TH,FR"
 _MONDAY = date(2024, 1, 1)
 
 
-def reminder_text(schedule: Schedule, language: str, now: float, *, late: bool, missed: int) -> str:
-    """The message of a reminder whose time has come; a late one says what it was for, and how often since."""
+def reminder_text(
+    schedule: Schedule, language: str, now: float, *, late: bool, missed: int, own_zone: str = ""
+) -> str:
+    """The message of a reminder whose time has come; a late one says what it was for, and how often since.
+
+    `own_zone`: the zone that the person said is theirs.
+    """
     text = shown_text(schedule, language)
     if not late:
         return say(language, "⏰ Reminder: {text}", text=text)
-    when = moment_text(schedule.due_at, schedule.zone, now, language)
+    when = moment_text(schedule.due_at, schedule.zone, now, language, own_zone)
     if not missed:
         return say(language, "⏰ Late, this was for {when}: {text}", when=when, text=text)
     if missed == 1:
@@ -39,19 +45,21 @@ def shown_text(schedule: Schedule, language: str) -> str:
     return say(language, "“{text}” (others' words may be in this)", text=unmistakable(schedule.text))
 
 
-def when_text(schedule: Schedule, now: float, language: str) -> str:
+def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> str:
     """When it is told: its next time, and of one that comes again its rule."""
-    moment = moment_text(schedule.due_at, schedule.zone, now, language)
+    moment = moment_text(schedule.due_at, schedule.zone, now, language, own_zone)
     if not schedule.rule:
         return moment
     rule = rule_text(schedule.rule, datetime.fromisoformat(schedule.start), language)
     return say(language, "{rule} (next: {moment})", rule=rule, moment=moment)
 
 
-def moment_text(due: float, zone: str, now: float, language: str) -> str:
-    """A moment by the zone's clock, such as "tomorrow 09:00" or "Mon 23 Nov 09:00"."""
+def moment_text(due: float, zone: str, now: float, language: str, own_zone: str = "") -> str:
+    """A moment by the zone's clock, such as "tomorrow 09:00" or "Mon 23 Nov 09:00"; with the zone's name
+    where the person goes by another one."""
     local, today = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (due, now))
-    return local_text(local, today.date(), language)
+    text = local_text(local, today.date(), language)
+    return f"{text} {shown_zone(zone)}" if own_zone not in ("", zone) else text
 
 
 def local_text(local: datetime, today: date, language: str) -> str:

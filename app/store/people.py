@@ -222,12 +222,15 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
     return Conversation(new, person, channel, group)
 
 
-def settle(conn: Connection, person: str, language: str, timezone: str, country: str) -> None:
+def settle(conn: Connection, person: str, language: str, country: str) -> None:
     """Fills in what was found out about a person."""
-    conn.execute(
-        "UPDATE people SET language = ?, timezone = ?, country = ? WHERE id = ?",
-        (language, timezone, country, person),
-    )
+    conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
+
+
+def set_zone(conn: Connection, person: str, zone: str) -> Row | None:
+    """Keeps the time zone that a person said, "" to forget it. Their row as it is now, None for nobody."""
+    changed = conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount
+    return by_id(conn, person).row if changed else None
 
 
 def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> Known:

@@ -51,6 +51,8 @@ class Due:
     schedule: Schedule
     language: str
     conversation: Conversation
+    own_zone: str = ""
+    """The zone that the person said is theirs, "" where they said none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
     frozen."""
     marks = ",".join("?" * len(channels))
     rows = conn.execute(
-        "SELECT s.*, p.language, c.channel FROM schedules s JOIN people p ON p.id = s.person_id"
+        "SELECT s.*, p.language, p.timezone, c.channel FROM schedules s JOIN people p ON p.id = s.person_id"
         " JOIN conversations c ON c.id = s.conversation_id"
         f" WHERE s.active = 1 AND s.held_at IS NULL AND s.due_at <= ? AND {_MAY_BE_TOLD}"
         f" AND c.channel IN ({marks}) ORDER BY s.due_at, s.rowid LIMIT ?",
@@ -78,6 +80,7 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
             schedule_of(row),
             row["language"] or "en",
             Conversation(row["conversation_id"], row["person_id"], row["channel"]),
+            row["timezone"],
         )
         for row in rows.fetchall()
     ]

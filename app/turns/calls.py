@@ -31,6 +31,8 @@ from app.turns.consent import Agreed, Verdicts, arguments_hash, call_identity
 from app.turns.questions import sources_said
 from app.turns.run import Run
 from app.turns.taint import listed_addresses
+from app.turns.zones import TOOL as SETS_ZONE
+from app.turns.zones import Zones
 
 T = TypeVar("T")
 
@@ -48,7 +50,7 @@ class ToolCalls:
 
     `services`: what tools of shipped skills find in `context.services`, by name; `data_quota`: bytes that
     skills may keep for a person, 0 for no limit; `transport`: what `context.http` asks with; `media`: where
-    the files that tools return are kept.
+    the files that tools return are kept; `zones`: the zone that a call may set for those after it.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class ToolCalls:
         data_quota: int = 0,
         transport: Transport | None = None,
         media: MediaFolder | None = None,
+        zones: Zones | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -69,6 +72,7 @@ class ToolCalls:
         self._data_quota = data_quota
         self._transport = transport
         self._media = media
+        self._zones = zones
 
     async def run(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
@@ -80,14 +84,24 @@ class ToolCalls:
         was replaced since it was agreed to: they are to be judged again.
         """
         ready = [call for call in calls if call.id not in verdicts.laid_aside]
+        first = [call for call in ready if call.name == SETS_ZONE]
+        done = await self._run_beside(run, number, first, begun, verdicts) if first else {}
+        if first and self._zones is not None:
+            run.person = await self._zones.renewed(run.person)
+        others = [call for call in ready if call.name != SETS_ZONE]
+        return done | await self._run_beside(run, number, others, begun, verdicts)
+
+    async def _run_beside(
+        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
+    ) -> dict[str, str]:
         texts = await asyncio.gather(
-            *(self._run_one(run, number, call, call.id in begun, verdicts) for call in ready),
+            *(self._run_one(run, number, call, call.id in begun, verdicts) for call in calls),
             return_exceptions=True,  # what went wrong goes on once all have ended, each with its result
         )
         for error in texts:
             if isinstance(error, BaseException):
                 raise error
-        return {call.id: text for call, text in zip(ready, texts, strict=True) if isinstance(text, str)}
+        return {call.id: text for call, text in zip(calls, texts, strict=True) if isinstance(text, str)}
 
     def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
         """What a tool keeps for a person, as one call sees it; `outside`: text of others may be in it."""

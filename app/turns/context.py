@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
+from app.calendar.zones import shown_zone
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
@@ -97,7 +98,7 @@ def newest_message(
     zone = ZoneInfo(person.timezone or "UTC")
     moment = datetime.fromtimestamp(now, zone)
     language = LANGUAGE_NAMES.get(person.language, "English")
-    header = [f"[{moment:%A %Y-%m-%d %H:%M}, {zone.key}; language so far: {language}]"]
+    header = [f"[{moment:%A %Y-%m-%d %H:%M}, {shown_zone(zone.key)}; language so far: {language}]"]
     if first_contact:
         header.append(
             "[This is the person's first message to you. Within your one answer, say in one sentence what "

@@ -33,7 +33,7 @@ class Profiles:
         land = row["country"] or _country(names)
         spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
-            await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, row["timezone"], land))
+            await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, land))
         known = people.person_of(row, self._doors(row["realm"]), names)
         return Person(
             id=known.id,
@@ -41,9 +41,13 @@ class Profiles:
             name=known.name,
             role=known.role,
             language=spoken,
-            timezone=row["timezone"] or timezone_of(land) or self._default_timezone,
+            timezone=self.zone(row["timezone"], land),
             country=land,
         )
+
+    def zone(self, said: str, land: str) -> str:
+        """The zone that counts: what the person `said`, else that of their number's country, else ours."""
+        return said or timezone_of(land) or self._default_timezone
 
 
 def language_of(country_code: str) -> str:

@@ -84,6 +84,7 @@ _SENTENCES: Mapping[str, Callable[[str, Mapping[str, _Value]], str]] = {
     "search_history": lambda to, v: say(to, "Shall I look through our older messages?", **v),
     "current_time": lambda to, v: say(to, "Shall I look at the clock or the calendar?", **v),
     "convert_time": lambda to, v: say(to, "Shall I look at the clock or the calendar?", **v),
+    "set_time_zone": lambda to, v: say(to, "Shall I use the time zone of {place} for you?", **v),
     "days_between": lambda to, v: say(to, "Shall I look at the clock or the calendar?", **v),
     "weekday_of": lambda to, v: say(to, "Shall I look at the clock or the calendar?", **v),
     "business_days_between": lambda to, v: say(to, "Shall I look at the clock or the calendar?", **v),

@@ -1,10 +1,11 @@
 """How a reminder says how often it comes: in words where they are right, else the rule as it is."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.schedule.telling import rule_text
+from app.schedule.telling import moment_text, rule_text
 
 RULES = [
     ("EVERY:3600", "every hour", "cada hora", "a cada hora"),
@@ -46,3 +47,17 @@ def test_a_rule_in_three_languages(rule: str, english: str, spanish: str, portug
     start = datetime(2027, 1, 31, 9)
     told = [rule_text(rule, start, language) for language in ("en", "es", "pt")]
     assert told == [english, spanish, portuguese]
+
+
+@pytest.mark.parametrize(
+    ("zone", "own", "told"),
+    [
+        ("Europe/Madrid", "Europe/Madrid", "tomorrow 09:00"),
+        ("Europe/Madrid", "", "tomorrow 09:00"),
+        ("Europe/Madrid", "America/Tijuana", "tomorrow 09:00 Europe/Madrid"),
+        ("Etc/GMT+8", "America/Tijuana", "tomorrow 09:00 UTC-8"),
+    ],
+)
+def test_a_moment_names_its_zone_where_the_person_goes_by_another(zone: str, own: str, told: str) -> None:
+    due = datetime(2026, 11, 24, 9, tzinfo=ZoneInfo(zone)).timestamp()
+    assert moment_text(due, zone, due - 20 * 3600, "en", own) == told

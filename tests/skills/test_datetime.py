@@ -1,8 +1,11 @@
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from app.tools import ToolContext
+from app.tools.context import Services
 from tests.skills.tools import context, functions
 
 TOOLS = functions("datetime")
@@ -238,3 +241,60 @@ def test_without_a_person_it_answers_in_english_and_utc() -> None:
     answer = now()
     assert answer["timezone"] == "UTC"
     assert answer["summary"].startswith("It is ")
+
+
+OWN_ZONES = [
+    ("en", "US", "Los Angeles, California", "America/Los_Angeles"),
+    ("es", "MX", "Tijuana, México", "America/Tijuana"),
+    ("es", "ES", "islas canarias", "Atlantic/Canary"),
+    ("en", "US", "the US, Los Angeles", "America/Los_Angeles"),
+    ("en", "US", "San Jose", "America/Los_Angeles"),
+    ("es", "CR", "San José", "America/Costa_Rica"),
+    ("es", "ES", "Valencia", "Europe/Madrid"),
+    ("pt", "BR", "Acre", "America/Rio_Branco"),
+    ("en", "", "Germany", "Europe/Berlin"),
+    ("en", "", "Argentina", "America/Argentina/Buenos_Aires"),
+    ("en", "", "pacific time", "America/Los_Angeles"),
+    ("en", "", "UTC-8", "Etc/GMT+8"),
+    ("en", "", "gmt + 2", "Etc/GMT-2"),
+    ("en", "", "UTC", "UTC"),
+    ("es", "MX", "mi número", ""),
+]
+
+
+@pytest.mark.parametrize(("language", "country", "place", "zone"), OWN_ZONES)
+async def test_words_for_a_place_become_the_zone_of_the_person(language, country, place, zone) -> None:
+    zones = Zones()
+    asks = replace(context(language, country), services=Services(zones=zones))
+    answer = await TOOLS["set_time_zone"](place, context=asks)
+    assert zones.kept == [zone]
+    assert answer["summary"].startswith("✓")
+
+
+@pytest.mark.parametrize(
+    ("place", "offered"),
+    [
+        ("Brasil", ["São Paulo", "Manaos", "Río Branco", "Fernando de Noronha"]),
+        ("México", ["Ciudad de México", "Cancún", "Hermosillo", "Tijuana"]),  # two of them alike in summer
+        ("Valencia", ["Valencia (Venezuela)", "Valencia (España)"]),
+        ("UTC+5:30", []),
+        ("aquí", []),
+    ],
+)
+async def test_a_place_of_several_zones_is_asked_about(place, offered) -> None:
+    zones = Zones()
+    asks = replace(context("es", ""), services=Services(zones=zones))
+    answer = await TOOLS["set_time_zone"](place, context=asks)
+    assert (answer["options"], zones.kept) == (offered, [])
+    assert "?" in answer["question"]
+
+
+class Zones:
+    """What was kept, in place of the service."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    async def set(self, zone: str, context: ToolContext) -> tuple[str, bool]:
+        self.kept.append(zone)
+        return zone or "America/Mexico_City", False

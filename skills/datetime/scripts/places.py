@@ -26,6 +26,8 @@ HERE = {
     "now",
     "agora",
 }
+NO_PLACES = HERE | {"alli", "ahi", "alla", "la", "there"}
+"""What names no place to somebody who is asked for theirs."""
 _ARTICLE = re.compile(
     r"^(?:en|em|in|no|na|nos|nas|at|el|la|los|las|o|a|os|as|the|de|da|do|of|ciudad de|city of) "
 )
@@ -53,31 +55,56 @@ class Found:
 
 def find(place, who):
     """The spots of a place, or the error that names near ones."""
-    key = _TRAILING.sub("", folded(place[:LONGEST]))
+    key = key_of(place)
     if key in HERE:
         return Found(who.say("here"), (Spot(who.say("here"), who.zone),), who.country)
-    offset = _OFFSET.fullmatch(key.replace(" ", ""))
-    if offset or key in {"utc", "gmt", "z"}:
-        zone = _fixed(*offset.groups()) if offset else UTC
-        if zone is not None:
-            return Found(str(zone), (Spot(str(zone), zone),))
+    zone = _fixed(*offset) if (offset := offset_of(place)) is not None else None
+    if zone is not None:
+        return Found(str(zone), (Spot(str(zone), zone),))
+    entries = entries_of(key)
+    if entries:
+        return _chosen(entries, who)
+    names = near_names(key, who)
+    hint = who.say("near", names=who.say("or").join(names)) if names else ""
+    return who.say.failed("LOCATION_NOT_FOUND", hint=hint, place=place[:LONGEST].strip())
+
+
+def key_of(place):
+    """The words of a place as they are looked up."""
+    return _TRAILING.sub("", folded(place[:LONGEST]))
+
+
+def offset_of(place):
+    """Sign, hours and minutes of "UTC-8" or "GMT -3", None for anything else."""
+    key = key_of(place).replace(" ", "").replace("\u2212", "-")
+    offset = _OFFSET.fullmatch(key)
+    if offset is None:
+        return ("+", 0, 0) if key in {"utc", "gmt", "z"} else None
+    return offset[1], int(offset[2]), int(offset[3] or 0)
+
+
+def entries_of(key):
+    """The entries of all places of that name; none where it is unknown."""
     for candidate, country in _readings(key):
         entries = _index().get(candidate, ())
         if country and entries:
             entries = [entry for entry in entries if entry[2] == country] or entries
         if entries:
-            return _chosen(entries, who)
+            return entries
+    return ()
+
+
+def near_names(key, who):
+    """The names of known places that are spelled nearly so."""
     near = difflib.get_close_matches(key, _index(), n=3, cutoff=0.75)
-    names = list(dict.fromkeys(_chosen(_index()[one], who).name for one in near))
-    hint = who.say("near", names=who.say("or").join(names)) if names else ""
-    return who.say.failed("LOCATION_NOT_FOUND", hint=hint, place=place[:LONGEST].strip())
+    return list(dict.fromkeys(_chosen(_index()[one], who).name for one in near))
 
 
 def _fixed(sign, hours, minutes):
-    away = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    away = timedelta(hours=hours, minutes=minutes)
     if away > timedelta(hours=14):
         return None
-    return timezone(-away if sign == "-" else away)
+    return timezone(-away if sign == "-" else away) if away else UTC
 
 
 def _readings(key):
@@ -99,22 +126,22 @@ def _chosen(entries, who):
     kind, value, country = next((entry for entry in entries if entry[2] == who.country), entries[0])
     country = country or next((entry[2] for entry in entries if entry[2]), "")  # "Portugal" is a zone too
     if kind != "=":
-        name = kind or _city(value, who.language)
+        name = kind or city_name(value, who.language)
         return Found(name, (Spot(name, ZoneInfo(value)),), country)
     spots = {}
-    for zone in _zones_of(value):
+    for zone in zones_of(value):
         offset = datetime.now(ZoneInfo(zone)).utcoffset()
-        spots.setdefault(offset, Spot(_city(zone, who.language), ZoneInfo(zone)))
+        spots.setdefault(offset, Spot(city_name(zone, who.language), ZoneInfo(zone)))
     return Found(country_name(country, who.language), tuple(spots.values()), country)
 
 
-def _zones_of(code):
+def zones_of(code):
     from babel.core import get_global
 
     return _table()[1].get(code) or get_global("territory_zones")[code]
 
 
-def _city(zone, language):
+def city_name(zone, language):
     from babel.dates import get_timezone_location
 
     try:
@@ -168,8 +195,8 @@ def _index():
     for zone in sorted(available_timezones() & home.keys()):
         add(zone, ("", zone, home[zone]))
         for language in LANGUAGES:
-            add(_city(zone, language), ("", zone, home[zone]))
-    for zone in sorted(available_timezones() - home.keys()):
+            add(city_name(zone, language), ("", zone, home[zone]))
+    for zone in sorted(available_timezones() - home.keys() - {"localtime", "Factory"}):
         add(zone, ("", zone, ""))
     for name, code in countries:
         add(name, ("=", code, code))

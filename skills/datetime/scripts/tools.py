@@ -1,8 +1,10 @@
-"""The tools for times, dates, business days and holidays."""
+"""The tools for times, time zones, dates, business days and holidays."""
 
+import asyncio
 from calendar import monthrange
 from datetime import date as Date
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from .clock import moment_of
 from .days import month_named, read_date
@@ -15,6 +17,7 @@ from .holiday_calendar import (
     named,
     next_holidays,
 )
+from .own_zone import told, wanted_zone
 from .person import (
     LONGEST,
     day_text,
@@ -99,6 +102,28 @@ def convert_time(time: str, from_place: str = "", to_place: str = "", context=No
     lines = "\n".join(who.say("line", place=spot.name, **time_parts(then, who)) for spot, then in there)
     text = who.say("convert", time=at["time"], place=origin.spots[0].name, date=at["date"], lines=lines)
     return {"summary": text, **fields}
+
+
+async def set_time_zone(place: str, context=None) -> dict:
+    """Sets the person's own time zone: for the clock, their dates and their reminders from now on.
+
+    Args:
+        place: Where they are, in their own words: a city, a country, a zone such as America/Tijuana or UTC-8;
+            "my number" to go by the country of their number again.
+
+    Example: vivo en Tijuana
+    Example: meu fuso é o de Manaus
+    """
+    who = who_asks(context)
+    wanted = await asyncio.to_thread(wanted_zone, place, who)
+    if isinstance(wanted, dict):
+        return wanted
+    if getattr(context, "person", None) is None:
+        return who.say.failed("NO_PERSON")
+    zone, stay = await context.services.zones.set(wanted, context)
+    now = datetime.now(ZoneInfo(zone))
+    text = who.say("zone_set" if wanted else "zone_of_number", **told(zone, now, who))
+    return {"summary": "\n".join([text, *([who.say("zone_stays")] if stay else [])]), **fields_of(now, "")}
 
 
 def days_between(start: str = "", end: str = "", context=None) -> dict:

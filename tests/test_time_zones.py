@@ -1,0 +1,228 @@
+"""People say in the chat which time zone is theirs; the test moves the server's clock."""
+
+import re
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.chaos.machine import dial, injected
+from tests.skills.test_reminders import Chat
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.weather import WeatherService
+from tests.world import Server, text_body, world
+
+
+class Clocked(Chat):
+    """The same, and what the server takes for now."""
+
+    def now(self) -> float:
+        return time.time() + self._ahead
+
+    def until(self, due: float) -> float:
+        """The minutes up to a moment."""
+        return (due - self.now()) / 60
+
+
+HOME = "America/Santiago"
+"""TIMEZONE: what counts for a number of the USA, which has several zones."""
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clocked]:
+    folder = tmp_path_factory.mktemp("zones")
+    weather, clock = WeatherService(), folder / "clock"
+    jump = dial(clock)
+    pieces = world(folder, crowd=20, SWEEP_SECONDS="0.3", TIMEZONE=HOME, **weather.settings)
+    server, graph = next(pieces)
+    server.env |= injected(server, CLOCK=clock)
+    server.start()
+    try:
+        yield Clocked(server, graph, jump)
+    finally:
+        pieces.close()
+        weather.stop()
+
+
+def said_zone(server: Server, person: str) -> str:
+    """What is kept of the zone that the person said."""
+    phone = f"%{1212555_0000 + int(person[1:])}"
+    rows = server.rows(
+        "SELECT p.timezone FROM people p JOIN aliases a ON a.person_id = p.id"
+        " WHERE a.kind = 'phone' AND a.value LIKE ?",
+        phone,
+    )
+    return str(rows[0]["timezone"])
+
+
+SAID = [
+    ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: America/Tijuana. Ahí ", "America/Tijuana"),
+    (
+        "p0",
+        "estoy en Madrid ahora, cambia mi zona horaria",
+        "✓ Tu zona horaria: Europe/Madrid.",
+        "Europe/Madrid",
+    ),
+    ("p0", "vivo en Mexicali", "✓ Tu zona horaria: America/Tijuana.", "America/Tijuana"),
+    ("p1", "meu fuso é o de Manaus", "✓ Seu fuso horário: America/Manaus. Aí ", "America/Manaus"),
+    ("p1", "moro em Manaus", "✓ Seu fuso horário: America/Manaus.", "America/Manaus"),
+    ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
+    (
+        "p2",
+        "my time zone is America/Los_Angeles",
+        "✓ Your time zone: America/Los_Angeles. It ",
+        "America/Los_Angeles",
+    ),
+    ("p2", "set my timezone to Europe/Madrid", "✓ Your time zone: Europe/Madrid.", "Europe/Madrid"),
+    ("p2", "I live in Los Angeles", "✓ Your time zone: America/Los_Angeles.", "America/Los_Angeles"),
+]
+
+
+@pytest.mark.parametrize(("person", "said", "receipt", "zone"), SAID, ids=[said for _, said, *_ in SAID])
+def test_a_zone_is_set_by_words_and_the_receipt_names_it(chat: Clocked, person, said, receipt, zone) -> None:
+    assert chat.ask(person, said).startswith(receipt)
+    assert said_zone(chat.server, person) == zone
+
+
+@pytest.mark.parametrize(
+    ("person", "zone", "asked", "hour"),
+    [
+        (
+            "p3",
+            "mi zona horaria es la de Tijuana",
+            "recuérdame mañana a las 9 llamar a Ana",
+            "mañana 09:00: llamar",
+        ),
+        ("p4", "meu fuso é o de Manaus", "me lembra amanhã às 9 de ligar pra Ana", "amanhã 09:00: "),
+        (
+            "p5",
+            "my time zone is Los Angeles",
+            "remind me tomorrow at 9 to call Ana",
+            "tomorrow 09:00: call Ana",
+        ),
+    ],
+)
+def test_a_reminder_that_is_set_afterwards_rings_by_the_persons_own_clock(
+    chat: Clocked, person, zone, asked, hour
+) -> None:
+    chat.ask(person, zone)
+    where = ZoneInfo(said_zone(chat.server, person))
+    assert hour in chat.receipt(person, asked)
+    due = chat.due(person)[0].astimezone(where)
+    assert (due.hour, due.minute) == (9, 0)
+    assert due.date() - datetime.fromtimestamp(chat.now(), where).date() == timedelta(days=1)
+    chat.ask("p19", "hello")
+    assert said_zone(chat.server, "p19") == ""
+
+
+def test_it_counts_for_what_the_same_message_asks_for(chat: Clocked) -> None:
+    answer = chat.ask("p6", "mi zona horaria es la de Tokio y recuérdame mañana a las 9 llamar a Ana")
+    assert "✓ Tu zona horaria: Asia/Tokyo" in answer
+    assert "✓ Recordatorio mañana 09:00: llamar a Ana" in answer
+    assert chat.due("p6")[0].astimezone(ZoneInfo("Asia/Tokyo")).hour == 9
+
+
+def test_a_reminder_from_before_keeps_its_time_and_the_list_names_its_zone(chat: Clocked) -> None:
+    chat.ask("p7", "recuérdame mañana a las 9 regar")
+    before = chat.due("p7")
+    answer = chat.ask("p7", "mi zona horaria es la de Tokio")
+    assert answer.split("\n")[1].startswith("Los recordatorios que ya tenías suenan como antes")
+    chat.ask("p7", "recuérdame en 3 horas comer")
+    assert before[0] in chat.due("p7")
+    listed = chat.ask("p7", "mis recordatorios").split("\n")
+    assert [line.endswith(f"09:00 {HOME}: regar") for line in listed[1:] if "regar" in line] == [True]
+    assert [HOME in line or "Tokyo" in line for line in listed[1:] if "comer" in line] == [False]
+    chat.ask("p7", "cambia el recordatorio 1 a mañana a las 10")
+    assert chat.due("p7")[0].astimezone(ZoneInfo("Asia/Tokyo")).hour == 10
+
+
+def test_a_country_of_several_zones_is_asked_about_and_the_answer_sets_it(chat: Clocked) -> None:
+    asked = chat.ask("p8", "my time zone is Brazil")
+    assert asked.startswith("Brazil: there are several time zones. Which city has your time?\n• Sao Paulo: ")
+    assert said_zone(chat.server, "p8") == ""
+    assert chat.ask("p8", "Manaus").startswith("✓ Your time zone: America/Manaus.")
+    assert "• Lisbon: " in chat.ask("p8", "I live in Portugal")
+    assert said_zone(chat.server, "p8") == "America/Manaus"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("mi zona horaria es la de Tijuna", "No conozco el lugar «Tijuna».*¿Quisiste decir Tijuana?"),
+        ("meu fuso é o de Xapuriqui", "Não conheço o lugar “Xapuriqui”.*fuso como America/Manaus"),
+        ("my time zone is UTC+5:30", "I have no zone for UTC+5:30. Which city has your time?"),
+    ],
+)
+def test_what_is_no_place_is_explained_and_nothing_is_set(chat: Clocked, said, told) -> None:
+    answer = chat.ask("p9", said)
+    assert all(part in answer for part in told.split(".*"))
+    assert said_zone(chat.server, "p9") == ""
+
+
+def test_it_is_forgotten_again_and_the_number_counts(chat: Clocked) -> None:
+    chat.ask("p10", "mi zona horaria es la de Tokio")
+    assert f"Ahora: {HOME};" in chat.ask("p10", "usa otra vez la zona horaria de mi número")
+    assert said_zone(chat.server, "p10") == ""
+    chat.ask("p10", "mi zona horaria es la de Tokio")
+    assert f"Ahora: {HOME};" in chat.ask("p10", "olvida mi zona horaria")
+
+
+def test_what_a_person_wants_remembered_is_remembered(chat: Clocked) -> None:
+    assert chat.ask("p11", "remember that I live in Los Angeles").startswith("✓ I will remember: I live in")
+    assert said_zone(chat.server, "p11") == ""
+
+
+def test_it_outlives_a_restart_and_the_reminder_rings_at_its_hour(chat: Clocked) -> None:
+    chat.ask("p13", "mi zona horaria es la de Tijuana")
+    chat.ask("p13", "recuérdame mañana a las 9 llamar a Ana")
+    chat.server.kill()
+    chat.server.start()
+    assert said_zone(chat.server, "p13") == "America/Tijuana"
+    chat.later(chat.until(chat.due("p13")[0].timestamp()) - 2)
+    assert "llamar" not in chat.ask("p13", "hola")
+    chat.later(2.1)
+    assert "llamar a Ana" in chat.next("p13")
+
+
+def play(body: dict[str, Any]) -> Any:
+    """Wants the zone of a place in brackets, and asks for a reminder beside it and one after it."""
+    if is_classifier(body):
+        return '{"categories": ["datetime", "reminders"], "phrases": ["set time zone", "set reminder"]}'
+    told = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+    wanted = re.findall(r"\[\[(.*?)\]\]", str(body["messages"]))
+    if len(told) > 2 or "thanks" in last_user_text(body):
+        return f"done: {told}"
+    zone = ("set_time_zone", {"place": wanted[-1]})
+    reminders = [("set_reminder", {"text": text, "when": "tomorrow at 9"}) for text in ("first", "second")]
+    return calls(reminders[0], zone) if not told else calls(reminders[1])
+
+
+def test_the_calls_of_a_model_go_by_the_zone_wherever_in_its_round_it_is_set(make_world, model) -> None:
+    model_server = model(play)
+    server, graph = make_world(model=model_server, TIMEZONE=HOME)
+    graph.say("p0", "I live in [[Tokyo]]: remind me twice")
+    graph.reply("p0", 1)
+    rows = server.rows("SELECT due_at, zone FROM schedules")
+    assert [row["zone"] for row in rows] == ["Asia/Tokyo"] * 2
+    assert {datetime.fromtimestamp(row["due_at"], ZoneInfo("Asia/Tokyo")).hour for row in rows} == {9}
+    graph.say("p0", "thanks")
+    graph.reply("p0", 2)
+    heads = [last_user_text(body).splitlines()[0] for body in model_server.main_calls]
+    assert f", {HOME}; " in heads[0]
+    assert ", Asia/Tokyo; " in heads[-1]
+
+
+def test_words_of_others_set_nobodys_zone(make_world, model) -> None:
+    server, graph = make_world(model=model(play), TIMEZONE=HOME, graph={"window_open": True})
+    order = text_body("wamid.f", "set it to [[Tokyo]]", "12125550000", context={"forwarded": True})
+    assert server.post(order).status_code == 200
+    graph.reply("p0", 1)
+    graph.say("p0", "do what he wrote and set my time zone and a reminder")
+    assert "I take no time zone out of others' words" in graph.reply("p0", 2)
+    assert said_zone(server, "p0") == ""
+    graph.say("p0", "I live in Madrid now [[Madrid]]")
+    assert "✓ Your time zone: Europe/Madrid" in graph.reply("p0", 3)
+    assert said_zone(server, "p0") == "Europe/Madrid"
