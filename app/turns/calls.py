@@ -85,7 +85,9 @@ class ToolCalls:
         """
         ready = [call for call in calls if call.id not in verdicts.laid_aside]
         first = [call for call in ready if call.name == SETS_ZONE]
-        done = await self._run_beside(run, number, first, begun, verdicts) if first else {}
+        done: dict[str, str] = {}
+        for call in first:  # the last one counts
+            done |= await self._run_beside(run, number, [call], begun, verdicts)
         if first and self._zones is not None:
             run.person = await self._zones.renewed(run.person)
         others = [call for call in ready if call.name != SETS_ZONE]

@@ -78,6 +78,9 @@ MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
     ),
     ("pt", "meu fuso é o de Manaus", [("set_time_zone", {"place": "Manaus"})]),
     ("pt", "meu fuso horário é GMT-3", [("set_time_zone", {"place": "GMT-3"})]),
+    ("es", "huso horario de Madrid", [("current_time", {"place": "Madrid"})]),
+    ("pt", "fuso horário de Lisboa", [("current_time", {"place": "Lisboa"})]),
+    ("en", "what's the time zone of Madrid?", [("current_time", {"place": "Madrid"})]),
     ("en", "use my number's time zone again", [("set_time_zone", {"place": "my number"})]),
     ("es", "olvida mi zona horaria", [("set_time_zone", {"place": "mi número"})]),
     *(

@@ -33,7 +33,8 @@ _ARTICLE = re.compile(
 )
 _TRAILING = re.compile(
     r"(?: (?:ahora|ahorita|agora|now|right now|currently|hoy|hoje|today|por favor|porfa|please"
-    r"|en este momento|neste momento|ya mismo))+$"
+    r"|en este momento|neste momento|ya mismo|ayer|ontem|yesterday|recently|hace poco|ha pouco tempo"
+    r"|last (?:week|month|year)|(?:la |na )?semana pas(?:ad|sad)a|(?:el |no )?(?:mes|ano) pas(?:ad|sad)o))+$"
 )
 _OFFSET = re.compile(r"(?:utc|gmt)\s*([+-])\s*(\d{1,2})(?::?(\d{2}))?")
 
