@@ -21,6 +21,8 @@ from app.tools import ToolContext, ToolResult
 from app.tools.context import Services
 from app.tools.files import Files
 from app.transport.errors import FetchError
+from app.turns.profile import Profiles
+from app.turns.zones import Zones
 from tests.limits import limited
 from tests.skills.tools import Rows, context, functions
 
@@ -94,8 +96,10 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         lambda conn: conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p1', 'simulator', 0)")
     )
     reminders = Reminders(database, ("simulator",), template=None, wake_person=lambda _: None, alarms=False)
+    profiles = Profiles(database, lambda realm: None, "UTC")
     services = Services(
         schedule=ScheduleService(database, reminders),
+        zones=Zones(database, profiles),
         files=Files(tmp_path / "files", allow_delete=True, quota=10**6),
     )
     rows = {skill: Rows() for skill in SKILLS}
