@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def view(folder: Path, **environment: str) -> Abilities:
-    abilities = Abilities(SkillLoader(folder), ToolRegistry(), environment)
+    abilities = Abilities(SkillLoader(folder), ToolRegistry(), environment, patience=30)
     await abilities.refresh()
     return abilities
 
