@@ -4,6 +4,7 @@ import asyncio
 import json
 import resource
 import time
+from functools import reduce
 
 import pytest
 from starlette.responses import Response
@@ -116,6 +117,12 @@ def garbage(*answers):
     return play
 
 
+def calling(arguments):
+    return {"tool_calls": [{"id": "call_0", "function": {"name": "calculate", "arguments": arguments}}]}
+
+
+DEEP = reduce(lambda inner, _: {"expression": inner}, range(500), "1+1")
+DEEP_LIST = "[" * 300 + "]" * 300
 MALFORMED = {
     "empty then text": (garbage({"content": None}, "here I am"), "here I am"),
     "cut by its server": (
@@ -151,6 +158,13 @@ MALFORMED = {
         "both done",
     ),
     "call as text": (garbage('{"name": "calculate", "arguments": {"expression": "2+2"}}', "four"), "four"),
+    "a deep call as text": (
+        garbage('{"name": "calculate", "arguments": {"expression": ' + DEEP_LIST + "}}"),
+        '{"name": "calculate"',
+    ),
+    "deep arguments": (garbage(calling(DEEP), "mended"), "mended"),
+    "deep arguments in a text": (garbage(calling(json.dumps(DEEP)), "mended"), "mended"),
+    "a deep list for arguments": (garbage(calling(DEEP_LIST), "mended"), "mended"),
     "repeats itself": (garbage(calls(("calculate", {"expression": "1+1"}))), "another way"),
 }
 

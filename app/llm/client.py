@@ -257,8 +257,10 @@ def _plain(message: dict[str, JSON]) -> dict[str, JSON]:
     calls = message.get("tool_calls")
     if not calls:
         return message
-    written = [
-        {"name": call["function"]["name"], "arguments": orjson.loads(call["function"]["arguments"])}
-        for call in calls
-    ]
-    return {"role": "assistant", "content": orjson.dumps(written).decode()}
+    functions = [call["function"] for call in calls]  # whose arguments are JSON already
+    written = [f'{{"name":{_dumps(one["name"])},"arguments":{one["arguments"]}}}' for one in functions]
+    return {"role": "assistant", "content": f"[{','.join(written)}]"}
+
+
+def _dumps(value: JSON) -> str:
+    return orjson.dumps(value).decode()

@@ -79,15 +79,16 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
         return ()
     try:
         written = list(_written(body))
-    except ValueError:
+        calls = [call for one in written if (call := _call(one.entry, offered)) is not None]
+        spelled = [
+            *(_dumps(one.entry) for one in written),
+            *(_dumps({"name": one.name, "arguments": one.arguments}) for one in calls),
+        ]
+    except (ValueError, TypeError):  # the latter for what is nested too deeply to be written again
         return ()
-    calls = [call for one in written if (call := _call(one.entry, offered)) is not None]
     if not 0 < len(calls) == len(written) <= _MOST_CALLS:
         return ()
-    sources = [body, *(one.source for one in written), *(_dumps(one.entry) for one in written)]
-    if _was_heard(
-        [*sources, *(_dumps({"name": one.name, "arguments": one.arguments}) for one in calls)], heard
-    ):
+    if _was_heard([body, *(one.source for one in written), *spelled], heard):
         return ()
     return tuple(calls)
 

@@ -133,6 +133,15 @@ def answer_key(number: int) -> str:
     return f"llm:{number}"
 
 
+def answer_row(answer: Round) -> JSON:
+    """What the journal holds of the model's answer, from which `read_journal` makes the round again."""
+    calls = [
+        {"id": call.id, "name": call.name, "arguments": call.arguments, "attached": call.attached}
+        for call in answer.calls
+    ]
+    return {"text": answer.text, "calls": calls, "attached": answer.attached}
+
+
 def read_journal(entries: Iterable[Entry]) -> Transcript:
     """The transcript that journal rows tell."""
     routed: Routed | None = None

@@ -20,6 +20,7 @@ from app.people import Person
 from app.routing.abilities import Instructions
 from app.store.facts import Fact
 from app.store.opening import Exchange, InboxMessage
+from app.tools.plain import dumps
 from app.turns import remembered
 from app.turns.actions import Round
 
@@ -155,12 +156,12 @@ def round_messages(one: Round) -> list[dict[str, JSON]]:
 def arguments_text(call: ToolCall) -> str:
     """The arguments as a JSON object: some servers refuse a history that holds anything else."""
     if isinstance(call.arguments, dict):
-        return orjson.dumps(call.arguments).decode()
+        return dumps(call.arguments).decode()
     try:
         value = orjson.loads(call.arguments)
     except orjson.JSONDecodeError:
         return orjson.dumps({"invalid_json": call.arguments[:2000]}).decode()
-    return call.arguments if isinstance(value, dict) else orjson.dumps({"value": value}).decode()
+    return call.arguments if isinstance(value, dict) else dumps({"value": value}).decode()
 
 
 def said_by(members: Sequence[InboxMessage]) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -30,6 +30,7 @@ from app.turns.actions import (
     Routed,
     RunTools,
     answer_key,
+    answer_row,
     next_action,
     read_journal,
     unique_calls,
@@ -189,10 +190,9 @@ class TurnRunner:
         answer = await self._answer(run, tools)
         text, calls = _read(run, answer, run.offered if with_tools else ())
         attached = answer.attached if calls else {}
-        payload = {"text": text, "calls": list(map(asdict, calls)), "attached": attached}
-        spent = run.spent(answer, time.monotonic() - started, with_tools=with_tools)
-        self._record(run, answer_key(number), "llm", payload, spent)
         asked = Round(text, calls, attached=attached)
+        spent = run.spent(answer, time.monotonic() - started, with_tools=with_tools)
+        self._record(run, answer_key(number), "llm", answer_row(asked), spent)
         run.transcript = run.transcript.with_round(asked)
         if not calls:
             run.add_round(asked)

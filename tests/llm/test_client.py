@@ -203,7 +203,7 @@ def test_tools_calls_and_results_become_text() -> None:
     assert messages[0]["content"].endswith('- f: Does f. Arguments: {"type":"object"}')
     assert messages[1:] == [
         {"role": "user", "content": "hola"},
-        {"role": "assistant", "content": '[{"name":"f","arguments":{"a":1}}]'},
+        {"role": "assistant", "content": '[{"name":"f","arguments":{"a": 1}}]'},
         {"role": "user", "content": '[tool result] {"ok":true}'},
     ]
 
