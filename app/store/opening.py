@@ -242,7 +242,7 @@ def _quoted(
             (wamid, conversation),
         ).fetchone()
         if row is not None:
-            text = row["text"] or told_later(row["kind"], "", orjson.loads(row["payload"]))
+            text = told_later(row["kind"], row["text"], orjson.loads(row["payload"]))
             found[wamid] = (text, row["direction"])
     return found
 

@@ -38,6 +38,11 @@ class Round:
     attached: Mapping[str, JSON] = field(default_factory=dict)
     """What the model's server wants back with the calls."""
 
+    def has_done(self, call: ToolCall) -> bool:
+        """Whether a call succeeded, and not in a dry run alone."""
+        result = self.results.get(call.id, "")
+        return result.startswith('{"ok":true') and '"dry_run":true' not in result
+
     @property
     def unfinished(self) -> tuple[ToolCall, ...]:
         return tuple([call for call in self.calls if call.id not in self.results])

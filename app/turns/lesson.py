@@ -53,7 +53,7 @@ def _that_did(run: Run) -> Iterator[str]:
     """The tools whose calls succeeded."""
     for one in _own_rounds(run):
         for call in one.calls:
-            if run.is_learned(call.name) and _has_done(one.results.get(call.id, "")):
+            if run.is_learned(call.name) and one.has_done(call):
                 yield call.name
 
 
@@ -73,10 +73,6 @@ def _own_rounds(run: Run) -> Iterator[Round]:
         ):
             return
         yield one
-
-
-def _has_done(result: str) -> bool:
-    return result.startswith('{"ok":true') and '"dry_run":true' not in result
 
 
 def _stems(run: Run) -> tuple[str, ...]:

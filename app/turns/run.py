@@ -175,12 +175,7 @@ class Run:
     @property
     def done(self) -> list[str]:
         """The tools of others that did something in this turn, by name: their receipts nobody believes."""
-        names = (
-            call.name
-            for one in self.transcript.rounds
-            for call in one.calls
-            if one.results.get(call.id, "").startswith('{"ok":true')
-        )
+        names = (call.name for one in self.transcript.rounds for call in one.calls if one.has_done(call))
         return [
             visible(name)
             for name in dict.fromkeys(names)

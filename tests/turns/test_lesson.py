@@ -72,7 +72,9 @@ def test_words_and_the_tool_that_did_what_they_asked_for_belong_together() -> No
 
 @pytest.mark.parametrize("result", [FAILED, WOULD, ""])
 def test_a_call_that_did_nothing_teaches_nothing(result: str) -> None:
-    assert lesson_of(run_of(called("spend", result=result))) == Lesson()
+    run = run_of(called("spend", result=result))
+    assert lesson_of(run) == Lesson()
+    assert run.done == []
 
 
 def test_who_needed_many_tools_says_little_about_any() -> None:
