@@ -62,9 +62,8 @@ class ChatModel:
         try:
             return await self._ask(request, request.messages, request.tools)
         except ModelError as error:
-            if not _holds_tools(request) or not speaks_of_tools(error.status, error.reason):
-                raise
-            if error.is_too_long:
+            of_tools = _holds_tools(request) and speaks_of_tools(error.status, error.reason)
+            if not of_tools or error.is_too_long:
                 raise
             answer = await self._ask(request, _tools_as_text(request), [])
             self.tools_refused = bool(request.tools) and takes_no_tools(error.status, error.reason)

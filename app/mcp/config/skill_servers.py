@@ -70,7 +70,7 @@ def kept_as(source: str, name: str) -> str:
 def kept_for(data_dir: Path, skill: str) -> frozenset[str]:
     """Under which names the secrets of the servers are kept that a skill from elsewhere brings now.
 
-    None where there is no such skill, or its servers cannot be read. Blocks.
+    Empty where there is no such skill, or its servers cannot be read. Blocks.
     """
     try:
         return _kept_for(data_dir, skill)
