@@ -252,7 +252,7 @@ class Assistant:
             data_quota=int(self.settings.data_quota_mb * MEGABYTE),
             transport=self.transport,
             media=self.media,
-            zones=own_zones,
+            renews={zones.TOOL: own_zones.renewed},
         )
 
     def _server_installing(self, wake_person: Callable[[str], None]) -> ServerInstalling:

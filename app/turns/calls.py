@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from sqlite3 import Connection
 from typing import TypeVar
@@ -14,6 +14,7 @@ from app.errors import StoreError
 from app.language import say
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
+from app.people import Person
 from app.routing.abilities import Abilities
 from app.store import journal, tool_statistics, uncertain
 from app.store.database import Database
@@ -31,10 +32,10 @@ from app.turns.consent import Agreed, Verdicts, arguments_hash, call_identity
 from app.turns.questions import sources_said
 from app.turns.run import Run
 from app.turns.taint import listed_addresses
-from app.turns.zones import TOOL as SETS_ZONE
-from app.turns.zones import Zones
 
 T = TypeVar("T")
+Renew = Callable[[Person], Awaitable[Person]]
+"""Gives a person as they are known after a call that changed that."""
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +51,8 @@ class ToolCalls:
 
     `services`: what tools of shipped skills find in `context.services`, by name; `data_quota`: bytes that
     skills may keep for a person, 0 for no limit; `transport`: what `context.http` asks with; `media`: where
-    the files that tools return are kept; `zones`: the zone that a call may set for those after it.
+    the files that tools return are kept; `renews`: of tools that change what is known of a person, by name,
+    how that is read again: the others of their round wait for them, and go by it.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class ToolCalls:
         data_quota: int = 0,
         transport: Transport | None = None,
         media: MediaFolder | None = None,
-        zones: Zones | None = None,
+        renews: Mapping[str, Renew] | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -72,7 +74,7 @@ class ToolCalls:
         self._data_quota = data_quota
         self._transport = transport
         self._media = media
-        self._zones = zones
+        self._renews = renews or {}
 
     async def run(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
@@ -84,13 +86,12 @@ class ToolCalls:
         was replaced since it was agreed to: they are to be judged again.
         """
         ready = [call for call in calls if call.id not in verdicts.laid_aside]
-        first = [call for call in ready if call.name == SETS_ZONE]
         done: dict[str, str] = {}
-        for call in first:  # the last one counts
-            done |= await self._run_beside(run, number, [call], begun, verdicts)
-        if first and self._zones is not None:
-            run.person = await self._zones.renewed(run.person)
-        others = [call for call in ready if call.name != SETS_ZONE]
+        for call in ready:
+            if renew := self._renews.get(call.name):  # one after the other: the last one counts
+                done |= await self._run_beside(run, number, [call], begun, verdicts)
+                run.person = await renew(run.person)
+        others = [call for call in ready if call.name not in self._renews]
         return done | await self._run_beside(run, number, others, begun, verdicts)
 
     async def _run_beside(

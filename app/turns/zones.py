@@ -17,7 +17,6 @@ from app.turns.profile import Profiles
 from app.turns.run import Run
 
 TOOL = "set_time_zone"
-"""Its calls run before the others of their round: these count in the zone that it sets."""
 
 
 class Zones:
