@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.simulator.people import PEOPLE
 from tests.mailer import ANA as ANA_MAIL
-from tests.mailer import asked, calling, drop_mailer, marks, press
+from tests.mailer import asked, drop_mailer, press
 from tests.standins.model import Play, calls, completion, echo, is_classifier, keeper, last_user_text
 from tests.world import open_work, text_body, wait_for
 
@@ -164,43 +164,32 @@ def test_a_budget_smaller_than_a_prompt_answers_once_before_it_is_said_to_be_use
     assert all("tomorrow" in text for text in said)
 
 
-def test_a_yes_after_the_budget_is_used_up_is_not_met_with_silence(make_world, model, tmp_path):
-    skills = drop_mailer(tmp_path / "own")
-    server, graph = make_world(
-        model=model(calling(ANA_MAIL)), SKILLS_DIR=str(skills), DAILY_TOKEN_BUDGET="2500"
-    )
-    graph.say("p0", "mail, please")
-    question = asked(graph, "p0")
-    for count in range(1, 13):
-        graph.say("p0", f"message {count}")
-        wait_for(lambda n=count: turns_done(server) == n, "the turn's end")
-    wait_for(lambda: not server.rows("SELECT 1 FROM outbox WHERE state = 'ready'"), "every send")
-    before = sum("tomorrow" in text for text in graph.texts("p0"))
-    assert before
-    press(graph, "p0", question, "Yes")
-    wait_for(lambda: not open_work(server), "the end")
-    assert len(marks(skills, "sent")) == 1
-    assert sum("tomorrow" in text for text in graph.texts("p0")) == before + 1
-    assert graph.texts("p0")[-1].endswith("This was done already: send_mail")
-
-
-def test_what_a_yes_did_is_told_though_the_budget_is_used_up_and_that_was_said_before(make_world, model):
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [(("save_note", {"text": "pan"}), "✓ Note saved: pan"), (ANA_MAIL, "This was done already: send_mail")],
+    ids=["of ours", "of others"],
+)
+def test_what_a_yes_did_is_told_though_the_budget_is_used_up_and_that_was_said_before(
+    make_world, model, tmp_path, call, told
+):
     def play(body):
         if is_classifier(body):
-            return '{"categories": ["notes"]}'
-        if last_user_text(body).endswith("pan"):
-            return calls(("save_note", {"text": "pan"}))
+            return '{"categories": ["notes", "mailer"]}'
+        if last_user_text(body).endswith("go"):
+            return calls(call)
         return Response(json.dumps(completion("hi") | {"usage": {"prompt_tokens": 30_000}}))
 
-    _, graph = make_world(model=model(play), DAILY_TOKEN_BUDGET="20000", CONFIRMATION_MODE="confirm-all")
-    graph.say("p0", "save a note: pan")
+    skills = drop_mailer(tmp_path / "own")
+    budget = {"DAILY_TOKEN_BUDGET": "20000", "CONFIRMATION_MODE": "confirm-all"}
+    _, graph = make_world(model=model(play), SKILLS_DIR=str(skills), **budget)
+    graph.say("p0", "save a note or send a mail: go")
     question = asked(graph, "p0")
     graph.say("p0", "hello")
     assert graph.reply("p0", 2) == "hi"
     graph.say("p0", "still there?")
     assert "tomorrow" in graph.reply("p0", 3)
     press(graph, "p0", question, "Yes")
-    assert "✓ Note saved: pan" in graph.reply("p0", 4)
+    assert told in graph.reply("p0", 4)
 
 
 def test_people_are_let_in_and_made_owners_while_the_server_runs(make_world, model):
