@@ -197,6 +197,14 @@ TALK: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    "arguments", ['{"n": 12345678901234567890123}', '{"a": ' + "[" * 300 + "]" * 300 + "}"]
+)
+def test_a_call_becomes_text_in_the_very_words_of_its_arguments(arguments: str) -> None:
+    talk = [*TALK[:2], {"role": "assistant", "content": None, "tool_calls": [call(arguments)]}, TALK[3]]
+    assert arguments in _tools_as_text(ModelRequest("answer", talk, TOOLS))[2]["content"]
+
+
 def test_tools_calls_and_results_become_text() -> None:
     messages = _tools_as_text(ModelRequest("answer", TALK, TOOLS))
     assert messages[0]["content"].startswith("You are Recado.\n\n")
