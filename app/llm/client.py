@@ -6,7 +6,7 @@ import orjson
 
 from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
-from app.llm.reading import bare_name, without_thoughts
+from app.llm.reading import bare_name, can_be_written, without_thoughts
 from app.llm.refused import speaks_of_tools, takes_no_tools, wants_a_shorter_answer
 from app.messages import JSON, seconds_in
 from app.right_of_way import RightOfWay
@@ -19,6 +19,8 @@ write (GPT-4o 16,384, DeepSeek 8,192)."""
 SHORT_ANSWER_TOKENS = 2_048
 """The same where a server refused that: for an older model, or one with a small window."""
 ATTACHED_BYTES = 500_000
+TOO_DEEP = "(arguments that are nested too deeply)"
+"""In place of some that could not be written down again: no JSON, which the model is then told."""
 
 
 class ChatModel:
@@ -157,7 +159,9 @@ def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             continue
         arguments = function.get("arguments")
-        if not isinstance(arguments, str | dict):
+        if not can_be_written(arguments):
+            arguments = TOO_DEEP
+        elif not isinstance(arguments, str | dict):
             arguments = {} if arguments is None else orjson.dumps(arguments).decode()
         given = entry.get("id")
         name, attached = bare_name(function["name"]), _attached(entry, "extra_content")
@@ -168,7 +172,7 @@ def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
 def _attached(answered: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
     """What the server may want back with an answer, as it came, within bounds."""
     found = {name: answered[name] for name in names if answered.get(name) is not None}
-    return found if len(orjson.dumps(found)) <= ATTACHED_BYTES else {}
+    return found if can_be_written(found) and len(orjson.dumps(found)) <= ATTACHED_BYTES else {}
 
 
 def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:

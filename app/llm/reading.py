@@ -40,6 +40,8 @@ _A_MARKED_CALL = re.compile(
 _OUR_PREFIXES = re.compile(r"\A(?:functions?|default_api)[.:](?=[\w-])|:\d+\Z")
 MAX_TEXT_CALL = 20_000
 _MOST_CALLS = 32
+_LEVELS_AROUND = 20
+"""More than there are around a call in a prompt or a journal row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,17 @@ def without_marked_calls(text: str) -> str:
 def bare_name(name: str) -> str:
     """A tool's name without what models put around it, as in `functions.save_note:0`; none has such signs."""
     return _OUR_PREFIXES.sub("", name)
+
+
+def can_be_written(value: JSON) -> bool:
+    """Whether what was read can be kept and sent again: JSON may be nested deeper than it is ever written."""
+    for _ in range(_LEVELS_AROUND):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return False
+    return True
 
 
 def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> tuple[ToolCall, ...]:
@@ -143,6 +156,8 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
     name = bare_name(name) if isinstance(name, str) else None
     arguments = entry.get("arguments", entry.get("parameters", entry.get("args", {})))
     if name not in offered or not isinstance(arguments, dict | str):
+        return None
+    if not can_be_written(entry):
         return None
     return ToolCall("", str(name), arguments)
 

@@ -1,12 +1,15 @@
 """What a chat-completions endpoint may answer, however odd."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
-from app.llm.client import _tools_as_text, read_completion
+from app.llm.client import TOO_DEEP, _tools_as_text, read_completion
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
+from app.turns.actions import Round
+from app.turns.context import round_messages
 
 REQUEST = ModelRequest("answer", [{"role": "user", "content": "x" * 400}])
 
@@ -100,6 +103,21 @@ def test_what_servers_want_back_is_kept_as_it_came() -> None:
     assert read.attached == {"reasoning_content": "hm", "reasoning_details": [{"text": "hm"}]}
     assert answer(tool_calls=[call()], reasoning_content=None).attached == {}
     assert answer(tool_calls=[call()], reasoning_content="x" * 1_000_000).attached == {}
+
+
+@pytest.mark.parametrize("depth", [90, 245, 300, 1000])
+def test_an_answer_nested_deeper_than_it_can_be_written_is_survived(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    body = (
+        f'{{"choices":[{{"message":{{"reasoning_details":{deep},"tool_calls":['
+        f'{{"id":"1","extra_content":{deep},"function":{{"name":"a","arguments":{{"x":{deep}}}}}}},'
+        f'{{"id":"2","function":{{"name":"a","arguments":{deep}}}}}]}}}}]}}'
+    )
+    read = read_completion(body.encode(), REQUEST, "m")
+    said = Round(read.text, read.calls, attached=read.attached)
+    messages = round_messages(said)
+    assert len(orjson.dumps([messages, _tools_as_text(replace(REQUEST, messages=messages))])) < 10_000
+    assert bool(read.attached) == (read.calls[0].arguments != TOO_DEEP) == (depth < 200)
 
 
 @pytest.mark.parametrize(("reason", "cut"), [("length", True), ("stop", False), (None, False)])

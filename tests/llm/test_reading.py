@@ -129,6 +129,12 @@ def test_a_name_is_read_without_what_stands_around_it(name: str) -> None:
     assert calls_in_text(CALL.replace("send", name), OFFERED, ())[0].name == "send"
 
 
+@pytest.mark.parametrize("depth", [245, 300, 900, 5000])
+def test_a_call_nested_deeper_than_it_can_be_written_is_none(depth: int) -> None:
+    text = f'{{"name": "send", "arguments": {{"text": {"[" * depth + "]" * depth}}}}}'
+    assert calls_in_text(text, OFFERED, ()) == ()
+
+
 def test_several_calls_count_together() -> None:
     calls = calls_in_text(f'[{CALL}, {{"name": "calculate"}}]', OFFERED, ())
     assert [(call.name, call.arguments) for call in calls] == [("send", ARGUMENTS), ("calculate", {})]
