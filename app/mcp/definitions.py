@@ -1,5 +1,6 @@
 """What a server is to us before it runs, and how it does once somebody started it."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -127,7 +128,12 @@ def at_rest(definition: ServerDefinition) -> ServerState | None:
 
 
 def _without(secrets: Iterable[str], shortest: int, text: str) -> str:
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        if len(secret) >= shortest:
-            text = text.replace(secret, "…")
+    long = [secret for secret in secrets if len(secret) >= shortest]
+    for secret in sorted({form for one in long for form in _forms(one)}, key=len, reverse=True):
+        text = text.replace(secret, "…")
     return text
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """As it is and as it stands in JSON: that of a key's file, or of an account, has quotes and line ends."""
+    return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]

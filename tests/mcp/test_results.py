@@ -2,12 +2,14 @@
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.mcp.definitions import ServerDefinition
 from app.mcp.tools.results import LARGEST_FILE, MOST_BESIDE, MOST_FILES, MOST_TEXT, error_result, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 
@@ -257,3 +259,14 @@ def test_whatever_a_server_answers_is_a_result(raw: Any, schema: Any) -> None:
     result = to_result(raw, schema)
     json.loads(result.to_json())
     assert bounded(result, OUTPUT_LIMIT).ok == result.ok
+
+
+@pytest.mark.parametrize("form", [str, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
+@pytest.mark.parametrize("secret", ["-----BEGIN KEY-----\nMIIE\n-----END", '{"private_key": "ñandú-1234"}'])
+def test_a_secret_of_several_lines_is_left_out_also_where_json_spells_it(secret: str, form: Any) -> None:
+    server = ServerDefinition("s", command="s", env=(("KEY", secret),), hidden=(secret,))
+    text = f'{{"KEY": {form(secret)}}}'
+    told = to_result({"content": [{"type": "text", "text": text}]}, told=server.told)
+    for said in (str(told.data), server.masked(text)):
+        assert not {"MIIE", "private_key"} & set(re.findall(r"\w+", said))
+        assert said.startswith('{"KEY": ')
