@@ -8,13 +8,15 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.people import Conversation
-from app.store.approvals import ANSWER_SECONDS, BUTTON, FAILED, Approval, Choice, approval_of, settle
+from app.store.approvals import BUTTON, FAILED, Approval, Choice, approval_of, settle
 from app.store.outbox import sent, sent_as
 from app.store.own_words import in_own_words
 from app.store.turns import BURST_MESSAGES
 
 MOST_HEARD = BURST_MESSAGES + 1
 """Messages that are looked at as one answer: a burst has one less."""
+LONGEST_UNDERWAY = 8 * 86400.0
+"""WhatsApp tries for seven days to deliver what a server that was away did not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ class _Said:
     quoted: str
     at: float
     written_at: float | None
-    """By WhatsApp's clock: what could not be delivered at once comes hours later. None where it is not known,
-    and where no question lives that long: such a clock tells nothing."""
+    """By WhatsApp's clock: what could not be delivered at once comes hours or days later. None where it is
+    not known, and where nothing is underway that long: such a clock tells nothing."""
 
 
 def hear(
@@ -127,7 +129,7 @@ def _said(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _
 
 
 def _when_written(sent: float, received: float) -> float | None:
-    return sent if sent > received - ANSWER_SECONDS else None
+    return sent if sent > received - LONGEST_UNDERWAY else None
 
 
 def _was_taken_back(conn: Connection, message: Row) -> bool:
