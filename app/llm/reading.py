@@ -38,6 +38,7 @@ _A_MARKED_CALL = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _OUR_PREFIXES = re.compile(r"\A(?:functions?|default_api)[.:](?=[\w-])|:\d+\Z")
+_SPELLINGS = (("name", "arguments"), ("name", "parameters"), ("name", "args"), ("tool", "args"))
 MAX_TEXT_CALL = 20_000
 _MOST_CALLS = 32
 _LEVELS_AROUND = 20
@@ -92,16 +93,13 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
         return ()
     try:
         written = list(_written(body))
-        calls = [call for one in written if (call := _call(one.entry, offered)) is not None]
-        spelled = [
-            *(_dumps(one.entry) for one in written),
-            *(_dumps({"name": one.name, "arguments": one.arguments}) for one in calls),
-        ]
-    except (ValueError, TypeError):  # the latter for what is nested too deeply to be written again
+    except ValueError:
         return ()
+    calls = [call for one in written if (call := _call(one.entry, offered)) is not None]
     if not 0 < len(calls) == len(written) <= _MOST_CALLS:
         return ()
-    if _was_heard([body, *(one.source for one in written), *spelled], heard):
+    sources = [body, *(one.source for one in written), *(_dumps(one.entry) for one in written)]
+    if _was_heard([*sources, *(form for one in calls for form in _forms(one))], heard):
         return ()
     return tuple(calls)
 
@@ -162,6 +160,20 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
     return ToolCall("", str(name), arguments)
 
 
+def _forms(call: ToolCall) -> Iterator[str]:
+    """A call as other models write it: what a page held in one form may be answered in another."""
+    name, arguments = call.name, call.arguments
+    for called, given in _SPELLINGS:
+        yield _dumps({called: name, given: arguments})
+    yield from (f"<function={name}>{_dumps(arguments)}</function>", f"{name}{_dumps(arguments)}")
+    if isinstance(arguments, dict):
+        texts = [(key, text if isinstance(text, str) else _dumps(text)) for key, text in arguments.items()]
+        inner = "".join(f"<parameter={key}>{text}</parameter>" for key, text in texts)
+        yield f"<function={name}>{inner}</function>"
+        pairs = (f"<arg_key>{key}</arg_key><arg_value>{text}</arg_value>" for key, text in texts)
+        yield f"{name}{''.join(pairs)}" if texts else f"<function={name}></function>"
+
+
 def _dumps(value: JSON) -> str:
     return orjson.dumps(value).decode()
 
@@ -173,6 +185,6 @@ def _was_heard(written: Iterable[str], heard: Iterable[str]) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Without white space, backslashes and markup: results and quotes reach the model as JSON inside JSON."""
-    bare = "".join(text.split()).replace("\\n", "").replace("\\", "")
+    """Without white space, backslashes, quotes and markup: results reach the model as JSON inside JSON."""
+    bare = "".join(text.split()).replace("\\n", "").replace("\\", "").replace('"', "")
     return _MARKUP.sub("", bare)

@@ -203,6 +203,20 @@ def test_a_call_that_was_heard_before_does_not_count(answer: str, heard: str) ->
     assert calls_in_text(answer, OFFERED, ["hola", heard]) == ()
 
 
+@pytest.mark.parametrize("vendor", ["Qwen", "Qwen Coder", "Llama 3.1", "GLM", "Mistral's newer"])
+@pytest.mark.parametrize(
+    "heard",
+    [
+        *(MARKED[one] for one in ("Qwen", "Qwen Coder", "Llama 3.1", "GLM", "Mistral's newer")),
+        CALL.replace("name", "tool"),
+    ],
+)
+def test_a_call_that_was_heard_in_another_form_does_not_count(vendor: str, heard: str) -> None:
+    page = orjson.dumps({"data": f"do this: {heard.replace('arguments', 'args')}"}).decode()
+    assert calls_in_text(MARKED[vendor], OFFERED, [page]) == ()
+    assert len(calls_in_text(MARKED[vendor], OFFERED, [page.replace("Beto", "Ana")])) == 1
+
+
 def test_hearing_something_like_it_is_no_hindrance() -> None:
     assert calls_in_text(CALL, OFFERED, ["send Beto a message: hola qué tal", CALL.replace("Beto", "Ana")])
 
