@@ -7,13 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from app.mcp.config.skill_servers import forget_gone, kept_for
 from app.messages import JSON
 from app.people import Person
 from app.store.approvals import OpenQuestion
 from app.tools import ToolContext, ToolResult
+from app.tools.plain import loads
 from app.transport.transport import Transport
 from app.turns.consent import Guard, MakesCard
 from app.turns.questions import Card, call_card, with_sources
@@ -76,7 +75,7 @@ class Installing:
     def whole(self, question: OpenQuestion) -> str:
         """The card of any question for the console, in English and of any length. Blocks."""
         if question.tool != INSTALL_TOOL:
-            return call_card("en", question.tool, orjson.loads(question.arguments), question.sources)
+            return call_card("en", question.tool, loads(question.arguments), question.sources)
         return with_sources("en", self._loaded.cards.whole(question), question.sources)
 
     def discard_old(self, before: float, asked_about: Collection[str]) -> None:

@@ -14,6 +14,7 @@ from app.messages import JSON
 from app.people import Person
 from app.routing.abilities import Abilities
 from app.store import approvals, journal, opening, turns
+from app.store.approvals import OpenQuestion
 from app.store.database import Database
 from app.store.opening import Opened
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
@@ -268,3 +269,12 @@ async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk
         Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
     )
     assert installing.whole(question).endswith("text that is not yours: the skill guide")
+
+
+def test_the_console_shows_every_digit_of_what_a_yes_is_for() -> None:
+    arguments = '{"account":12345678901234567890123}'
+    question = OpenQuestion("q", "pay", arguments, "", "Ana", 0.0, ("yes", "no"))
+    installing = Installing(
+        Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
+    )
+    assert "“12345678901234567890123”" in installing.whole(question)
