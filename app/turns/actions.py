@@ -1,5 +1,6 @@
 """What a turn does next, from what is written down: pure, so that a restart decides the same."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,7 @@ from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.skills.disclosure import LOAD_SKILL
 from app.store.opening import Entry
+from app.tools.plain import loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +222,11 @@ def _loaded(result: str) -> str:
 def _call_signature(call: ToolCall) -> bytes:
     """The call in one spelling, however the model wrote its arguments."""
     arguments = call.arguments
-    if isinstance(arguments, str):
-        try:
-            arguments = orjson.loads(arguments)
-        except orjson.JSONDecodeError:
-            arguments = {"": call.arguments}
-    return orjson.dumps([call.name, arguments], option=orjson.OPT_SORT_KEYS)
+    try:
+        read = loads(arguments) if isinstance(arguments, str) else arguments
+        return json.dumps([call.name, read], sort_keys=True).encode()
+    except (ValueError, RecursionError):  # no JSON, or nested deeper than it can be written
+        return json.dumps([call.name, {"": str(arguments)}]).encode()
 
 
 def _answered_nothing_twice(rounds: tuple[Round, ...]) -> bool:

@@ -87,6 +87,20 @@ def test_next_action(rounds: Sequence[Round], limit: int, expected: Action) -> N
     assert next_action(Transcript(ROUTED, tuple(rounds)), limit) == expected
 
 
+@pytest.mark.parametrize("depth", [300, 1020, 5000])
+def test_calls_nested_deeper_than_they_can_be_written_are_compared(depth: int) -> None:
+    deep = f'{{"a": {"[" * depth + "]" * depth}}}'
+    rounds = [Round("", (ToolCall("c", "f", one),), {"c": "{}"}) for one in (deep, deep, f" {deep[:-1]} }}")]
+    assert next_action(Transcript(ROUTED, tuple(rounds[:2])), 9) == AskModel(2, with_tools=False)
+    assert isinstance(next_action(Transcript(ROUTED, tuple(rounds)), 9), AskModel)
+
+
+def test_numbers_that_differ_in_the_last_of_many_digits_are_no_repeat() -> None:
+    texts = ('{"account": 12345678901234567890121}', '{"account": 12345678901234567890122}')
+    rounds = tuple(Round("", (ToolCall("c", "f", text),), {"c": "{}"}) for text in texts)
+    assert next_action(Transcript(ROUTED, rounds), 9) == AskModel(2, with_tools=True)
+
+
 def test_a_turn_is_routed_first() -> None:
     assert next_action(Transcript(), 5) == Route()
 
