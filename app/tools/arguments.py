@@ -8,7 +8,7 @@ import orjson
 from app.messages import JSON
 from app.tools.checks import Compiler, Mismatch, TooManySteps
 from app.tools.kinds import LONGEST_SHOWN, came, expected
-from app.tools.plain import loads
+from app.tools.plain import DEEPEST, loads
 
 
 class InvalidArguments(ValueError):
@@ -110,4 +110,17 @@ def parse_arguments(args: JSON) -> dict[str, JSON]:
         return {}
     if not isinstance(args, Mapping):
         raise InvalidArguments([f"the arguments must be a JSON object, got {came(args)}"])
+    if _is_deep(args):
+        raise InvalidArguments([f"the arguments are nested too deeply (more than {DEEPEST} levels)"])
     return dict(args)
+
+
+def _is_deep(value: JSON) -> bool:
+    """Whether it is nested deeper than intents and questions are written."""
+    level = [value]
+    for _ in range(DEEPEST):
+        holders = (part.values() if isinstance(part, Mapping) else part for part in level)
+        level = [one for parts in holders for one in parts if isinstance(one, Mapping | list | tuple)]
+        if not level:
+            return False
+    return True

@@ -18,10 +18,11 @@ from app.store.approvals import OpenQuestion
 from app.store.database import Database
 from app.store.opening import Opened
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
+from app.tools.arguments import InvalidArguments
 from app.transport.transport import Transport
 from app.turns.actions import Routed, Transcript, read_journal
 from app.turns.calls import ToolCalls
-from app.turns.consent import Consent, Verdicts
+from app.turns.consent import Consent, Verdicts, call_identity
 from app.turns.installing import Installing
 from app.turns.questions import ONCE, Card
 from app.turns.run import Run
@@ -278,3 +279,18 @@ def test_the_console_shows_every_digit_of_what_a_yes_is_for() -> None:
         Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
     )
     assert "“12345678901234567890123”" in installing.whole(question)
+
+
+@pytest.mark.parametrize("depth", [99, 101, 300, 1020])
+def test_a_call_is_known_again_however_deep_its_arguments_go(depth: int) -> None:
+    def take(items: list) -> None:  # type: ignore[type-arg]
+        """Takes them."""
+
+    call = ToolCall("c", "take", f'{{"items": {"[" * depth + "]" * depth}}}')
+    tool = Tool.from_function(take)
+    assert call_identity(tool, call) == call_identity(tool, call)
+    if depth < 100:
+        assert tool.validate_args(call.arguments)
+    else:
+        with pytest.raises(InvalidArguments, match="nested too deeply"):
+            tool.validate_args(call.arguments)
