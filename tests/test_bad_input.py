@@ -179,6 +179,8 @@ def test_whatever_the_model_answers_the_person_gets_one_reply(shared_world, case
     assert expected in graph.reply(person)
     wait_for(lambda: not open_work(server), "the end")
     assert len(graph.sends(person)) == 1
+    [turn] = server.rows("SELECT attempts FROM turns ORDER BY rowid DESC LIMIT 1")
+    assert turn["attempts"] == 1
 
 
 def test_a_server_that_refuses_tools_gets_them_in_the_prompt(make_world, model):
