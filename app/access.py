@@ -14,6 +14,7 @@ _FORWARDED = re.compile(
     r"|(x-|true-|x-cluster-|fastly-)?client-ip|cf-.*|fly-.*"
 )
 _PORT = re.compile(r":[0-9]{0,5}\Z")
+_DRAFT = re.compile(r"(.+)\.[0-9a-f]{8}\.new")
 
 
 def is_local(request: Request, *, published: bool = False) -> bool:
@@ -93,6 +94,12 @@ def write_private(path: Path, text: str) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def published_as(path: Path) -> Path:
+    """The file that a draft of `write_private` was to become, also after a crash; any other path itself."""
+    draft = _DRAFT.fullmatch(path.name)
+    return path.with_name(draft[1]) if draft else path
 
 
 def _is_forwarded(request: Request) -> bool:

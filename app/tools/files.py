@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, ParamSpec
 
+from app.access import published_as
 from app.messages import JSON
 from app.people import Person
 from app.store.space import MEGABYTE, Disk
@@ -274,7 +275,7 @@ class Files:
         return home
 
     def _is_closed(self, real: Path) -> bool:
-        if not self._closed or self._closed.isdisjoint((real, *real.parents)):
+        if not self._closed or self._closed.isdisjoint((real, published_as(real), *real.parents)):
             return False
         return not real.is_relative_to(self._people)
 

@@ -46,8 +46,9 @@ def play(body):
 def storm(server: Server, graph: Graph, *, kills: int, seed: int, deaf: bool) -> None:
     """Kills and starts the server `kills` times, then asserts that every law held.
 
-    About a third of the lives end while the server still starts. No two of those follow each other: a
-    server that never comes to work gives its turns up after a few crashes, and may.
+    About a third of the lives end while the server still starts. No two of those follow each other, and a
+    turn that the next crash could end goes on before it: a server that never comes to work gives its turns
+    up after a few crashes, and may.
     """
     chance = random.Random(seed)
     launcher = DEAF if deaf else SERVE
@@ -64,6 +65,7 @@ def storm(server: Server, graph: Graph, *, kills: int, seed: int, deaf: bool) ->
             sent.append({**message, "id": wamid})
         graph.inbound(*chance.sample(sent, min(5, len(sent))))  # redeliveries, old and new
         time.sleep(chance.uniform(0.0 if starting else 0.2, 1.2))
+        wait_for(lambda: not nearly_given_up(server), "a turn that was cut off again and again to go on", 60)
         server.kill()
         starting = not starting and chance.random() < 0.5
         server.start(launcher=launcher, wait=not starting)
@@ -74,6 +76,11 @@ def storm(server: Server, graph: Graph, *, kills: int, seed: int, deaf: bool) ->
     wait_for(lambda: not open_work(server), "every turn and send to end", 240)
     wait_for(lambda: graph.log()["pending"] == 0, "every status to be taken", 60)
     check(server, graph, people)
+
+
+def nearly_given_up(server: Server) -> bool:
+    """Whether a turn begins, or has begun, the last but one of its attempts."""
+    return bool(server.rows("SELECT 1 FROM turns WHERE state <> 'done' AND attempts >= 2"))
 
 
 def check(server: Server, graph: Graph, people: list[str]) -> None:

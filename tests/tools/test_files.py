@@ -235,6 +235,7 @@ def house(tmp_path: Path) -> Path:
     for name in (
         ".env",
         "data/admin_token",
+        "data/admin_token.0a1b2c3d.new",
         "data/mine.txt",
         "data/workspace/mine.txt",
         "skills/x/tools.py",
@@ -255,6 +256,7 @@ def house(tmp_path: Path) -> Path:
         (".", "way_in/admin_token", False),
         (".", "skills/x/tools.py", False),
         ("data", "admin_token", False),
+        ("data", "admin_token.0a1b2c3d.new", False),
         ("data", "mine.txt", True),
         ("data/workspace", "mine.txt", True),
     ],

@@ -18,11 +18,6 @@ def test_logging_tool() -> str:
     return "Nothing is logged to a client."
 
 
-def test_streaming_elicitation() -> str:
-    """Answers, and asks nobody."""
-    return "Nobody is asked."
-
-
 def test_trigger_tool_change() -> str:
     """Drops another skill beside this one."""
     number = len(list(SKILLS.iterdir()))

@@ -33,3 +33,9 @@ def test_embedded_resource() -> ToolResult:
 def test_multiple_content_types() -> ToolResult:
     """Answers with text, a picture and a document."""
     return ToolResult(ok=True, data="Multiple content types test:", attachments=(PICTURE, DOCUMENT))
+
+
+def test_streaming_elicitation() -> str:
+    """Answers, and asks nobody. It runs in process: the suite waits 0.6 s, less than some machines take to
+    start a worker."""
+    return "Nobody is asked."
