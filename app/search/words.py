@@ -162,8 +162,13 @@ def without_given(phrase: str) -> str:
     return _GIVEN.sub("", phrase)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def stem(word: str) -> str:
+    """`stem_of`, remembered: messages and descriptions say the same words again and again."""
+    return stem_of(word)
+
+
+def stem_of(word: str) -> str:
     """A rough stem that Spanish, Portuguese and English share, so that relatives meet across languages."""
     if len(word) <= _SHORTEST_STEM or not word.isascii() or not word.isalpha():
         return word

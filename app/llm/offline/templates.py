@@ -140,7 +140,7 @@ def read_template(tool: str, phrase: str) -> Template:
         if value:
             given.append((name, value))
         elif not name:
-            parts += [_Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
+            parts += [_literal(word.text) for word in spans(text)]
         elif parts and isinstance(parts[-1], _Slot):
             parts[-1] = _Slot((*parts[-1].names, name))
         else:
@@ -149,6 +149,12 @@ def read_template(tool: str, phrase: str) -> Template:
     # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
     needs_colon = len(literals) == 1 and bool(re.search(r":\s*\{", phrase))
     return Template(tool, phrase, tuple(parts), needs_colon, tuple(given))
+
+
+@lru_cache(maxsize=16384)
+def _literal(word: str) -> _Literal:
+    """One for all phrases that hold the word: thousands hold a few hundred."""
+    return _Literal(word, word not in ALL_STOP_WORDS)
 
 
 def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
@@ -321,11 +327,15 @@ def _forms(word: str) -> frozenset[str]:
     return frozenset({stem(word), stem(_SHORT_FORMS.get(word, word)), stem(bare if len(bare) >= 4 else word)})
 
 
-@lru_cache(maxsize=16384)
 def _near(one: str, other: str) -> bool:
     """Whether two longer words differ by one letter: left out, added, changed, or swapped with the next."""
-    if min(len(one), len(other)) < 5 or abs(len(one) - len(other)) > 1 or one[0] != other[0]:
-        return False
+    if one[0] != other[0] or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 5:
+        return False  # nearly always: not worth a place in memory
+    return _one_letter_apart(one, other)
+
+
+@lru_cache(maxsize=4096)
+def _one_letter_apart(one: str, other: str) -> bool:
     at = next(
         (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
