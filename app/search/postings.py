@@ -64,14 +64,15 @@ class Postings:
         self._meant_lately.clear()
         alone = array("I", (slot,))
         for term, weight in weights.items():
-            if term not in self._slots:
+            slots = self._slots.get(term)
+            if slots is None:
                 self._slots[intern(term)] = alone
-                self._weights[intern(term)] = self._single.setdefault(weight, array("f", (weight,)))
-            elif len(self._slots[term]) == 1:
-                self._slots[term] = array("I", (*self._slots[term], slot))
+                self._weights[term] = self._single.setdefault(weight, array("f", (weight,)))
+            elif len(slots) == 1:
+                self._slots[term] = array("I", (*slots, slot))
                 self._weights[term] = array("f", (*self._weights[term], weight))
             else:
-                self._slots[term].append(slot)
+                slots.append(slot)
                 self._weights[term].append(weight)
 
     def forget(self, found: Iterable[str]) -> None:

@@ -91,6 +91,8 @@ class Template:
     needs_colon: bool = False
     given: tuple[tuple[str, str], ...] = ()
     """Values that the phrase itself stands for, by parameter: `{status=done}`."""
+    telling: tuple[str, ...] = ()
+    """Its words that are no small ones."""
 
     @property
     def weight(self) -> float:
@@ -148,7 +150,8 @@ def read_template(tool: str, phrase: str) -> Template:
     literals = [part for part in parts if isinstance(part, _Literal)]
     # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
     needs_colon = len(literals) == 1 and bool(re.search(r":\s*\{", phrase))
-    return Template(tool, phrase, tuple(parts), needs_colon, tuple(given))
+    telling = tuple(part.text for part in literals if part.content)
+    return Template(tool, phrase, tuple(parts), needs_colon, tuple(given), telling)
 
 
 @lru_cache(maxsize=16384)
@@ -161,21 +164,33 @@ def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
     """The templates that fit `text` well enough, the strongest first."""
     said = unicodedata.normalize("NFC", text)
     words = spans(said)[:MOST_WORDS]
-    stems = {form for word in words for form in _forms(word.text)}
+    heard = _Heard(words)
     found = [
         alignment
         for template in templates
-        if _may_fit(template, words, stems) and (alignment := _align(said, words, template)) is not None
+        if _may_fit(template, heard) and (alignment := _align(said, words, template)) is not None
     ]
     return sorted(found, key=lambda one: (-one.strength, one.template.tool, one.template.phrase))
 
 
-def _may_fit(template: Template, words: Sequence[Word], stems: set[str]) -> bool:
-    if not template.parts or len(words) == 0:
+class _Heard(dict[str, bool]):
+    """Whether a message holds a word or one like it; thousands of phrases ask for the same few hundred."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        super().__init__()
+        self.words = [word.text for word in words]
+        self._stems = {form for word in self.words for form in _forms(word)}
+
+    def __missing__(self, word: str) -> bool:
+        self[word] = stem(word) in self._stems or any(_near(word, said) for said in self.words)
+        return self[word]
+
+
+def _may_fit(template: Template, heard: _Heard) -> bool:
+    if not template.parts or not heard.words:
         return False
-    wanted = [part.text for part in template.parts if isinstance(part, _Literal) and part.content]
-    hit = [stem(word) in stems or any(_near(word, said.text) for said in words) for word in wanted]
-    return all(hit) if len(wanted) < 3 else sum(hit) >= len(wanted) - 1
+    lacking = sum(not heard[word] for word in template.telling)
+    return lacking <= (len(template.telling) >= 3)
 
 
 def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | None:
