@@ -14,9 +14,9 @@ from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, Signatures, check_size, read_file
 from app.skills.imports import lack_of
 from app.skills.installed import Installed
-from app.skills.manifest import Manifest, ManifestError, Requirements, load_yaml, read_manifest
+from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
 from app.skills.runner import Workers
-from app.skills.tools import SkillTools, audience_of, bundled_tools, described_tools
+from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.tools import Tool
 from app.tools.tool import Audience
 

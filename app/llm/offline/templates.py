@@ -180,17 +180,26 @@ class _Heard(dict[str, bool]):
         super().__init__()
         self.words = [word.text for word in words]
         self._stems = {form for word in self.words for form in _forms(word)}
+        self._by_letter: dict[str, list[str]] = {}
+        for word in self.words:
+            self._by_letter.setdefault(word[0], []).append(word)
 
     def __missing__(self, word: str) -> bool:
-        self[word] = stem(word) in self._stems or any(_near(word, said) for said in self.words)
+        near = self._by_letter.get(word[0], ())  # one that begins otherwise is not near
+        self[word] = stem(word) in self._stems or any(_near(word, said) for said in near)
         return self[word]
 
 
 def _may_fit(template: Template, heard: _Heard) -> bool:
     if not template.parts or not heard.words:
         return False
-    lacking = sum(not heard[word] for word in template.telling)
-    return lacking <= (len(template.telling) >= 3)
+    may_lack = int(len(template.telling) >= 3)
+    for word in template.telling:
+        if not heard[word]:
+            if not may_lack:
+                return False
+            may_lack -= 1
+    return True
 
 
 def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | None:
