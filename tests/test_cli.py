@@ -314,7 +314,7 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
 def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path, command: str) -> None:
     """On a copy of the release, whose calculator would leave a mark."""
     release = tmp_path / "release"
-    shutil.copytree(ROOT / "app", release / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "app", release / "app")
     shutil.copytree(ROOT / "skills", release / "skills", ignore=shutil.ignore_patterns("__pycache__"))
     code = release / "skills" / "calculator" / "scripts" / "tools.py"
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n{code.read_text()}")
