@@ -12,7 +12,7 @@ import pytest
 from app.store.database import Database
 from tests.standins.model import ModelServer, Play, echo
 from tests.tides import Web, obeys
-from tests.world import Graph, Server, Town, world
+from tests.world import Graph, Server, Town, open_work, wait_for, world
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,6 +90,7 @@ def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 def town(_standing: Town) -> Town:
     """A server that stands for all tests that need no other, and speak as a newcomer each; its model echoes
     until a test plays it."""
+    wait_for(lambda: not open_work(_standing.server), "the end of what the test before began")
     _standing.model.play = echo
     _standing.model.requests.clear()
     return _standing
