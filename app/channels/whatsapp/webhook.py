@@ -146,7 +146,11 @@ class WhatsAppWebhook:
 
 
 class WebhookFirst(Starlette):
-    """Posted webhooks, which are most of all requests, go past the middleware and the router."""
+    """Posted webhooks, which are most of all requests, go past the middleware and the router.
+
+    An address with a slash at its end is the one without: Meta follows no redirect, and behind a tunnel one
+    would lead from https to http.
+    """
 
     def __init__(
         self, webhook: WhatsAppWebhook, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
@@ -155,6 +159,8 @@ class WebhookFirst(Starlette):
         self._webhook = webhook
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith("/"):
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
         if scope["type"] == "http" and scope["path"] == "/webhook" and scope["method"] == "POST":
             await self._webhook(scope, receive, send)
         else:
