@@ -310,6 +310,9 @@ def test_typed_values_reach_the_function() -> None:
             {"a": "First", "b": "Second", "c": "Third", "d": "Fourth"},
             (),
         ),
+        ("Do.\n\nArgs:\n    a: First\n    b: Second\n\n:return: it", "Do", {"a": "First", "b": "Second"}, ()),
+        ("Do.\n\nParameters\n----------\na : int\n    First\n\n:returns: it", "Do", {"a": "First"}, ()),
+        ("Do.\n\n:param a: First\n  goes on\n\nReturns:\n    it", "Do", {"a": "First goes on"}, ()),
     ],
 )
 def test_docstrings(text: str, description: str, params: dict[str, str], examples: tuple[str, ...]) -> None:
