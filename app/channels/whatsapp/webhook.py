@@ -178,7 +178,7 @@ def receive(
         if (result := outbox.apply_status(conn, status, now)) is not None
     ]
     for result in applied:
-        if result.error:
+        if result.error and not result.again:
             text = f"WhatsApp could not deliver a message: {result.code} {result.error}"
             kind = "send" if result.code in HOLD else "undelivered"  # with the former all others fail too
             alerts.raise_alert(conn, f"{kind}:{result.code}", text, now)
@@ -195,7 +195,8 @@ def log_received(received: Received) -> None:
         log.warning("an owner took over with the one-time code", who=mask(owner))
     for result in received.applied:
         if result.error:
-            log.error("delivery failed", code=result.code, reason=result.error)
+            level = log.warning if result.again else log.error
+            level("delivery failed", code=result.code, reason=result.error, again=result.again)
 
 
 async def read_body(request: Request, limit: int, hold: Callable[[int], None] = lambda size: None) -> bytes:
