@@ -10,6 +10,9 @@ from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
 IT = "it"
 """What a phrase such as "cancel it" gives for what was talked about."""
+SAME = "same"
+"""What a phrase such as "add {items}" gives that means something only where its kind was talked about: the
+same as there, or nothing."""
 ALL = "*"
 """What a phrase such as "my name is …" gives where all that was said is meant."""
 GOOD_ENOUGH = 0.7
@@ -107,7 +110,7 @@ class Template:
     @property
     def points(self) -> bool:
         """Whether it is about what was talked about: "cancel it"."""
-        return any(value == IT for _, value in self.given)
+        return any(value in (IT, SAME) for _, value in self.given)
 
     @property
     def contents(self) -> int:
