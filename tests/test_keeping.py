@@ -1,4 +1,4 @@
-"""Notes, projects and memory through the chat: each person's own, in their words, also after a restart."""
+"""Notes, lists, projects and memory through the chat: each person's own, in their words, also after a restart."""
 
 import json
 from functools import partial
@@ -81,6 +81,45 @@ def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
     assert ask("¿qué sabés de mí?").splitlines()[-1] == "2. vivo en Córdoba"
     assert ask("olvidá que vivo en Córdoba") == "✓ Olvidado: vivo en Córdoba"
     assert "Todavía no" in ask("qué sabes de mí")
+
+
+def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
+    server, chat = offline
+    told = chat.ask(
+        p0="pon leche, huevos y 2 kg de arroz en la lista del súper",
+        p1="adiciona leite e pão na lista de compras",
+    )
+    assert told == {
+        "p0": "✓ En la lista Súper: leche, huevos, 2 kg de arroz",
+        "p1": "✓ Na lista Compras: leite, pão",
+    }
+    told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="e queijo também")
+    assert told["p0"] == "✓ En la lista Súper: tortillas\n\n✓ Quitado de la lista Súper: huevos"
+    assert told["p1"] == "✓ Na lista Compras: queijo"
+    wait_for(lambda: not open_work(server), "everything to be sent")
+    server.stop()
+    server.start()
+    told = chat.ask(p0="ya compré la leche", p1="já comprei o pão")
+    assert told["p0"] == "✓ Tachado de la lista Súper: leche\nFalta: 2 kg de arroz, tortillas"
+    assert told["p1"] == "✓ Riscado da lista Compras: pão\nFalta: leite, queijo"
+    told = chat.ask(p0="qué falta comprar?", p1="o que falta comprar?")
+    assert told["p0"] == "*Súper* (faltan 2):\n3. 2 kg de arroz\n4. tortillas\n✓ leche"
+    assert told["p1"] == "*Compras* (faltam 2):\n1. leite\n3. queijo\n✓ pão"
+
+
+def test_a_whole_list_is_deleted_only_after_a_yes(offline):
+    server, chat = offline
+    ask = partial(_one, chat, "p2")
+    ask("add milk and eggs to the shopping list")
+    ask("put charger on the packing list")
+    assert ask("delete the list") == "", "a question has buttons"
+    (card,) = server.rows("SELECT card FROM approvals WHERE state = 'waiting'")
+    assert "Shall I delete the list “packing” with all that is on it?" in card["card"]
+    assert ask("no").startswith("I did not do it")
+    assert ask("my lists") == "Your lists:\n• Shopping: 2 left\n• Packing: 1 left"
+    ask("delete the packing list")
+    assert ask("yes") == "✓ List deleted with all that was on it: Packing"
+    assert ask("my lists") == "Your lists:\n• Shopping: 2 left"
 
 
 def test_everything_is_forgotten_only_after_a_yes(offline):

@@ -28,7 +28,18 @@ from tests.skills.tools import Rows, context, functions
 
 pytestmark = pytest.mark.slow
 
-SKILLS = ["calculator", "datetime", "files", "memory", "notes", "projects", "reminders", "weather", "web"]
+SKILLS = [
+    "calculator",
+    "datetime",
+    "files",
+    "lists",
+    "memory",
+    "notes",
+    "projects",
+    "reminders",
+    "weather",
+    "web",
+]
 LONGEST = 32_000
 CALLS = 15
 SEED = 20261122

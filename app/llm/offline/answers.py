@@ -340,6 +340,8 @@ def sample(parameter: Parameter, language: str) -> str:
         return "12 × 7"
     if parameter.kind is Kind.PLACE:
         return say(language, "Tokyo")
+    if parameter.kind is Kind.LIST and "items" in words(parameter.name):
+        return say(language, "milk and bread")
     takes_any_text = parameter.is_prose and set(words(parameter.name)) & _FREE_TEXT
     return say(language, "buy bread") if takes_any_text else ""
 

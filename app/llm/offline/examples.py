@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from app.language import detect_language
 from app.llm.offline.answers import sample
 from app.llm.offline.offers import Offer
-from app.llm.offline.templates import IT
+from app.llm.offline.templates import IT, SAME
 from app.search.words import fold, without_given
 
 _TAKES_AWAY = re.compile(
@@ -19,7 +19,7 @@ def example_of(offer: Offer, listed: Sequence[str], language: str) -> str:
     """A phrase in the language as a whole message: without slots, or with each filled by a sample."""
     filled = {one.name: sample(one, language) for one in offer.parameters}
     wanted = any(filled[one.name] for one in offer.required)
-    whole = (phrase for phrase in listed if f"={IT}}}" not in phrase)
+    whole = (phrase for phrase in listed if not any(f"={one}}}" in phrase for one in (IT, SAME)))
     for phrase in map(without_given, whole):
         slots = re.findall(r"\{(\w+)\}", phrase)
         spoken = detect_language(re.sub(r"\{\w+\}", "", phrase)) == language

@@ -81,14 +81,18 @@ def _resolved(step: Step, earlier: Step | None, told: str, planner: Planner) -> 
             arguments[name] = planner.read(told, parameter) or had or [IT]
         else:
             arguments[name] = told or had or IT
-    missing = next((one for one in offer.required if one.name not in arguments), None)
-    return replace(step, arguments=arguments, missing=missing)
+    return _lacking(replace(step, arguments=arguments), planner)
 
 
-def without_same(step: Step) -> Step:
+def without_same(step: Step, planner: Planner) -> Step:
     """The step without what it says to be the same as before."""
     given = {name: value for name, value in step.arguments.items() if value != SAME}
-    return replace(step, arguments=given)
+    return _lacking(replace(step, arguments=given), planner) if len(given) < len(step.arguments) else step
+
+
+def _lacking(step: Step, planner: Planner) -> Step:
+    required = planner.offer(step.tool).required
+    return replace(step, missing=next((one for one in required if one.name not in step.arguments), None))
 
 
 def _pointing(step: Step) -> list[str]:
@@ -130,9 +134,16 @@ def points(plan: Plan) -> bool:
     return any(map(_pointing, plan.steps))
 
 
-def subject(exchanged: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """The last exchange that was about something, not thanks and the like; empty where none was."""
-    return next((one for one in reversed(exchanged[-_MOST_BACK:]) if small_talk(one[0]) is None), ("", ""))
+def subject(planner: Planner, exchanged: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """What the last exchange was about that asked for something, and our answer; empty where none did.
+
+    A receipt may have come later, once our question was answered.
+    """
+    answers = [answer for said, answer in exchanged[-_MOST_BACK:] if small_talk(said) is None]
+    for said, answer in reversed(exchanged[-_MOST_BACK:]):
+        if small_talk(said) is None and planner.plan(said).steps:
+            return said, answers[-1] if _receipt_of(answers[-1]) else answer
+    return "", ""
 
 
 def talked_about(
@@ -191,7 +202,7 @@ def _answered(
     last_line = answer.strip().split("\n")[-1]
     if not any(last_line.startswith(known) for known in questions(person.language)):
         return None
-    earlier = planner.plan(before).steps
+    earlier = [without_same(step, planner) for step in planner.plan(before).steps]
     waiting = next((step for step in earlier if step.missing is not None), None)
     if waiting is None or said.rstrip().endswith("?"):
         return None

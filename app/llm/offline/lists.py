@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.llm.offline.offers import Offer
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step
-from app.llm.offline.templates import align, read_template
+from app.llm.offline.templates import SAME, align, read_template
 from app.messages import JSON
 from app.search.words import ALL_STOP_WORDS, spaced, spans, stem, without_given, without_slots, words
 
@@ -66,17 +66,19 @@ def picked(
     own = [offer for offer in offers if category_of(offer.name) == category_of(steps[-1].tool)]
     names = [offer.name for offer in own]
     plan = narrowed(own, without_nouns(phrases, steps[-1].tool, names)).plan(text)
-    about = [_about(step, number) for step in plan.steps]
+    about = [_about(step, number, planner.offer(step.tool)) for step in plan.steps]
     return Plan(tuple(step for step in about if step is not None)) if about and all(about) else Plan()
 
 
-def _about(step: Step, number: str) -> Step | None:
+def _about(step: Step, number: str, offer: Offer) -> Step | None:
     """The step about what has this number; None where it is not sure, or about something else."""
     name = next((name for name, value in step.arguments.items() if _telling(str(value)) == [number]), "")
-    if not name or step.missing is not None or step.guessed:
+    parameter = offer.parameter(name)
+    if parameter is None or parameter.is_prose or step.missing is not None or step.guessed:
         return None
     value: JSON = [number] if isinstance(step.arguments[name], list) else number
-    return replace(step, arguments={**step.arguments, name: value})
+    given = {one: said for one, said in step.arguments.items() if said != SAME}
+    return replace(step, arguments={**given, name: value})
 
 
 def _telling(text: str) -> list[str]:
@@ -138,7 +140,7 @@ def without_nouns(
                 elif parts and parts[-1].lower() in _ARTICLES_OF_NOUNS:
                     parts.pop()
             kept = " ".join(parts)
-            if kept != phrase and _SLOT.search(kept) and _literals(kept):
+            if _SLOT.search(kept) and _literals(kept):
                 bare.setdefault(tool, []).append(kept)
     return bare
 

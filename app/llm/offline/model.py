@@ -255,7 +255,7 @@ class OfflineModel:
             return Plan()
         planner = self._planner(offers, self._phrases(), person)
         exchanged = exchanges(request.messages)
-        before, answer = exchanged[-1] if exchanged else ("", "")
+        topic = before, answer = exchanged[-1] if exchanged else ("", "")
         if again := with_hour(before, answer, said, person.language):
             earlier = before_last_exchange(request.messages)
             return self._plan(replace(request, messages=earlier), again, offers, person)
@@ -279,11 +279,12 @@ class OfflineModel:
             more = planner.plan(late)
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
         elif points(plan) or planner.is_contested:
-            about = talked_about(planner, subject(exchanged)[0], plan, self._category)
+            topic = subject(planner, exchanged)
+            about = talked_about(planner, topic[0], plan, self._category)
             plan = self._planner(offers, self._phrases(), person, about).plan(said)
         if answer == reminder_text(person.language) and not any(map(is_sure, plan.steps)):
             plan = planner.plan(f"{before} {said}")  # "remind me tomorrow", and then of what
-        plan = resolved(plan, planner, *subject(exchanged), self._category)
+        plan = resolved(plan, planner, *topic, self._category)
         if (step := varied(planner, said, exchanged, plan)) is not None and not late:
             return Plan((step,))
         if any(map(is_sure, plan.steps)):

@@ -245,7 +245,7 @@ class Planner:
         asked_at = 0.0
         aligned = self._nearest_first(align(clause, self._templates))
         for alignment in aligned:
-            if asking and alignment.strength < asked_at and alignment.template.tool != asking[0].tool:
+            if asking and alignment.strength < asked_at and self._asks_rather(asking[0], alignment):
                 break  # a question about what was said is better than an answer to what was not
             offer = self._offers[alignment.template.tool]
             arguments = self._from_slots(offer, alignment, clause)
@@ -262,13 +262,16 @@ class Planner:
                 asking, asked_at = [step], alignment.strength
         return asking
 
+    def _asks_rather(self, asking: Step, weaker: Alignment) -> bool:
+        """ "Add to the shopping list" adds no "shopping list"."""
+        is_list = asking.missing is not None and asking.missing.kind is Kind.LIST
+        return is_list or weaker.template.tool != asking.tool
+
     def _nearest_first(self, aligned: list[Alignment]) -> list[Alignment]:
-        """Of those as strong the ones of what is talked about first, then those that do not ask for it."""
+        """Of those as strong the ones of what is talked about first."""
         rivals = (one.template.tool for one in aligned if one.strength == aligned[0].strength)
         self.is_contested |= len(set(map(self._category, rivals))) > 1
-        return sorted(
-            aligned, key=lambda one: (-one.strength, self._distance(one.template.tool), one.template.points)
-        )
+        return sorted(aligned, key=lambda one: (-one.strength, self._distance(one.template.tool)))
 
     def _of_same_phrase(
         self, step: Step, alignment: Alignment, aligned: Sequence[Alignment], clause: str
@@ -308,7 +311,7 @@ class Planner:
             return False
         if parameter.kind is Kind.WHEN:
             return not self._is_moment(raw)
-        return template.is_vague and parameter.kind in _TAKES_ANYTHING
+        return template.is_vague and not template.points and parameter.kind in _TAKES_ANYTHING
 
     def _is_moment(self, raw: str) -> bool:
         person, now = self._reader.person, self._reader.now()

@@ -164,7 +164,8 @@ def _literal(word: str) -> _Literal:
 
 
 def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
-    """The templates that fit `text` well enough, the strongest first."""
+    """The templates that fit `text` well enough: the strongest first, of those as strong first what stands
+    for itself."""
     said = unicodedata.normalize("NFC", text)
     words = spans(said)[:MOST_WORDS]
     heard = _Heard(words)
@@ -173,7 +174,9 @@ def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
         for template in templates
         if _may_fit(template, heard) and (alignment := _align(said, words, template)) is not None
     ]
-    return sorted(found, key=lambda one: (-one.strength, one.template.tool, one.template.phrase))
+    return sorted(
+        found, key=lambda one: (-one.strength, one.template.points, one.template.tool, one.template.phrase)
+    )
 
 
 class _Heard(dict[str, bool]):

@@ -53,7 +53,7 @@ def varied(
     if not _is_short(said):
         return None
     step = _varied(planner, said, exchanged)
-    step = without_same(step) if step is not None else None
+    step = without_same(step, planner) if step is not None else None
     if step is None or not _asks_by_itself(plan):
         return step
     is_same = {step.tool for step in plan.steps} == {step.tool}

@@ -4,8 +4,9 @@ from app.tools.sentences import cut
 
 from .choosing import the_list
 from .lines import MOST_TOLD, named, numbered, texts
+from .sentences import MAX_THINGS
 from .shelf import bare
-from .things import clean, found, means_done, means_everything, means_place
+from .things import LONGEST, clean, found, means_done, means_everything, means_place
 
 
 class Picked:
@@ -20,14 +21,13 @@ class Picked:
         self.by_list = {}
         self._missing = []
         self._unclear = []
-        wanted = [one for one in items if clean(one, say.language)]
         self._key, self.failure = the_list(say, shelf, bare(list_name))
         self._is_named = bool(bare(list_name))
-        if self.failure is None and not wanted:
-            self.failure = say.failed("EMPTY")
+        if self.failure is None and not 0 < len(items) <= MAX_THINGS:
+            self.failure = say.failed("TOO_MANY" if items else "EMPTY")
         if self.failure is None:
-            for one in wanted:
-                self._pick(one)
+            for one in items:
+                self._pick(one[:LONGEST])
             self.failure = None if self.by_list else self._none()
 
     def receipt(self, lines):
@@ -51,7 +51,7 @@ class Picked:
         elif found_in:
             self._unclear.append((wanted, found_in))
         else:
-            self._missing.append(clean(wanted, self._say.language))
+            self._missing.append(clean(wanted, self._say.language) or wanted)
 
     def _found_in(self, wanted):
         """The entries meant, by list: of the one that is named or in use, else of any that has them."""

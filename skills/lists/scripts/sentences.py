@@ -74,7 +74,7 @@ SAID = {
         "all_done": "Já está tudo.",
         "not_found": "Não encontrei: {things}",
         "which": "Qual? “{wanted}”: {things}",
-        "shown": "*{name}* (faltam {count}):\n{lines}",
+        "shown": "*{name}* (faltam {count}):",
         "shown_one": "*{name}* (falta 1):",
         "shown_done": "*{name}*: já está tudo.",
         "done_line": "✓ {things}",

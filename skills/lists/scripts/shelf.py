@@ -3,7 +3,7 @@
 import time
 
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
-from app.tools.ledger import Ledger, folded
+from app.tools.ledger import Ledger, folded, means_all
 
 SHOPPING = "shopping"
 IN_USE_SECONDS = 900
@@ -18,6 +18,8 @@ _SHOPS = spaced(
     market mandado mandados despensa feira mercearia almacen abarrotes
     """
 )
+_LONGEST = 1000
+"""Characters of a name that are read; far more than any may have."""
 _ROWS = 100
 """Beyond so many rows of a list, removed ones with them, its numbers begin anew."""
 
@@ -111,12 +113,14 @@ def is_shopping(name):
 
 
 def bare(name):
-    """A list's name without "my list of" before it and "list" behind it; "" for "the list"."""
-    said = name.replace("\x00", "").strip(" \t\n.,;:!?¿¡\"'“”«»").split()
+    """A list's name without "my list of" before it and "list" behind it; "" for "the list" and "all"."""
+    said = name[:_LONGEST].replace("\x00", "").strip(" \t\n.,;:!?¿¡\"'“”«»").split()
     while said and folded(said[0]) in LISTS | _SMALL:
         said.pop(0)
     while said and folded(said[-1]) in LISTS:
         said.pop()
+    if means_all(" ".join(said), LISTS):
+        return ""
     return " ".join(said).strip(" .,;:!?¿¡\"'“”«»")
 
 

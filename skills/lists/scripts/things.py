@@ -1,6 +1,7 @@
 """What is written on a list: cleaned as it is kept, compared by what it is, found by what people call it."""
 
 import re
+from functools import lru_cache
 
 from app.search.words import spaced, stem, words
 
@@ -59,17 +60,20 @@ _LEADING_PT = re.compile(r"(?:(?:e|o|a|as)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
     r"[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|too|as well|por ?favor|porfa|please|pls|pfv?)$", re.IGNORECASE
 )
+LONGEST = 1000
+"""Characters of what is read; far more than anything on a list may have."""
 _AROUND = ' \t\n\r.,;:!?¿¡"“”«»'
 
 
 def clean(text, language):
     """One thing on one line, without the article and the small words around it; its amount stays."""
-    line = _BULLET.sub("", " ".join(text.replace("\x00", "").split())).strip(_AROUND)
+    line = _BULLET.sub("", " ".join(text[:LONGEST].replace("\x00", "").split())).strip(_AROUND)
     line = _TRAILING.sub("", line)
     line = _without(_LEADING, line)
     return (_without(_LEADING_PT, line) if language == "pt" else line).strip(_AROUND)
 
 
+@lru_cache(maxsize=16384)
 def core(text):
     """What a thing is, whatever its amount, accents, case and endings: "2 kg de arroz" is "Arroz"."""
     said = words(text)

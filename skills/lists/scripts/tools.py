@@ -10,7 +10,7 @@ from .lines import left, overview, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
 from .shelf import LISTS, SHOPPING, Shelf, bare, key_of
-from .things import clean, core, has_amount, means_everything
+from .things import LONGEST, clean, core, has_amount, means_everything
 
 
 def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
@@ -26,6 +26,8 @@ def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
     say, shelf = _opened(context)
     if shelf is None:
         return say.failed("NO_PERSON")
+    if len(items) > MAX_THINGS:
+        return say.failed("TOO_MANY")
     things, name = _cleaned(items, say.language), bare(list_name)
     if code := _fault(things, name):
         return say.failed(code)
@@ -87,7 +89,7 @@ def take_off_list(items: list[str], list_name: str = "", context=None) -> dict:
     picked = Picked(say, shelf, items, list_name, is_open=True)
     if picked.failure is not None:
         return picked.failure
-    if any(map(means_everything, items)):
+    if any(means_everything(one[:LONGEST]) for one in items):
         return say.failed("ALL_AT_ONCE", name=shelf.lists[next(iter(picked.by_list))])
     lines = []
     for key, entries in picked.by_list.items():
@@ -156,9 +158,7 @@ def _fault(things, name):
     """Why things cannot be put on a list, "" where they can."""
     if not things and not name:
         return "EMPTY"
-    if len(name) > MAX_NAME or any(len(one) > MAX_TEXT for one in things):
-        return "TOO_LONG"
-    return "TOO_MANY" if len(things) > MAX_THINGS else ""
+    return "TOO_LONG" if len(name) > MAX_NAME or any(len(one) > MAX_TEXT for one in things) else ""
 
 
 def _filled(say, shelf, key, things):

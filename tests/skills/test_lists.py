@@ -1,0 +1,200 @@
+import pytest
+
+from tests.skills.tools import Rows, context, functions
+
+TOOLS = functions("lists")
+add, check, take, show, delete = (
+    TOOLS[name] for name in ("add_to_list", "check_off", "take_off_list", "show_list", "delete_list")
+)
+
+
+@pytest.fixture
+def ana():
+    return context("es", store=Rows())
+
+
+@pytest.fixture
+def trip(ana):
+    """Ana with a shopping list and one for a trip, which is in use."""
+    add(["leche entera", "leche de coco", "pan"], "del súper", context=ana)
+    add(["cargador", "pasaporte", "pan dulce"], "viaje", context=ana)
+    return ana
+
+
+def code(answer) -> str:
+    return answer["error"]["code"]
+
+
+def test_things_are_put_on_shown_checked_off_and_taken_off(ana) -> None:
+    put = add(["leche", "los huevos", "2 kg de arroz"], "la lista del súper", context=ana)
+    assert put["summary"] == "✓ En la lista Súper: leche, huevos, 2 kg de arroz"
+    bought = check(["la leche"], context=ana)
+    assert bought["summary"] == "✓ Tachado de la lista Súper: leche\nFalta: huevos, 2 kg de arroz"
+    assert take(["ARROZ"], context=ana)["summary"] == "✓ Quitado de la lista Súper: 2 kg de arroz"
+    shown = show(context=ana)
+    assert shown["summary"] == "*Súper* (falta 1):\n2. huevos\n✓ leche"
+    assert (shown["open"], shown["done"]) == (["huevos"], ["leche"])
+    assert check(["todo"], context=ana)["summary"] == "✓ Tachado de la lista Súper: huevos\nYa está todo."
+
+
+@pytest.mark.parametrize(
+    ("language", "receipt", "empty"),
+    [
+        ("es", "✓ En la lista Compras: x", "No tienes listas todavía."),
+        ("pt", "✓ Na lista Compras: x", "Você ainda não tem listas."),
+        ("en", "✓ On the list Shopping: x", "You have no lists yet."),
+        ("fr", "✓ On the list Shopping: x", "You have no lists yet."),
+    ],
+)
+def test_answers_are_in_the_persons_language(language: str, receipt: str, empty: str) -> None:
+    here = context(language, store=Rows())
+    assert show(context=here)["summary"].startswith(empty)
+    assert add(["x"], context=here)["summary"] == receipt
+
+
+@pytest.mark.parametrize(
+    "name", ["", "compras", "lista de compras", "el mandado", "shopping", "da feira", "Súper"]
+)
+def test_the_shopping_list_has_many_names(name: str, ana) -> None:
+    add(["leche"], "la lista del súper", context=ana)
+    assert add(["pan"], name, context=ana)["open"] == ["leche", "pan"]
+    assert show(name, context=ana)["list"] == "Súper"
+
+
+@pytest.mark.parametrize(
+    ("had", "said", "kept", "summary"),
+    [
+        ("leche", "Léche ", "leche", "Ya estaba en la lista Compras: leche"),
+        ("tomate", "los tomates", "tomate", "Ya estaba en la lista Compras: tomate"),
+        ("2 kg de arroz", "arroz", "2 kg de arroz", "Ya estaba en la lista Compras: 2 kg de arroz"),
+        ("arroz", "2 kg de arroz", "2 kg de arroz", "✓ En la lista Compras: 2 kg de arroz\nAntes: arroz"),
+    ],
+)
+def test_the_same_thing_is_on_a_list_once_with_the_amount_said_last(had, said, kept, summary, ana) -> None:
+    add([had], context=ana)
+    told = add([said], context=ana)
+    assert (told["summary"], told["open"]) == (summary, [kept])
+
+
+def test_what_only_looks_alike_is_another_thing(ana) -> None:
+    told = add(
+        ["café con azúcar", "café sin azúcar", "agua", "agua con gas", "1. pan", "- miel"], context=ana
+    )
+    assert told["open"] == ["café con azúcar", "café sin azúcar", "agua", "agua con gas", "pan", "miel"]
+
+
+def test_a_checked_thing_that_is_said_again_is_open_again(ana) -> None:
+    add(["leche", "pan"], context=ana)
+    check(["leche"], context=ana)
+    assert add(["leche"], context=ana)["open"] == ["leche", "pan"]
+    check(["leche"], context=ana)
+    again = check(["leche"], done=False, context=ana)
+    assert again["summary"] == "✓ Otra vez pendiente en la lista Compras: leche"
+    assert check(["leche"], done=False, context=ana)["summary"].startswith("No estaba tachado")
+
+
+def test_once_all_is_bought_the_next_thing_begins_the_shopping_list_anew(ana) -> None:
+    add(["leche", "pan"], context=ana)
+    check(["todo"], context=ana)
+    assert add(["queso"], context=ana)["done"] == []
+    assert show(context=ana)["summary"] == "*Compras* (falta 1):\n1. queso"
+    add(["Luis"], "invitados", context=ana)
+    check(["Luis"], "invitados", context=ana)
+    assert add(["Eva"], "invitados", context=ana)["done"] == ["Luis"]
+
+
+def test_a_list_is_found_by_what_is_on_it_or_by_being_in_use(trip) -> None:
+    assert add(["suéter"], context=trip)["list"] == "Viaje"
+    assert check(["leche de coco"], context=trip)["list"] == "Súper"
+    assert check(["pan"], context=trip)["done"] == ["leche de coco", "pan"], "the list used last"
+    assert check(["cargador"], context=trip)["summary"].startswith("✓ Tachado de la lista Viaje: cargador")
+    assert check(["leche entera"], "viaje", context=trip)["error"]["code"] == "NOT_FOUND"
+
+
+def test_things_are_meant_by_place_and_what_is_unclear_is_asked(trip) -> None:
+    assert check(["el segundo", "1"], "súper", context=trip)["open"] == ["pan"]
+    assert take(["el último"], "viaje", context=trip)["open"] == ["cargador", "pasaporte"]
+    check(["leche entera", "leche de coco"], "súper", done=False, context=trip)
+    assert code(check(["leche"], "súper", context=trip)) == "AMBIGUOUS"
+    assert code(check(["it"], "súper", context=trip)) == "AMBIGUOUS"
+    told = check(["pan", "leche", "caviar"], "súper", context=trip)["summary"].splitlines()
+    assert told[2:] == ["No encontré: caviar", "¿Cuál? «leche»: leche entera, leche de coco"]
+    add(["sal"], "súper", context=trip)
+    add(["sal"], "viaje", context=trip)
+    add(["globos"], "fiesta", context=trip)
+    assert "• Súper: sal\n• Viaje: sal" in check(["sal"], context=trip)["error"]["message"]
+
+
+def test_a_whole_list_goes_only_by_its_name(trip) -> None:
+    assert code(take(["todo"], "viaje", context=trip)) == "ALL_AT_ONCE"
+    check(["cargador"], "viaje", context=trip)
+    assert take(["done"], "viaje", context=trip)["open"] == ["pasaporte", "pan dulce"]
+    assert code(delete("la lista", context=trip)) == "EMPTY_NAME"
+    assert delete("la lista de viaje", context=trip)["summary"].startswith("✓ Lista borrada con todo")
+    assert show("todas mis listas", context=trip)["summary"] == "Tus listas:\n• Súper: 3 por tachar"
+    assert code(show("viaje", context=trip)) == "LIST_NOT_FOUND"
+    assert add(["llaves"], "viaje", context=trip)["open"] == ["llaves"]
+
+
+def test_an_empty_list_is_begun_and_shown(ana) -> None:
+    assert add([], "fiesta de Ana", context=ana)["summary"] == "✓ Lista empezada: Fiesta de Ana"
+    assert add([], "fiesta de Ana", context=ana)["summary"] == "Ya tienes la lista Fiesta de Ana."
+    assert show("fiesta", context=ana)["summary"] == "La lista Fiesta de Ana está vacía."
+    assert code(check(["x"], "fiesta", context=ana)) == "NOTHING_THERE"
+    assert show("compras", context=ana)["summary"].startswith("No hay nada en la lista de compras")
+
+
+def test_what_does_not_fit_is_refused(ana) -> None:
+    assert code(add([], context=ana)) == "EMPTY"
+    assert code(add([" ", "¡!"], context=ana)) == "EMPTY"
+    assert code(add(["x" * 201], context=ana)) == "TOO_LONG"
+    assert code(add(["x"], "y" * 61, context=ana)) == "TOO_LONG"
+    assert len(add([f"cosa{n}" for n in range(200)], context=ana)["open"]) == 200
+    assert code(add(["una más"], context=ana)) == "TOO_MANY"
+    assert add(["cosa7"], context=ana)["summary"].startswith("Ya estaba")
+    for number in range(49):
+        add([], f"lista número {number}", context=ana)
+    assert code(add(["x"], "otra", context=ana)) == "TOO_MANY"
+
+
+def test_numbers_stay_while_things_go_and_begin_anew_after_a_hundred(ana) -> None:
+    add(["uno", "dos", "tres"], "cosas", context=ana)
+    take(["dos"], "cosas", context=ana)
+    assert "3. tres" in show("cosas", context=ana)["summary"]
+    for number in range(120):
+        add([f"cosa{number}"], "cosas", context=ana)
+        take([f"cosa{number}"], "cosas", context=ana)
+    assert show("cosas", context=ana)["summary"].splitlines()[1:] == ["1. uno", "2. tres"]
+
+
+def test_two_calls_at_once_begin_one_list_and_keep_both_things() -> None:
+    rows = Rows()
+    first, second = (context("es", store=Copied(rows)) for _ in range(2))
+    add(["leche"], "súper", context=first)
+    add(["pan"], "súper", context=second)
+    first.store.commit()
+    second.store.commit()
+    here = context("es", store=rows)
+    assert sorted(show("súper", context=here)["open"]) == ["leche", "pan"]
+    assert "• " in show("all", context=here)["summary"]
+    assert show("all", context=here)["lists"] == ["Súper"]
+
+
+class Copied(Rows):
+    """What one call sees: the rows as they were, until it commits its own."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__()
+        self.rows, self._all, self._puts = dict(rows.rows), rows, {}
+
+    def put(self, key, value) -> None:
+        super().put(key, value)
+        self._puts[key] = value
+
+    def commit(self) -> None:
+        self._all.rows |= self._puts
+
+
+def test_without_a_person_there_are_no_lists() -> None:
+    answers = (add(["x"]), check(["x"]), take(["x"]), show(), delete("x"))
+    assert {code(answer) for answer in answers} == {"NO_PERSON"}
