@@ -141,16 +141,24 @@ def _code(content: str) -> list[_Line]:
 
 def _list(node: SyntaxTreeNode) -> list[_Line]:
     lines: list[_Line] = []
-    number = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
-    for item in node.children:
-        label = "- " if number is None else f"{number}. "
+    for item, label in zip(node.children, _labels(node), strict=True):
         body = _task(_blocks(item.children, tight=True))
         if not body or body[0].is_code:
             body.insert(0, _EMPTY)
         lines.append(_Line((label + body[0].text).rstrip() if body[0].text else label.rstrip()))
         lines += [line if line.is_code else _Line(INDENT + line.text) for line in body[1:]]
-        number = None if number is None else number + 1
     return lines
+
+
+def _labels(node: SyntaxTreeNode) -> list[str]:
+    """The numbers as written, for people answer with them ("delete 3"); counted where some are alike."""
+    if node.type == "bullet_list":
+        return ["- "] * len(node.children)
+    written = [item.info for item in node.children]
+    if len(set(written)) < len(written):
+        first = int(node.attrs.get("start", 1))
+        written = [str(number) for number in range(first, first + len(written))]
+    return [f"{number}. " for number in written]
 
 
 def _task(body: list[_Line]) -> list[_Line]:

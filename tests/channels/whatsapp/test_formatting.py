@@ -37,6 +37,8 @@ RENDERED = [
     ("- one\n\n- two", "- one\n- two"),
     ("3. three\n4. four", "3. three\n4. four"),
     ("- one\n  - inner\n    1. deep\n- two", "- one\n  - inner\n    1. deep\n- two"),
+    ("1. milk\n3. bread\n12. tea", "1. milk\n3. bread\n12. tea"),
+    ("1. milk\n1. bread\n1. tea", "1. milk\n2. bread\n3. tea"),
     ("- [ ] open\n- [x] done", "- ☐ open\n- ☑ done"),
     ("> said\n> so", "> said\n> so"),
     ("> outer\n>> inner", "> outer\n\n> inner"),
