@@ -69,7 +69,7 @@ def shipped_card(
 
     One that we have no words for is shown as a tool of others.
     """
-    said = said_of_call(language, tool, arguments, _value)
+    said = said_of_call(language, tool, arguments, _plain_value)
     if said is None:
         text = call_card(language, tool, arguments, sources, ships=ships)
         return text, call_title(tool, arguments)
@@ -152,6 +152,14 @@ def _source(language: str, source: str, ships: Ships) -> str:
 
 def _name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+
+
+def _plain_value(value: JSON) -> str:
+    """The same; several texts one by one, where no quote in them could end one early."""
+    texts = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    if not texts or len(texts) < len(value) or any(set("“”") & set(one) for one in texts):
+        return _value(value)
+    return ", ".join(map(_quoted, texts))
 
 
 def _value(value: JSON) -> str:

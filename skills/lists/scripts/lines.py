@@ -45,7 +45,7 @@ def shown(say, shelf, key):
     title = "shown_done" if not still else "shown_one" if len(still) == 1 else "shown"
     lines.insert(0, say(title, name=name, count=len(still)))
     if done:
-        lines.append(say("done_line", things=named(texts(done))))
+        lines += ["", say("done_line", things=named(texts(done)))]
     return "\n".join(lines)
 
 
