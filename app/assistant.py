@@ -337,7 +337,7 @@ class Assistant:
         await self.troubles.forget()
         await asyncio.to_thread(self._make_admin_token)
         await asyncio.to_thread(self._tidy)
-        await self.abilities.refresh()
+        await self.abilities.load()
         cut_off = await self.store.tx(turns.recover)
         if cut_off:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)

@@ -1,6 +1,7 @@
 """What the assistant can do right now: skills, servers, their tools and the index over them, in one view."""
 
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -96,6 +97,9 @@ class Abilities:
         self._environment = environment
         self._on_change = on_change
         self._view = View()
+        self._is_asked = False
+        self._indexed: View | None = None
+        """What the indexes hold: nothing, until somebody asks them."""
         self._served: Sequence[ServerAbility] = ()
         self._outdated = True
         self._reading = {tool.name: tool for tool in reading_tools(self.skill)}
@@ -108,9 +112,14 @@ class Abilities:
     def catalog(self) -> Catalog:
         return self._view.catalog
 
+    async def load(self) -> None:
+        """Takes over what there is, for nobody who looks for a tool yet: the indexes wait for the first."""
+        await self._looks.wait()
+
     async def refresh(self, since: float | None = None) -> None:
         """Takes over what changed on disk; `since` and what it waits for: `Looks.wait`."""
-        await self._looks.wait(since)
+        self._is_asked = True
+        await self._looks.wait(since if self._indexed is not None else time.time())
 
     async def refresh_for_message(self, received_at: float | None) -> None:
         """Takes over what changed before a message came (None: nobody knows when), and what servers bring
@@ -142,16 +151,23 @@ class Abilities:
         served = self._servers.abilities() if self._servers is not None else ()
         if self._loader.refresh() or served is not self._served:
             self._outdated = True
-        if not self._outdated:
-            return None
-        skills = [skill for skill in self._loader.skills if skill.available]
-        view, old = view_of(self._view, skills, self._tools(), self._loader.phrases(), served), self._view
-        self.index.remove(old.tools.keys() - view.tools.keys())
-        self.skill_index.remove(old.skills.keys() - view.skills.keys())
-        _add(self.index, view.documents())
-        _add(self.skill_index, view.skill_documents())
+        view = self._seen(served) if self._outdated else None
+        if self._is_asked and (view is not None or self._indexed is None):
+            self._index(view or self._view)
         self._served, self._outdated = served, False
         return view
+
+    def _seen(self, served: Sequence[ServerAbility]) -> View:
+        skills = [skill for skill in self._loader.skills if skill.available]
+        return view_of(self._view, skills, self._tools(), self._loader.phrases(), served)
+
+    def _index(self, view: View) -> None:
+        before = self._indexed or View()
+        self.index.remove(before.tools.keys() - view.tools.keys())
+        self.skill_index.remove(before.skills.keys() - view.skills.keys())
+        _add(self.index, view.documents())
+        _add(self.skill_index, view.skill_documents())
+        self._indexed = view
 
     def _tools(self) -> list[Tool]:
         """The skills' tools; one that is named like ours is left out."""

@@ -39,6 +39,20 @@ async def view(folder: Path, **environment: str) -> Abilities:
     return abilities
 
 
+async def test_nothing_is_indexed_before_somebody_looks_for_a_tool(folder: Path) -> None:
+    drop(folder, "rose-care", "How to prune and water roses.")
+    loaded = time.time()
+    abilities = Abilities(SkillLoader(folder), ToolRegistry(), {}, patience=30)
+    await abilities.load()
+    assert "rose-care" in abilities.skill_names
+    assert not abilities.skill_index.rank("prune my roses")
+    await asyncio.gather(*(abilities.refresh_for_message(loaded - 9) for _ in range(5)))
+    assert abilities.skill_index.rank("prune my roses")
+    drop(folder, "tulip-care", "How to plant tulips.")
+    await abilities.refresh()
+    assert abilities.skill_index.rank("plant my tulips")
+
+
 @pytest.mark.parametrize(
     ("said", "source", "about"),
     [
