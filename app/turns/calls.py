@@ -363,7 +363,7 @@ def _text(payload: JSON) -> str:
 
 
 def _repeated(result: str, first: str) -> str:
-    """The result of call `first` for one that repeats it; a model that means it twice calls again next time."""
+    """The result of call `first` for one that repeats it; what is meant twice is called again later."""
     told = loads(result)
     told["meta"] = {**told.get("meta", {}), "same_call_as": first, "ran_again": False}
     return _text(told)

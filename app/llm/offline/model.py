@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from app.language import detect_language
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.offline.again import another, corrected, learn_additions, may_add, without_thanks
 from app.llm.offline.answers import (
     Ability,
     about_text,
@@ -43,6 +44,7 @@ from app.llm.offline.followups import (
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
 from app.llm.offline.lists import picked, tools_by_place
+from app.llm.offline.moments import read
 from app.llm.offline.named_server import NamedServer, named_server
 from app.llm.offline.offers import Kind, Offer, Parameter, read_offer
 from app.llm.offline.parts import LONGEST_PLANNED
@@ -124,9 +126,12 @@ class OfflineModel:
             aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
         elif fragments and (placed := self._meant_before(said, request.recent)):
             aligned = [*placed, *aligned]
-        elif fragments and request.recent and not aligned and len(words(said)) <= LONGEST_CHOICE:
-            before = fragments_of(request.recent[-1])  # it may answer what was asked about that
-            aligned, fragments = self._aligned(before), [*fragments, *before]
+        elif fragments and request.recent and not aligned:
+            before, meant = self._meant_by_last(request.recent)
+            if not meant and may_add(said) and read(said, person, self._now()).words:
+                fragments = []  # it adds to what the conversation has been about
+            elif may_add(said) or len(words(said)) <= LONGEST_CHOICE:
+                aligned, fragments = meant, [*fragments, *before]  # it may answer what was asked about that
         elif is_undo(said):
             done = [fragment for text in reversed(request.recent) for fragment in fragments_of(text)]
             aligned = [*self._aligned(done), *aligned]
@@ -143,6 +148,13 @@ class OfflineModel:
             "language": detect_language(said) or person.language,
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
+
+    def _meant_by_last(self, recent: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The fragments and the tools of the last message that asked for something by itself, else of the
+        last one."""
+        spoken = [fragments_of(text) for text in reversed(recent)]
+        found = ((one, tools) for one in spoken if (tools := self._aligned(one)))
+        return next(found, (spoken[0], []))
 
     def _meant_before(self, said: str, recent: Sequence[str]) -> list[str]:
         """Tools of what was talked about before that "delete the second one", or "delete it", asks for."""
@@ -252,7 +264,8 @@ class OfflineModel:
         if not offers or not said.strip() or small_talk(said) is not None:
             return Plan()
         planner = self._planner(offers, self._phrases(), person)
-        exchanged = exchanges(request.messages)
+        exchanged = without_thanks(exchanges(request.messages))
+        learn_additions(planner, exchanged, person)
         before, answer = exchanged[-1] if exchanged else ("", "")
         if again := with_hour(before, answer, said, person.language):
             earlier = before_last_exchange(request.messages)
@@ -265,6 +278,7 @@ class OfflineModel:
                 return commanded
         if is_undo(said) and (undone := undoing(planner, before, answer, self._category)).steps:
             return undone
+        said = corrected(planner, said, exchanged) or said
         early, late = parted(said, request.messages)
         if (
             not late
@@ -286,6 +300,8 @@ class OfflineModel:
             return Plan((step,))
         if any(map(is_sure, plan.steps)):
             return plan
+        if not late and (step := another(planner, said, exchanged)) is not None:
+            return Plan((step,))
         answered = follow_up(planner, before, answer, said, person, plan)
         return Plan(answered) if answered else plan
 
