@@ -167,7 +167,7 @@ MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
     ("es", "tengo hambre", []),
     ("pt", "que dia lindo", []),
     ("en", "have a nice day", []),
-    ("en", "what is the meaning of life", []),
+    ("en", "what is the meaning of life", [("search_notes", {"query": "meaning life"})]),
     ("en", "tell me about yourself", []),
 ]
 VALUES = {

@@ -44,9 +44,10 @@ from app.llm.offline.followups import (
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
 from app.llm.offline.lists import picked, tools_by_place
+from app.llm.offline.lookups import answering, elsewhere, found_nothing, lookup, queries_of
 from app.llm.offline.moments import read
 from app.llm.offline.named_server import NamedServer, named_server
-from app.llm.offline.offers import Kind, Offer, Parameter, read_offer
+from app.llm.offline.offers import Kind, Offer, offer_of, read_offer
 from app.llm.offline.parts import LONGEST_PLANNED
 from app.llm.offline.plan import Planner
 from app.llm.offline.rounds import parted, results_of, rounds_of
@@ -58,7 +59,7 @@ from app.llm.offline.variations import varied
 from app.llm.smalltalk import Talk, small_talk
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import content, fold, holds, says_something, spaced, stem, words
+from app.search.words import fold, says_something, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
@@ -127,21 +128,28 @@ class OfflineModel:
         elif fragments and (placed := self._meant_before(said, request.recent)):
             aligned = [*placed, *aligned]
         elif fragments and request.recent and not aligned:
-            before, meant = self._meant_by_last(request.recent)
-            if not meant and may_add(said) and read(said, person, self._now()).words:
+            before, meant_before = self._meant_by_last(request.recent)
+            if not meant_before and may_add(said) and read(said, person, self._now()).words:
                 fragments = []  # it adds to what the conversation has been about
             elif may_add(said) or len(words(said)) <= LONGEST_CHOICE:
-                aligned, fragments = meant, [*fragments, *before]  # it may answer what was asked about that
+                aligned, fragments = (
+                    meant_before,
+                    [*fragments, *before],
+                )  # it may answer what was asked about that
         elif is_undo(said):
             done = [fragment for text in reversed(request.recent) for fragment in fragments_of(text)]
             aligned = [*self._aligned(done), *aligned]
+        looking = self._looking(said) if fragments and not aligned else []
         names = dict.fromkeys(
             document.category
             for tool in dict.fromkeys([*aligned, *self._ranked_by(fragments)])
             if (document := self._index().document(tool)) is not None and document.category in known
         )
         found = list(names) or _fitting_categories(fragments, request.categories)
-        meant = map(_as_words, aligned[:_MOST_NAMED])
+        found += [
+            one for one in (self._category(tool) for tool in looking) if one in known and one not in found
+        ]
+        meant = map(_as_words, (aligned or looking)[:_MOST_NAMED])
         reading = {
             "categories": found[:_MOST_CATEGORIES],
             "phrases": [*meant, *fragments[:_MOST_CATEGORIES]] if found else [],
@@ -186,6 +194,12 @@ class OfflineModel:
                 found |= dict.fromkeys(self._calculating())
         return list(found)
 
+    def _looking(self, said: str) -> list[str]:
+        """Tools that look for what a question asks for, whatever that is."""
+        known = (self._index().document(tool) for tool in self._phrases())
+        offers = [offer_of(one.id, one.parameters) for one in known if one is not None]
+        return [step.tool for step in lookup(said, offers, self._phrases()).steps]
+
     def _of_server(self, named: NamedServer) -> list[str]:
         """The server's tools that fit best; any of them where none does."""
         wanted = f"{self._described(named.wanted)} mcp {named.name}"
@@ -228,10 +242,21 @@ class OfflineModel:
         if self._is_past_undoing(request, said, offers, person):
             return _written(request, not_undone_text(person.language))
         plan = self._plan(request, said, offers, person)
+        looks = not plan.steps and small_talk(said) is None and not answering(request.facts, said)
+        if looks:
+            plan = lookup(said, offers, self._phrases())
+        elif len(results) == 1 and found_nothing(results[0]):
+            plan = elsewhere(plan, offers, self._phrases())
         calls = [step for step in plan.steps if step.missing is None]
         pending = self._next_round(calls[len(results) :], rounds_of(request.messages))
         if pending:
             return _called(request, pending, len(results))
+        if results and all(map(found_nothing, results)):
+            if facts := answering(request.facts, said, queries_of(plan)):
+                return _written(request, facts_text(facts, person.language))
+            results = [] if looks else results[: len(plan.steps)]
+        elif len(results) > len(plan.steps):
+            results = [one for one in results if not found_nothing(one)]
         asked = [step.missing for step in plan.steps if step.missing is not None]
         told = [question(asked[0], person.language)] if asked else []
         if not results and not told:
@@ -362,27 +387,13 @@ class OfflineModel:
             return unclear_answer_text(language)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
-        if told := [fact for fact in request.facts if _asks_for(said, fact)]:
+        if told := answering(request.facts, said):
             return facts_text(told, language)
         if removal := _REMOVAL.fullmatch(said.strip()):
             return removal_text(removal[1], language)
         if not person.is_owner and set(self._aligned(fragments_of(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
-
-
-def _asks_for(said: str, fact: str) -> bool:
-    """Whether a fact holds every word that says what is asked for: "gate code?", "when is my birthday"."""
-    asked = [word for word in content(words(said)) if word not in _ASKING]
-    return 0 < len(asked) <= LONGEST_CHOICE and holds(fact, {stem(word) for word in asked})
-
-
-_ASKING = spaced(
-    "que cual cuales quien quienes cuando donde como cuanto cuantos sabes sabe sabia era son es eran dime"
-    " decime o oq qual quais quem quando onde quanto quantos sei vc voce sobre falei disse me diz"
-    " mesmo meu minha what which who when where how whose tell know about again was is s whats"
-)
-"""Words that ask, and say nothing of what is asked for."""
 
 
 def _as_words(tool: str) -> str:
@@ -408,10 +419,8 @@ def _fitting_categories(fragments: Sequence[str], categories: Sequence[tuple[str
 
 
 def _takes_expression(document: Document) -> bool:
-    return any(
-        Parameter(name, {"type": "string", "description": text}, True).kind is Kind.EXPRESSION
-        for name, text in document.parameters.items()
-    )
+    offer = offer_of(document.id, document.parameters)
+    return any(one.kind is Kind.EXPRESSION for one in offer.parameters)
 
 
 _REMINDER = re.compile(
