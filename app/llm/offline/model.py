@@ -15,7 +15,9 @@ from app.llm.offline.answers import (
     Ability,
     about_text,
     facts_text,
+    lacking_text,
     lost_text,
+    no_list_text,
     none_picked_text,
     not_undone_text,
     owners_text,
@@ -43,7 +45,7 @@ from app.llm.offline.followups import (
 )
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
-from app.llm.offline.lists import picked, tools_by_place
+from app.llm.offline.lists import ORDINALS, picked, tools_by_place, with_number
 from app.llm.offline.lookups import answering, elsewhere, found_nothing, lookup, queries_of
 from app.llm.offline.moments import read
 from app.llm.offline.named_server import NamedServer, named_server
@@ -166,19 +168,22 @@ class OfflineModel:
 
     def _meant_before(self, said: str, recent: Sequence[str]) -> list[str]:
         """Tools of what was talked about before that "delete the second one", or "delete it", asks for."""
-        phrases = self._phrases()
+        phrases, places = self._phrases(), ["1"] * len(ORDINALS)
+        templates = (read_template(tool, phrase) for tool, some in phrases.items() for phrase in some)
+        pointing = [one for one in templates if one.points]
+        about = [one.template.tool for part in fragments_of(said) for one in align(part, pointing)]
+        if not about and not with_number(said, places)[1]:
+            return []
         for text in reversed(recent):
+            if with_number(text, places)[1]:
+                continue  # that, too, was about a line of what was told before it
             if earlier := self._aligned(fragments_of(text))[:1]:
                 category = self._category(earlier[0])
                 own = [tool for tool in phrases if self._category(tool) == category]
                 if found := tools_by_place(said, phrases, earlier[0], own):
                     return found
-                templates = [read_template(tool, phrase) for tool in own for phrase in phrases[tool]]
-                pointing = [one for one in templates if one.points]
-                if about := [
-                    one.template.tool for part in fragments_of(said) for one in align(part, pointing)
-                ]:
-                    return [about[0], earlier[0]]
+                if meant := [tool for tool in about if tool in own]:
+                    return [meant[0], earlier[0]]
         return []
 
     def _aligned(self, fragments: Sequence[str]) -> list[str]:
@@ -242,6 +247,8 @@ class OfflineModel:
         if self._is_past_undoing(request, said, offers, person):
             return _written(request, not_undone_text(person.language))
         plan = self._plan(request, said, offers, person)
+        if plan.lacking:
+            return _written(request, lacking_text(plan.lacking, person.language))
         looks = not plan.steps and small_talk(said) is None and not answering(request.facts, said)
         if looks:
             plan = lookup(said, offers, self._phrases())
@@ -308,7 +315,7 @@ class OfflineModel:
         if (
             not late
             and pick_question(person.language) not in answer
-            and (plan := self._picked(planner, said, exchanged, offers, person)).steps
+            and (plan := self._picked(planner, said, exchanged, offers, person)) != Plan()
         ):
             return plan
         plan = planner.plan(early)
@@ -390,7 +397,8 @@ class OfflineModel:
         if told := answering(request.facts, said):
             return facts_text(told, language)
         if removal := _REMOVAL.fullmatch(said.strip()):
-            return removal_text(removal[1], language)
+            is_line = with_number(removal[1], ["1"] * len(ORDINALS))[0] == "1"
+            return no_list_text(language) if is_line else removal_text(removal[1], language)
         if not person.is_owner and set(self._aligned(fragments_of(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
@@ -435,7 +443,7 @@ _REMOVAL = re.compile(
     r"(?:please |por favor )?(?:remove|delete|erase|borr[aá]r?|elimin[aá]r?|quit[aá]r?|sac[aá]"
     r"|apag(?:a|ue|ar)|delet(?:a|ar)|exclu[ia]r?|tir[ae]r?)"
     r" (?:(?:the|my|el|la|los|las|lo de|mi|o|a|os|as|meu|minha) )?"
-    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo)\b)\S(?:.{0,60}?\S)?)[.!]?",
+    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo|otr[oa]|outr[oa]|other)\b)\S(?:.{0,60}?\S)?)[.!]?",
     re.IGNORECASE,
 )
 """Something is to be removed, and not said of which kind it is."""
