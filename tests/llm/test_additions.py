@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.language import say
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
@@ -113,6 +114,11 @@ async def test_an_hour_that_has_passed_on_the_day_of_the_first_is_the_next_one(a
             {"reminder": "llamar a mi mamá", "when": "a las 11"},
         ),
         (
+            ["no, a las 8", "✓ Recordatorio ahora mañana 08:00: pagar la luz", "y el viernes también"],
+            "set_reminder",
+            {"text": "pagar la luz", "when": "el viernes a las 8"},
+        ),
+        (
             ["no, a las 8", "✓ Recordatorio ahora mañana 08:00: pagar la luz", MOTHER[0]],
             "set_reminder",
             {"text": "llamar a mi mamá", "when": "mañana a las 10"},
@@ -123,6 +129,13 @@ async def test_what_was_added_is_known_in_what_follows(
     abilities: Abilities, spoken: list[str], tool: str, arguments: dict[str, str]
 ) -> None:
     assert await calls(abilities, "es", *SET["es"], *spoken) == [(tool, arguments)]
+
+
+async def test_the_hour_that_was_picked_is_known_in_what_follows(abilities: Abilities) -> None:
+    asked = say("es", "Do you mean {first} or {second}? I set nothing yet.", first="03:00", second="15:00")
+    told = ["recuérdame mañana a las 3 ir al mercado", asked, "de la tarde", "✓ Recordatorio: ir al mercado"]
+    made = await calls(abilities, "es", *told, "no, a las 16:00")
+    assert made == [("change_reminder", {"reminder": "ir al mercado", "when": "a las 16:00"})]
 
 
 async def test_what_a_reminder_lacked_is_known_in_what_follows(abilities: Abilities) -> None:
@@ -140,6 +153,10 @@ async def test_what_a_reminder_lacked_is_known_in_what_follows(abilities: Abilit
         ("pt", "não, às 8", "às 8"),
         ("en", "no, at 8", "at 8"),
         ("en", "sorry, friday", "friday"),
+        ("en", "actually make it 7pm", "7pm"),
+        ("en", "no wait, in 3 hours", "in 3 hours"),
+        ("pt", "na vdd as 19h", "as 19h"),
+        ("es", "perdón, mejor que sea el martes", "el martes"),
     ],
 )
 async def test_a_moment_alone_after_a_receipt_corrects_it(

@@ -100,17 +100,39 @@ async def test_the_other_one_of_more_than_one_that_is_left_is_none(abilities: Ab
     assert answer.text.startswith(say("es", "I did not understand that."))
 
 
+@pytest.mark.parametrize(
+    ("language", "said", "tool", "number"),
+    [
+        ("es", "borra lo de pagar", "cancel_reminder", "4"),
+        ("es", "cancela el de ir", "cancel_reminder", "7"),
+        ("es", "cambia el de pagar para las 11", "change_reminder", "4"),
+        ("pt", "apaga o de pagar", "cancel_reminder", "4"),
+        ("en", "cancel the pay one", "cancel_reminder", "4"),
+    ],
+)
+async def test_a_line_is_meant_by_its_words(
+    abilities: Abilities, language: str, said: str, tool: str, number: str
+) -> None:
+    (call,) = (await answered(abilities, language, *TWO[language], said)).calls
+    assert (call.name, call.arguments["reminder"]) == (tool, number)
+
+
+async def test_words_that_no_line_or_several_hold_mean_none(abilities: Abilities) -> None:
+    both = ["mis recordatorios", "Tus recordatorios (2 de 2):\n#4 · hoy: ver a Ana\n#7 · hoy: llamar a Ana"]
+    for said in ("borra lo de Ana", "borra lo del taller"):
+        assert "7" not in str((await answered(abilities, "es", *both, said)).calls)
+
+
 async def test_a_place_that_no_tool_is_about_is_no_line(abilities: Abilities) -> None:
     answer = await answered(abilities, "es", *TWO["es"], "vivo en el quinto piso")
     assert answer.text != lacking_text(2, "es")
 
 
-async def test_a_line_after_one_that_was_lacking_is_of_the_same_list(abilities: Abilities) -> None:
+@pytest.mark.parametrize("said", ["delete the first one", "delete the mom one"])
+async def test_a_line_after_one_that_was_lacking_is_of_the_same_list(abilities: Abilities, said: str) -> None:
     recent = (TWO["en"][0], "delete the third one")
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person("en")
     categories = tuple(abilities.categories(who))
-    request = ModelRequest(
-        "classify", [], said="delete the first one", person=who, categories=categories, recent=recent
-    )
+    request = ModelRequest("classify", [], said=said, person=who, categories=categories, recent=recent)
     assert "reminders" in (await model.complete(request)).text

@@ -103,6 +103,12 @@ async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple
             {"expression": "(18% tip on 54.20) / 3"},
         ),
         (
+            "en",
+            ["what's 18% of 54.20", "9.756", "split that by 3"],
+            "calculate",
+            {"expression": "(18% of 54.20) / 3"},
+        ),
+        (
             "es",
             ["convierte 5 libras a kilos", "2,27 kg", "¿en gramos?"],
             "convert_units",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from app.calendar.changes import as_often_as, with_day_of, with_hour_of
 from app.calendar.grammar import fold
 from app.llm.offline.followups import follow_up
+from app.llm.offline.hours import with_hour
 from app.llm.offline.offers import Kind
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step, is_sure
@@ -29,7 +30,10 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(
-    r"\W*(?:(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|digo|era|eran|es|e|mejor)\b\W*)+"
+    r"\W*(?:(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|digo|ah|ya"
+    r"|que sea|que seja|era|eran|es|e|i mean|i meant|quise decir|quis dizer|quer dizer|na verdade|na vdd"
+    r"|na real|en realidad|actually|rather|better|mejor|melhor|make it|make that|change it to|ponlo|cambialo"
+    r"|muda|bota)\b\W*)+"
 )
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
 _NO_ADDITION = re.compile(r"\W*(?:no|nao|nope|mejor|melhor|better|perdon|desculpa|sorry|actually)\b")
@@ -56,7 +60,9 @@ def learn_additions(planner: Planner, exchanged: Sequence[tuple[str, str]], pers
         if not answer.startswith(RECEIPT) or any(map(is_sure, plan.steps)):
             continue
         earlier = exchanged[:at]
-        if better := corrected(planner, said, earlier):
+        if timed := with_hour(*earlier[-1], said, person.language):
+            planner.learn(said, planner.plan(timed))
+        elif better := corrected(planner, said, earlier):
             planner.learn(said, planner.plan(better))
         elif step := another(planner, said, earlier):
             planner.learn(said, Plan((step,)))
@@ -81,14 +87,16 @@ def another(planner: Planner, said: str, exchanged: Sequence[tuple[str, str]]) -
     rest = _added(planner, said)
     if not rest or any(map(is_sure, planner.plan(said).steps)):
         return None
+    changes: list[str] = []
     for before, answer in reversed(exchanged[-_MOST_BACK:]):
         steps = planner.plan(before).steps
         if not answer.startswith(RECEIPT) or not steps or not is_sure(steps[-1]):
             return None
-        if (step := _at_another_time(planner, steps[-1], rest)) is not None:
+        if (step := _at_another_time(planner, steps[-1], rest, changes)) is not None:
             return step
         if IT not in steps[-1].arguments.values():  # what was only changed was set before
             return None
+        changes += [value for value in map(str, steps[-1].arguments.values()) if planner.is_moment(value)]
     return None
 
 
@@ -105,7 +113,8 @@ def _added(planner: Planner, said: str) -> str:
     return rest if opening or begins or _TOO.search(fold(rest)) else ""
 
 
-def _at_another_time(planner: Planner, step: Step, rest: str) -> Step | None:
+def _at_another_time(planner: Planner, step: Step, rest: str, changes: Sequence[str]) -> Step | None:
+    """`changes`: the moments that it was changed to since, the newest first."""
     given = [one for one in planner.offer(step.tool).parameters if one.name in step.arguments]
     texts = [one.name for one in given if one.is_prose]
     moments = [one.name for one in given if one.kind is Kind.WHEN]
@@ -113,6 +122,8 @@ def _at_another_time(planner: Planner, step: Step, rest: str) -> Step | None:
     if len(given) != 2 or len(texts) != 1 or len(moments) != 1 or not reading.words:
         return None
     had, when = str(step.arguments[moments[0]]), " ".join(reading.words)
+    for change in reversed(changes):
+        had = with_hour_of(with_day_of(change, had, planner.language), had, planner.language)
     text = _LEADING.sub("", _TOO.sub("", reading.rest.strip(" ,.;:!"))).strip(" ,.;:!")
     if not says_something(text):
         text = str(step.arguments[texts[0]])

@@ -11,6 +11,8 @@ from app.llm.offline.steps import Plan, Step
 from app.llm.offline.templates import align, read_template
 from app.search.words import (
     ALL_STOP_WORDS,
+    fold,
+    holds,
     says_something,
     spaced,
     spans,
@@ -34,11 +36,15 @@ _ARTICLES = spaced("el la lo al the o a ao do da")
 _ARTICLES_OF_NOUNS = spaced("el la o a the my mi meu minha esa essa that this número number")
 _BEHIND = spaced("one item")
 _OTHERS = spaced("otro otra outro outra other")
+_ONE_ABOUT = re.compile(
+    r"\b(?:(?:el|la|lo|o|a|aquel[ae]?)\s+d(?:e|el|a|o)\b|(?:the|that)\s+(?:\S+\s+){1,4}one\b)"
+)
 _GOING_ON = re.compile(
     r"\b(?:y|e|and|tambi[eé]n|tamb[eé]m|tbm|tb|too|also|as well|please|por favor|porfa|gracias)\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"^#?(\d{1,5})(?:\.| ·) ", re.MULTILINE)
+_LINES = re.compile(r"^#?(\d{1,5})(?:\.| ·) (.+)$", re.MULTILINE)
 _TOOLS_OF_A_NOUN = 3
 _OFTEN = 1 / 3
 _SLOT = re.compile(r"\{\w+\}")
@@ -93,8 +99,22 @@ def picked(
         return Plan((step,)) if step is not None else Plan()
     if number:
         return Plan(with_line(text, number))
+    if named := _named(narrowed(own, bare_phrases).plan(said), answer):
+        return named
     places = [str(place) for place in range(1, max(ORDINALS.values()) + 1)]
     return Plan(lacking=len(numbers)) if with_line(*with_number(said, places, places[0])) else Plan()
+
+
+def _named(plan: Plan, answer: str) -> Plan | None:
+    """The one step with the number of the one line that holds its words: "delete the one about the rent"."""
+    if len(plan.steps) != 1 or plan.unknown or plan.steps[0].missing is not None or plan.steps[0].guessed:
+        return None
+    for name, value in plan.steps[0].arguments.items():
+        wanted = {stem(word) for word in _telling(str(value)) if word not in _BEHIND}
+        lines = [number for number, line in _LINES.findall(answer) if wanted and holds(line, wanted)]
+        if len(lines) == 1:
+            return Plan((replace(plan.steps[0], arguments={**plan.steps[0].arguments, name: lines[0]}),))
+    return None
 
 
 def _with(step: Step, number: str, other: str) -> Step:
@@ -118,13 +138,18 @@ def tools_by_place(
     said: str, phrases: Mapping[str, Sequence[str]], listing: str, own: Collection[str]
 ) -> list[str]:
     """The tools among its `own` category's that `said` asks for of a line of what `listing` lists."""
-    text, number = with_number(said, ["1"] * len(ORDINALS))
-    if not number:
+    text = with_number(said, ["1"] * len(ORDINALS))[0] or said
+    if not is_of_a_line(said):
         return []
     bare = without_nouns(phrases, listing, own)
     templates = [read_template(tool, phrase) for tool, some in bare.items() for phrase in some]
     found = list(dict.fromkeys(one.template.tool for one in align(text, templates)))
     return [*found[:1], listing, *found[1:]] if found else []
+
+
+def is_of_a_line(said: str) -> bool:
+    """Whether it is about "the second one", "lo del banco" or "the mom one"."""
+    return bool(with_number(said, ["1"] * len(ORDINALS))[1]) or _ONE_ABOUT.search(fold(said)) is not None
 
 
 def listed(answer: str) -> list[str]:

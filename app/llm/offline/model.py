@@ -45,7 +45,7 @@ from app.llm.offline.followups import (
 )
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
-from app.llm.offline.lists import ORDINALS, picked, tools_by_place, with_number
+from app.llm.offline.lists import ORDINALS, is_of_a_line, picked, tools_by_place, with_number
 from app.llm.offline.lookups import answering, elsewhere, found_nothing, lookup, queries_of
 from app.llm.offline.moments import read
 from app.llm.offline.named_server import NamedServer, named_server
@@ -168,14 +168,14 @@ class OfflineModel:
 
     def _meant_before(self, said: str, recent: Sequence[str]) -> list[str]:
         """Tools of what was talked about before that "delete the second one", or "delete it", asks for."""
-        phrases, places = self._phrases(), ["1"] * len(ORDINALS)
+        phrases = self._phrases()
         templates = (read_template(tool, phrase) for tool, some in phrases.items() for phrase in some)
         pointing = [one for one in templates if one.points]
         about = [one.template.tool for part in fragments_of(said) for one in align(part, pointing)]
-        if not about and not with_number(said, places)[1]:
+        if not about and not is_of_a_line(said):
             return []
         for text in reversed(recent):
-            if with_number(text, places)[1]:
+            if is_of_a_line(text):
                 continue  # that, too, was about a line of what was told before it
             if earlier := self._aligned(fragments_of(text))[:1]:
                 category = self._category(earlier[0])
