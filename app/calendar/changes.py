@@ -17,6 +17,8 @@ _RULE_KINDS = frozenset(
     {"every", "every_weekday", "workdays", "weekends", "every_other", "month_day", "yearly"}
 )
 _WITHIN_A_DAY = frozenset({"hour", "minute"})
+_OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mês"}
+_MONTHLY = {"en": "the 1st of every month", "es": "el 1 de cada mes", "pt": "dia 1 de cada mês"}
 _EACH = {"en": "every", "es": "cada", "pt": "cada"}
 
 
@@ -37,8 +39,14 @@ def with_hour_of(text: str, other: str, language: str) -> str:
 
 
 def as_often_as(text: str, other: str, language: str) -> str:
-    """A weekday in words as one of every week, where the days of another moment come again and again."""
+    """A weekday as one of every week, where the days of another moment come again and again, and a day of the
+    month as one of every month where that is one."""
     found = pieces(text, language)
+    if any(one.kind == "month_day" for one in pieces(other, language)) and {"day_of_month"} == {
+        one.kind for one in found if one.kind not in _HOUR_KINDS
+    }:
+        day = next(one for one in found if one.kind == "day_of_month")
+        return f"{text[: day.end].rstrip()} {_OF_EACH_MONTH[language]}{text[day.end :]}"
     if not found or any(one.kind not in _HOUR_KINDS | {"weekday"} for one in found):
         return text
     if not any(one.kind in _RULE_KINDS for one in pieces(other, language)):
@@ -64,11 +72,14 @@ def read_change(
     """
 
     def read(beside: str) -> Reading:
-        return read_when(f"{text} {beside}", zone, now, language, country)
+        return read_when(f"{text}, {beside}", zone, now, language, country)
 
+    if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
+        text = as_often_as(text, _MONTHLY[language], language)
     reading = read("")
     was = datetime.fromtimestamp(had.due, zone)
-    if reading.kinds and reading.kinds <= _DAY_KINDS:
+    only_days = all(_says_days(one) for one in pieces(text, language))
+    if reading.kinds and reading.kinds <= _DAY_KINDS | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
     elif reading.kinds and reading.kinds <= _HOUR_KINDS:
         any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)

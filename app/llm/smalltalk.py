@@ -167,8 +167,7 @@ def small_talk(said: str) -> Talk | None:
     asked = " ".join(word for word in found if word not in _COURTESIES)
     if any(" ".join(found[at:]) in _ABOUT for at in range(_led_in(found) + 1)) or asked in _ABOUT:
         return Talk.ABOUT
-    found = found[_led_in(found) :] or found
-    if not all(word in _SMALL_WORDS for word in found):
+    if not all(word in _SMALL_WORDS or word in _GREETED_WITH for word in found):
         return None
     joined = f" {' '.join(found)} "
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):

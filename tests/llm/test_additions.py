@@ -1,6 +1,7 @@
 """Messages that add to the last thing that was set, or correct its hour."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -86,6 +87,43 @@ async def test_another_day_for_what_comes_every_week_comes_every_week(
     ((tool, arguments),) = await calls(abilities, language, *EACH_WEEK[language], said)
     assert (tool, arguments["when"]) == ("set_reminder", when)
     assert arguments["text"].endswith(("sacar la basura", "tirar o lixo", "take out the trash"))
+
+
+async def test_another_day_of_the_month_comes_every_month(abilities: Abilities) -> None:
+    card = ["recuérdame pagar la tarjeta el día 15 de cada mes", "✓ Recordatorio: pagar la tarjeta"]
+    made = await calls(abilities, "es", *card, "y la luz el dia 20")
+    assert made == [("set_reminder", {"text": "la luz", "when": "el dia 20 de cada mes"})]
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "text"),
+    [
+        ("es", "y el agua también", "el agua"),
+        ("pt", "e o gás tbm", "o gás"),
+        ("en", "and the rent too", "the rent"),
+    ],
+)
+async def test_another_thing_without_a_moment_is_for_the_same_one(
+    abilities: Abilities, language: str, said: str, text: str
+) -> None:
+    ((tool, arguments),) = await calls(abilities, language, *SET[language], said)
+    assert (tool, arguments["text"]) == ("set_reminder", text)
+    assert arguments["when"].startswith(("mañana", "amanhã", "tomorrow"))
+
+
+@pytest.mark.parametrize(
+    ("language", "spoken", "when"),
+    [
+        ("en", ["remind me to pay in 2 days", "✓ Reminder Tue: pay", "no, 3"], "in 3 days"),
+        ("pt", ["me avisa em 20 min pra pagar", "✓ Lembrete hoje: pagar", "melhor em 15"], "em 15 min"),
+    ],
+)
+async def test_a_number_corrects_how_long_it_is_until_then(
+    abilities: Abilities, language: str, spoken: list[str], when: str
+) -> None:
+    assert await calls(abilities, language, *spoken) == [
+        ("change_reminder", {"reminder": spoken[1].rpartition(": ")[2], "when": when})
+    ]
 
 
 async def test_another_hour_for_something_else_comes_as_often(abilities: Abilities) -> None:
@@ -181,3 +219,20 @@ async def test_what_asks_for_something_else_or_follows_no_reminder_sets_none(
     abilities: Abilities, spoken: list[str], tools: list[str]
 ) -> None:
     assert [name for name, _ in await calls(abilities, "es", *spoken)] == tools
+
+
+@pytest.mark.parametrize(
+    ("said", "recent"),
+    [
+        ("no, 3", ("recuérdame pagar la luz en 2 días",)),
+        ("y a las 11 ir al banco y hablar con el gerente del local", (SET["es"][0], MOTHER[0], "gracias")),
+    ],
+)
+async def test_what_goes_on_with_a_reminder_is_about_reminders(
+    abilities: Abilities, said: str, recent: tuple[str, ...]
+) -> None:
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = person("es")
+    categories = tuple(abilities.categories(who))
+    request = ModelRequest("classify", [], said=said, person=who, categories=categories, recent=recent)
+    assert json.loads((await model.complete(request)).text)["categories"][0] == "reminders"

@@ -68,6 +68,14 @@ async def test_a_remembered_fact_answers_where_no_note_does(abilities: Abilities
     assert told.text == say("pt", "You told me: {facts}", facts=facts[0])
 
 
+async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed(
+    abilities: Abilities,
+) -> None:
+    facts = ("o banco fecha às 16h",)
+    answer = await answered(abilities, "pt", "que horas fecha o banco?", facts=facts)
+    assert (answer.calls, answer.text) == ((), say("pt", "You told me: {facts}", facts=facts[0]))
+
+
 async def test_where_one_place_has_nothing_the_other_is_looked_into(abilities: Abilities) -> None:
     said = "te acuerdas de la clave del wifi"
     assert [call.name for call in (await answered(abilities, "es", said)).calls] == ["recall"]

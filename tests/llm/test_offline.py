@@ -341,6 +341,7 @@ async def test_odd_tools_and_messages_are_survived() -> None:
         ("en", "speak english please", "👍"),
         ("es", "gracias carnal", "¡De nada!"),
         ("es", "oye como estas", "¡Hola"),
+        ("es", "hola buenas noches", "¡Hola"),
         ("pt", "nao, deixa", "Tudo bem, deixa pra lá."),
         ("es", "gracias eres un sol", "🤗"),
         ("pt", "vc é top demais", "🤗"),

@@ -13,16 +13,19 @@ from app.llm.offline.steps import Plan, Step, is_sure
 from app.llm.offline.templates import IT
 from app.llm.smalltalk import Talk, small_talk
 from app.people import Person
-from app.search.words import says_something
+from app.search.words import says_something, words
 
 RECEIPT = "✓"
 _MOST_BACK = 4
 _LONGEST = 300
+_MOST_WORDS = 6
+"""Of what is to be told at the same time as something else."""
 _OPENING = re.compile(
     r"\W*(?:(?:y|e|and|also|tambien|tambem|tb|tbm|tbn|ademas|luego|depois|then|ah|oh|ok|bueno)\b[\s,:]*)+"
 )
 _TOO = re.compile(
-    r"\b(?:tambien|tambem|tb|tbm|tbn|also|too|as well|igual|lo mismo|o mesmo|the same)\b[\s,]*", re.IGNORECASE
+    r"\b(?:tambi[eé]n|tamb[eé]m|tb|tbm|tbn|also|too|as well|igual|lo mismo|o mesmo|the same)\b[\s,]*",
+    re.IGNORECASE,
 )
 _LEADING = re.compile(
     r"^(?:(?:que|de|to|para|pra|recu[eé]rda(?:me|lo)?|me lembra|remind me|otro|outro|another(?: one)?)\b"
@@ -35,6 +38,7 @@ _NO = re.compile(
     r"|na real|en realidad|actually|rather|better|mejor|melhor|make it|make that|change it to|ponlo|cambialo"
     r"|muda|bota)\b\W*)+"
 )
+_NUMBER = re.compile(r"\W*(?:(?:en|em|in)\s+)?(\d{1,3})\W*")
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
 _NO_ADDITION = re.compile(r"\W*(?:no|nao|nope|mejor|melhor|better|perdon|desculpa|sorry|actually)\b")
 
@@ -70,13 +74,30 @@ def learn_additions(planner: Planner, exchanged: Sequence[tuple[str, str]], pers
             planner.learn(said, Plan(steps))
 
 
+def as_correction(said: str, language: str) -> str:
+    """A message of few words that begins with "no" and the like, as one that says "better"; else as it is."""
+    no = _NO.match(fold(said))
+    if no is None or len(words(said)) > _MOST_WORDS or not said[no.end() :].strip():
+        return said
+    return f"{_BETTER[language]} {said[no.end() :]}"
+
+
 def corrected(planner: Planner, said: str, exchanged: Sequence[tuple[str, str]]) -> str:
     """A message that is only another moment for what was set last, as one that says so: "no, a las 8"."""
     if not exchanged or not exchanged[-1][1].startswith(RECEIPT) or said.rstrip().endswith("?"):
         return ""
     no = _NO.match(fold(said))
     rest = said[no.end() :] if no else said
+    if no and (number := _NUMBER.fullmatch(rest)):
+        rest = _so_many(planner, exchanged[-1][0], number[1])
     return f"{_BETTER[planner.language]} {rest}" if planner.is_moment(rest) else ""
+
+
+def _so_many(planner: Planner, before: str, number: str) -> str:
+    """ "In 3 days" for a 3 after "in 2 days"; "" where no such time was said."""
+    found = planner.when(before)
+    told = next((words for words in found.words if found.kinds == {"span"}), "")
+    return re.sub(r"\d+", number, told, count=1)
 
 
 def another(planner: Planner, said: str, exchanged: Sequence[tuple[str, str]]) -> Step | None:
@@ -119,15 +140,19 @@ def _at_another_time(planner: Planner, step: Step, rest: str, changes: Sequence[
     texts = [one.name for one in given if one.is_prose]
     moments = [one.name for one in given if one.kind is Kind.WHEN]
     reading = planner.when(rest)
-    if len(given) != 2 or len(texts) != 1 or len(moments) != 1 or not reading.words:
+    if len(given) != 2 or len(texts) != 1 or len(moments) != 1:
         return None
     had, when = str(step.arguments[moments[0]]), " ".join(reading.words)
     for change in reversed(changes):
         had = with_hour_of(with_day_of(change, had, planner.language), had, planner.language)
     text = _LEADING.sub("", _TOO.sub("", reading.rest.strip(" ,.;:!"))).strip(" ,.;:!")
+    if not reading.words:
+        is_thing = _TOO.search(fold(rest)) and says_something(text) and len(words(text)) <= _MOST_WORDS
+        return Step(step.tool, {texts[0]: text, moments[0]: had}) if is_thing else None
+    if not says_something(text) or "day_of_month" in reading.kinds:
+        when = as_often_as(when, had, planner.language)
     if not says_something(text):
-        text = str(step.arguments[texts[0]])
-        when = with_hour_of(as_often_as(when, had, planner.language), had, planner.language)
+        text, when = str(step.arguments[texts[0]]), with_hour_of(when, had, planner.language)
     return Step(step.tool, {texts[0]: text, moments[0]: _on_its_day(planner, when, had)})
 
 

@@ -24,7 +24,7 @@ _ASKING = spaced(
     "que cual cuales quien quienes cuando donde como cuanto cuantos sabes sabe sabia era son es eran dime"
     " decime o oq qual quais quem quando onde quanto quantos sei vc voce sobre falei disse me diz"
     " mesmo meu minha what which who when where how whose tell know about again was is s whats whos wheres"
-    " whens esta estaba fica ficava deje deixei"
+    " whens hora horas time esta estaba fica ficava deje deixei"
 )
 """Words that ask, and say nothing of what is asked for."""
 _VALUES = spaced("clave contrasena codigo numero nip pin senha password passcode code number")

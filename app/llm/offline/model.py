@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from app.language import detect_language
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
-from app.llm.offline.again import another, corrected, learn_additions, may_add, without_thanks
+from app.llm.offline.again import another, as_correction, corrected, learn_additions, may_add, without_thanks
 from app.llm.offline.answers import (
     Ability,
     about_text,
@@ -127,7 +127,9 @@ class OfflineModel:
         named = named_server(said)
         if named is not None and (tools := self._of_server(named)):
             aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
-        elif fragments and (placed := self._meant_before(said, request.recent)):
+        elif fragments and (
+            placed := self._meant_before(as_correction(said, person.language), request.recent)
+        ):
             aligned = [*placed, *aligned]
         elif fragments and request.recent and not aligned:
             before, meant_before = self._meant_by_last(request.recent)
@@ -249,7 +251,10 @@ class OfflineModel:
         plan = self._plan(request, said, offers, person)
         if plan.lacking:
             return _written(request, lacking_text(plan.lacking, person.language))
-        looks = not plan.steps and small_talk(said) is None and not answering(request.facts, said)
+        known = answering(request.facts, said) if small_talk(said) is None and not results else []
+        if known and all(step.guessed for step in plan.steps):
+            return _written(request, facts_text(known, person.language))
+        looks = not plan.steps and small_talk(said) is None
         if looks:
             plan = lookup(said, offers, self._phrases())
         elif len(results) == 1 and found_nothing(results[0]):
