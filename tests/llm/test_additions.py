@@ -152,6 +152,16 @@ async def test_an_hour_that_has_passed_on_the_day_of_the_first_is_the_next_one(a
             {"reminder": "llamar a mi mamá", "when": "a las 11"},
         ),
         (
+            ["am", say("es", "I did not understand that."), "cancélalo"],
+            "cancel_reminder",
+            {"reminder": "pagar la luz"},
+        ),
+        (
+            ["no", "Ahora no espero ninguna respuesta.", "era a las 8"],
+            "change_reminder",
+            {"reminder": "pagar la luz", "when": "a las 8"},
+        ),
+        (
             ["no, a las 8", "✓ Recordatorio ahora mañana 08:00: pagar la luz", "y el viernes también"],
             "set_reminder",
             {"text": "pagar la luz", "when": "el viernes a las 8"},

@@ -117,6 +117,18 @@ async def test_a_line_is_meant_by_its_words(
     assert (call.name, call.arguments["reminder"]) == (tool, number)
 
 
+async def test_a_line_of_what_was_looked_up_is_meant_too(abilities: Abilities) -> None:
+    found = ["qual boleto?", "Encontrei 1 com “boleto”:\n2. boleto 340 dia 10"]
+    (call,) = (await answered(abilities, "pt", *found, "apaga a do boleto")).calls
+    assert (call.name, call.arguments) == ("delete_note", {"note": "2"})
+
+
+async def test_a_receipt_that_names_undo_is_undone(abilities: Abilities) -> None:
+    gone = ["bórralo", "✓ Nota 1 borrada: pan\nPara recuperarla: «deshacer»."]
+    (call,) = (await answered(abilities, "es", "anota pan", "✓ Nota guardada: pan", *gone, "deshacer")).calls
+    assert call.name == "undo_note"
+
+
 async def test_words_that_no_line_or_several_hold_mean_none(abilities: Abilities) -> None:
     both = ["mis recordatorios", "Tus recordatorios (2 de 2):\n#4 · hoy: ver a Ana\n#7 · hoy: llamar a Ana"]
     for said in ("borra lo de Ana", "borra lo del taller"):

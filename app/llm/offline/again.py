@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from app.calendar.changes import as_often_as, with_day_of, with_hour_of
 from app.calendar.grammar import fold
+from app.llm.offline.answers import lost_text
 from app.llm.offline.followups import follow_up
 from app.llm.offline.hours import with_hour
 from app.llm.offline.offers import Kind
@@ -48,10 +49,16 @@ def may_add(said: str) -> bool:
     return len(said) <= _LONGEST and _OPENING.match(fold(said)) is not None
 
 
-def without_thanks(exchanged: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The exchanges that were about something: what is thanked for is still what "cancel it" means."""
-    polite = (Talk.THANKS, Talk.NOD, Talk.WARMTH, Talk.SORRY)
-    return [one for one in exchanged if small_talk(one[0]) not in polite]
+def without_thanks(exchanged: Sequence[tuple[str, str]], language: str) -> list[tuple[str, str]]:
+    """The exchanges that were about something: what is thanked for is still what "cancel it" means, also when
+    something was not understood since."""
+    lost = lost_text((), language).split("\n")[0]
+    polite = (Talk.THANKS, Talk.NOD, Talk.WARMTH, Talk.SORRY, Talk.ANSWER, Talk.NEVER_MIND)
+    return [
+        (said, answer)
+        for said, answer in exchanged
+        if small_talk(said) not in polite and not answer.startswith(lost)
+    ]
 
 
 def learn_additions(planner: Planner, exchanged: Sequence[tuple[str, str]], person: Person) -> None:

@@ -45,7 +45,7 @@ from app.llm.offline.followups import (
 )
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
-from app.llm.offline.lists import ORDINALS, is_of_a_line, picked, tools_by_place, with_number
+from app.llm.offline.lists import ORDINALS, is_of_a_line, listed, picked, tools_by_place, with_number
 from app.llm.offline.lookups import answering, elsewhere, found_nothing, lookup, queries_of
 from app.llm.offline.moments import read
 from app.llm.offline.named_server import NamedServer, named_server
@@ -70,6 +70,7 @@ _MOST_NAMED = 2
 _MOST_OF_SERVERS = 40
 _MOST_SAID = LONGEST_PLANNED
 _MOST_ROUNDS = 5
+_MOST_BACK = 5
 _THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -179,7 +180,7 @@ class OfflineModel:
         for text in reversed(recent):
             if is_of_a_line(text):
                 continue  # that, too, was about a line of what was told before it
-            if earlier := self._aligned(fragments_of(text))[:1]:
+            if earlier := (self._aligned(fragments_of(text)) or self._looking(text))[:1]:
                 category = self._category(earlier[0])
                 own = [tool for tool in phrases if self._category(tool) == category]
                 if found := tools_by_place(said, phrases, earlier[0], own):
@@ -301,8 +302,11 @@ class OfflineModel:
         if not offers or not said.strip() or small_talk(said) is not None:
             return Plan()
         planner = self._planner(offers, self._phrases(), person)
-        exchanged = without_thanks(exchanges(request.messages))
+        exchanged = without_thanks(exchanges(request.messages), person.language)
         learn_additions(planner, exchanged, person)
+        for asked, told in exchanged[-_MOST_BACK:]:
+            if listed(told) and not planner.plan(asked).steps:
+                planner.learn(asked, lookup(asked, offers, self._phrases()))
         before, answer = exchanged[-1] if exchanged else ("", "")
         if again := with_hour(before, answer, said, person.language):
             earlier = before_last_exchange(request.messages)
