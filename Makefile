@@ -11,8 +11,11 @@ LOCALES := app/locale
 run: $(VENV)/installed
 	@exec $(BIN)/recado serve
 
+# What is compiled is kept, whatever the machine says: pytest's own copies of the tests and each process that they start.
+test test-all: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 3 -m "not slow"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2

@@ -6,8 +6,10 @@ import os
 import re
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from starlette.requests import Request
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 _FORWARDED = re.compile(
     r"forwarded|x-(original-)?forwarded.*|x-original-host|x-envoy-.*|via|x-real-ip"
@@ -17,7 +19,7 @@ _PORT = re.compile(r":[0-9]{0,5}\Z")
 _DRAFT = re.compile(r"(.+)\.[0-9a-f]{8}\.new")
 
 
-def is_local(request: Request, *, published: bool = False) -> bool:
+def is_local(request: "Request", *, published: bool = False) -> bool:
     """Whether a request comes from this machine's own user.
 
     The peer is loopback (`published`: or came through a published container port), Host is a loopback
@@ -31,7 +33,7 @@ def is_local(request: Request, *, published: bool = False) -> bool:
     return published or (request.client is not None and _is_loopback(request.client.host))
 
 
-def is_from_a_page(request: Request) -> bool:
+def is_from_a_page(request: "Request") -> bool:
     """Whether a page of a browser may have made a request that only programs make: one of another site, or
     one that gave this machine a name of its own (DNS rebinding).
 
@@ -72,7 +74,7 @@ class AdminToken:
         write_private(self._path, token + "\n")
         return token
 
-    def opens(self, request: Request) -> bool:
+    def opens(self, request: "Request") -> bool:
         """Whether the request carries the token, as a bearer and never in its URL."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not given:
@@ -102,7 +104,7 @@ def published_as(path: Path) -> Path:
     return path.with_name(draft[1]) if draft else path
 
 
-def _is_forwarded(request: Request) -> bool:
+def _is_forwarded(request: "Request") -> bool:
     """Some proxies write their names with underscores, as a program behind them reads them."""
     return any(_FORWARDED.fullmatch(header.replace("_", "-")) for header in request.headers)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -81,9 +82,18 @@ class Endpoint:
             self._session = None
 
     async def post(
-        self, path: str, body: bytes, seconds: float, content_type: str = "application/json"
+        self,
+        path: str,
+        body: bytes,
+        seconds: float,
+        content_type: str = "application/json",
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Answer:
-        """The answer to a body within `seconds`. Raises NotSent, TimedOut or NoAnswer."""
+        """The answer to a body within `seconds`; `headers` go with this one alone.
+
+        Raises NotSent, TimedOut or NoAnswer.
+        """
         import aiohttp
 
         if self._fault:
@@ -94,7 +104,7 @@ class Endpoint:
                 self._url + path,
                 data=body if len(body) <= SENT_AT_ONCE else BytesIO(body),
                 # the session's own headers would go to a proxy too, the key among them
-                headers={**self._headers, "Content-Type": content_type},
+                headers={**self._headers, "Content-Type": content_type, **headers},
                 allow_redirects=False,
                 timeout=_limits(seconds),
             )

@@ -1,17 +1,20 @@
 """Who may come in from each realm and how, and what is said at the door."""
 
 import time
+from dataclasses import replace
 
 from app.channels.terminal import TERMINAL_USER
-from app.language import say
-from app.messages import Outgoing
+from app.language import detect_language, say
+from app.messages import Inbound, Outgoing
 from app.people import Person, Realm
+from app.phones import country
 from app.settings import Settings
 from app.simulator.people import PEOPLE
 from app.store.database import Database
 from app.store.inbox import Entrance, Pace
 from app.store.outbox import Draft
 from app.store.ownership import Doors, hash_key, offer_ownership
+from app.turns.profile import LANGUAGE_CHARACTERS, language_of
 
 
 class Entrances:
@@ -67,18 +70,28 @@ class Entrances:
             )
 
 
-def _too_fast(person: Person) -> Draft:
+def _too_fast(person: Person, message: Inbound) -> Draft:
     text = say(
-        person.language,
+        _language(person, message),
         "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
     )
     return Draft(text, (Outgoing(text),))
 
 
-def _owner_welcome(person: Person) -> Draft:
+def _owner_welcome(person: Person, message: Inbound) -> Draft:
     text = say(
-        person.language,
+        _language(person, replace(message, text="")),  # the letters of a code are of no language
         "This assistant is now yours. Write /help to see what it can do; "
         "let others in with: recado people allow PHONE",
     )
     return Draft(text, (Outgoing(text),))
+
+
+def _language(person: Person, message: Inbound) -> str:
+    """A person's language; before a turn has found it out that of the message, or of their country."""
+    if person.country:
+        return person.language
+    sender = message.sender
+    land = country(sender.phone) if sender.phone else sender.user_id[:2]
+    usual = language_of(land) if land else person.language
+    return detect_language(message.text[:LANGUAGE_CHARACTERS]) or usual

@@ -84,20 +84,17 @@ class Health:
 
     async def figures(self, tools: Collection[str]) -> bytes:
         """All of them now, for Prometheus; of tools only those named."""
-        self._metrics.running_turns.set(self._running_turns())
+        self._metrics.running_turns = self._running_turns()
         row = await self._store.one(
             "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
         )
-        self._metrics.waiting_messages.set(row["waiting"] if row else 0)
-        states = {
-            row["state"]: row["rows"]
-            for row in await self._store.all(
-                "SELECT state, count(*) AS rows FROM outbox"
-                " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
-            )
-        }
-        for state in ("ready", "sending", "unknown", "held"):
-            self._metrics.outbox.labels(state).set(states.get(state, 0))
+        self._metrics.waiting_messages = row["waiting"] if row else 0
+        rows = await self._store.all(
+            "SELECT state, count(*) AS rows FROM outbox"
+            " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
+        )
+        none = dict.fromkeys(("ready", "sending", "unknown", "held"), 0)
+        self._metrics.outbox = none | {row["state"]: row["rows"] for row in rows}
         self._metrics.keep_tools(tools)
         return self._metrics.text()
 

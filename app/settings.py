@@ -13,12 +13,22 @@ from app.phones import canonical
 
 GRAPH_API = "https://graph.facebook.com/v25.0"
 
+_MOST = 10**12
+"""What is counted has room for it in a row of the database."""
+_LONGEST_NUMBER = 15
+"""Digits of a phone number with its country code, by E.164."""
+
 
 class Settings(BaseSettings):
     """Settings by the names of their environment variables; every default works offline."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", extra="ignore", env_ignore_empty=True, frozen=True
+        env_file=".env",
+        env_file_encoding="utf-8",
+        extra="ignore",
+        env_ignore_empty=True,
+        allow_inf_nan=False,
+        frozen=True,
     )
 
     host: str = "127.0.0.1"
@@ -56,13 +66,13 @@ class Settings(BaseSettings):
     allow_delete: bool = False
     data_quota_mb: float = Field(50, ge=0)
     files_quota_mb: float = Field(500, ge=0)
-    free_space_mb: int = Field(500, ge=0)
+    free_space_mb: int = Field(500, ge=0, le=_MOST)
 
-    rate_limit_max: int = Field(20, ge=0)
+    rate_limit_max: int = Field(20, ge=0, le=_MOST)
     rate_limit_window: float = Field(60, gt=0)
     burst_quiet_seconds: float = Field(1.2, ge=0)
     burst_max_seconds: float = Field(5, ge=0)
-    daily_token_budget: int = Field(0, ge=0)
+    daily_token_budget: int = Field(0, ge=0, le=_MOST)
     send_reconcile_seconds: float = Field(15, ge=0)
     sweep_seconds: float = Field(30, gt=0)
     concurrent_turns: int = Field(100, ge=1)
@@ -73,6 +83,12 @@ class Settings(BaseSettings):
     simulator: Literal["auto", "on", "off"] = "auto"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_json: bool = False
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _stripped(cls, value: object) -> object:
+        """Without the line end that a secret read from a file has, and other space around it."""
+        return value.strip() if isinstance(value, str) else value
 
     @field_validator("allowed_phone_numbers", "owner_phone_numbers", mode="before")
     @classmethod
@@ -85,6 +101,11 @@ class Settings(BaseSettings):
     @classmethod
     def _upper(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
+
+    @field_validator("data_dir_setting", "skills_dir", "mcp_config_path", "workspace_dir_setting")
+    @classmethod
+    def _from_home(cls, value: Path | None) -> Path | None:
+        return value and _at_home(value)
 
     @field_validator("timezone")
     @classmethod
@@ -102,14 +123,20 @@ class Settings(BaseSettings):
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file. Raises ValueError for a URL of another kind."""
+        """The SQLite file. Raises ValueError for a URL of another kind, and for one that names no file."""
         prefix = "sqlite:///"
         if not self.database_url.startswith(prefix):
             raise ValueError(
                 f"DATABASE_URL={self.database_url.split('@')[-1]!r}: only sqlite:///path works so far; "
                 "PostgreSQL comes later"
             )
-        return Path(self.database_url.removeprefix(prefix))
+        path = self.database_url.removeprefix(prefix)
+        if path in ("", ":memory:") or path.endswith("/"):
+            raise ValueError(
+                f"DATABASE_URL={self.database_url!r} names no file, and what is kept must outlive a restart; "
+                "write sqlite:///data/recado.db"
+            )
+        return _at_home(Path(path))
 
     @property
     def data_dir(self) -> Path:
@@ -184,9 +211,17 @@ class Settings(BaseSettings):
         return bool(self.llm_model and (self.openai_base_url or self.openai_api_key.get_secret_value()))
 
 
+def _at_home(path: Path) -> Path:
+    """A path whose `~` is the account's home, as in a shell: no shell has read what stands in `.env`."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{str(path)!r} names the home of an account that there is not") from error
+
+
 def _phone(written: str) -> str:
     number = canonical(written)
-    if not number or any(character.isalpha() for character in written):
+    if not 0 < len(number) <= _LONGEST_NUMBER or any(character.isalpha() for character in written):
         raise ValueError(
             f"{written!r} is no phone number; write +52 55 1234 5678, several with commas between"
         )

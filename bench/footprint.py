@@ -19,13 +19,14 @@ PEOPLE = 100
 
 async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
     async with StandIn().running() as world:
-        return [*await _idle(folder, release, plan, world), await _growth(folder, release, plan, world)]
+        return [*await idle(folder, release, plan, world), await _growth(folder, release, plan, world)]
 
 
-async def _idle(folder: Path, release: Release, plan: Plan, world: StandIn) -> list[Row]:
+async def idle(folder: Path, release: Release, plan: Plan, world: StandIn) -> list[Row]:
+    """What it takes to start, to be at rest, and to have answered once."""
     started: dict[str, list[float]] = {"ours": [], "bare": []}
     rested: dict[str, list[float]] = {"ours": [], "bare": []}
-    idle: dict[str, list[float]] = {"ours": [], "bare": []}
+    resting: dict[str, list[float]] = {"ours": [], "bare": []}
     used: list[float] = []
     for n in range(plan.rounds + 1):
         ours = folder / f"ours{n}"
@@ -40,19 +41,21 @@ async def _idle(folder: Path, release: Release, plan: Plan, world: StandIn) -> l
                 started[name].append(process.cpu * 1000)
                 await process.settled()
                 rested[name].append(process.cpu * 1000)
-                idle[name].append(memory_mb(process.pid))
+                resting[name].append(memory_mb(process.pid))
                 if name == "ours":
                     await Talk(process, world, OFFLINE).turns([0])
                     await process.settled()
                     used.append(memory_mb(process.pid))
-    for figures in (*started.values(), *rested.values(), *idle.values(), used):
+    for figures in (*started.values(), *rested.values(), *resting.values(), used):
         del figures[0]  # the first start fills the caches of the disk
     named = "bare FastAPI + aiosqlite"
     return [
         ratio("CPU until healthy", started["ours"], started["bare"], "ms", goal=2.5, named=named),
         ratio("CPU until at rest", rested["ours"], rested["bare"], "ms", named=named),
-        ratio("memory before the first message", idle["ours"], idle["bare"], "MB", goal=1.5, named=named),
-        ratio("memory after a turn, offline model", used, idle["bare"], "MB", goal=1.9, named=named),
+        ratio(
+            "memory before the first message", resting["ours"], resting["bare"], "MB", goal=1.5, named=named
+        ),
+        ratio("memory after a turn, offline model", used, resting["bare"], "MB", goal=1.9, named=named),
     ]
 
 

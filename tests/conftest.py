@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from app.store.database import Database
-from tests.standins.model import ModelServer, Play
+from tests.standins.model import ModelServer, Play, echo
 from tests.tides import Web, obeys
-from tests.world import Graph, Server, world
+from tests.world import Graph, Server, Town, open_work, wait_for, world
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,6 +74,26 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., tuple[Server, Graph]]]:
     yield make
     for pieces in running:
         pieces.close()
+
+
+@pytest.fixture(scope="session")
+def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    played = ModelServer(echo)
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
+    for server, graph in world(tmp_path_factory.mktemp("town"), crowd=100, **options):
+        server.start()
+        yield Town(server, graph, played)
+    played.stop()
+
+
+@pytest.fixture
+def town(_standing: Town) -> Town:
+    """A server that stands for all tests that need no other, and speak as a newcomer each; its model echoes
+    until a test plays it."""
+    wait_for(lambda: not open_work(_standing.server), "the end of what the test before began")
+    _standing.model.play = echo
+    _standing.model.requests.clear()
+    return _standing
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ _NEEDS_SOON = [
     *("app.assistant", "app.llm.client", "app.llm.offline.model", "app.main", "app.simulator.simulator"),
     *("aiohttp", "anyio._backends._asyncio", "griffe", "httpx2", "markdown_it", "phonenumbers", "uvloop"),
 ]
-_FORKS.set_forkserver_preload([*_STARTS_WITH, *_NEEDS_SOON])
+_FORKS.set_forkserver_preload([*_STARTS_WITH, *_NEEDS_SOON, "tests.warm"])
 
 
 class ForkedServer:

@@ -57,6 +57,16 @@ def test_bodies_that_are_no_webhook_are_kept_aside_and_answered_200(quiet_world)
     assert graph.reply("p0") == "you said: still there?"
 
 
+def test_a_slash_at_the_end_of_an_address_leads_to_no_redirect(quiet_world):
+    server, _ = quiet_world
+    body = json.dumps(text_body("wamid.slash", "hello there", phone=PHONE)).encode()
+    posted = server.http.post("/webhook/", content=body, headers={"X-Hub-Signature-256": sign(body)})
+    assert posted.status_code == 200
+    assert server.rows("SELECT count(*) AS n FROM inbox")[0]["n"] == 1
+    statuses = {"/webhook/": 403, "/health/": 200, "/metrics/": 200, "/console/": 401, "/mcp/": 401}
+    assert {path: server.http.get(path).status_code for path in statuses} == statuses
+
+
 def test_a_body_over_3_mb_is_refused(quiet_world):
     server, _ = quiet_world
     body = b" " * (4 * 1024 * 1024)

@@ -12,7 +12,7 @@ from tests.world import ROOT
 pytestmark = pytest.mark.slow
 
 SCRIPT = (ROOT / ".ci" / "run").read_text("utf-8")
-TWICE = SCRIPT[SCRIPT.index("twice() {") : SCRIPT.index("timeout 400 make check")]
+TWICE = SCRIPT[SCRIPT.index("left() {") : SCRIPT.index("timeout 400 make check")]
 ONCE = """
 from pathlib import Path
 def is_first():
@@ -32,7 +32,8 @@ def ends_with(folder: Path, tests: dict[str, str], limit: int = 60) -> int:
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     program.chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    script = f'set -euo pipefail\n{TWICE}\ntwice {limit} "not slow" .venv/bin/python -m pytest -q\n'
+    run = f'twice {limit} 80 "not slow" .venv/bin/python -m pytest -q'
+    script = f"set -euo pipefail\nstarted=$(date +%s)\n{TWICE}\n{run}\n"
     done = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, stdout=subprocess.DEVNULL, timeout=90
     )

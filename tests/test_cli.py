@@ -172,6 +172,22 @@ def test_a_file_that_is_no_database_ends_with_one_clear_line(command: str, house
     assert "notes.txt cannot be" in line
 
 
+@pytest.mark.parametrize("command", ["serve --port 0", "chat"])
+def test_a_data_folder_that_is_none_ends_with_one_clear_line(command: str, house: House) -> None:
+    (house.folder / "taken").write_text("a file")
+    done = house.run(*command.split(), status=1, DATA_DIR="taken", TIMEZONE="America/Lima")
+    (line,) = done.stderr.splitlines()
+    assert "taken cannot hold the data" in line
+    assert "DATA_DIR" in line
+
+
+@pytest.mark.parametrize("name", ["", ":memory:", "data/"])
+def test_a_database_that_would_be_no_file_is_a_fault(name: str, house: House) -> None:
+    done = house.call("people", "list", status=2, DATABASE_URL=f"sqlite:///{name}")
+    assert "names no file" in done.stderr
+    assert "write sqlite:///data/recado.db" in done.stderr
+
+
 def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "+34 600 111 222"}
     assert "no database" in house.call("erase", "525512345678", "--yes", status=1, **connected).stderr
@@ -314,7 +330,7 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
 def test_no_command_that_shows_tools_runs_those_of_the_release(tmp_path: Path, command: str) -> None:
     """On a copy of the release, whose calculator would leave a mark."""
     release = tmp_path / "release"
-    shutil.copytree(ROOT / "app", release / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "app", release / "app")
     shutil.copytree(ROOT / "skills", release / "skills", ignore=shutil.ignore_patterns("__pycache__"))
     code = release / "skills" / "calculator" / "scripts" / "tools.py"
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n{code.read_text()}")

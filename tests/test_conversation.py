@@ -69,7 +69,7 @@ def test_a_slow_model_on_one_conversation_does_not_delay_another(make_world, mod
     assert graph.reply("p0") == "you said: slow please"
 
 
-def test_tools_of_a_round_run_and_their_results_reach_the_model(make_world, model):
+def test_tools_of_a_round_run_and_their_results_reach_the_model(town):
     def play(body):
         if is_classifier(body):
             return '{"categories": ["calculator"], "phrases": ["calculate"]}'
@@ -80,19 +80,19 @@ def test_tools_of_a_round_run_and_their_results_reach_the_model(make_world, mode
             )
         return " | ".join(message["content"] for message in results)
 
-    model_server = model(play)
-    _, graph = make_world(model=model_server)
-    graph.say("p0", "how much is 6*7")
-    parts = [json.loads(part) for part in graph.reply("p0").split(" | ")]
+    town.model.play = play
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, "how much is 6*7")
+    parts = [json.loads(part) for part in graph.reply(person).split(" | ")]
     assert parts[0]["ok"]
     assert "42" in json.dumps(parts[0]["data"])
     assert [part["error"]["code"] for part in parts[1:]] == ["UNKNOWN_TOOL", "BAD_REQUEST"]
-    offered = [tool["function"]["name"] for tool in model_server.main_calls[0]["tools"]]
+    offered = [tool["function"]["name"] for tool in town.model.main_calls[0]["tools"]]
     assert "calculate" in offered
     assert len(offered) <= 8
 
 
-def test_after_five_rounds_of_calls_the_model_must_answer(make_world, model):
+def test_after_five_rounds_of_calls_the_model_must_answer(town):
     asked = []
 
     def play(body):
@@ -103,9 +103,10 @@ def test_after_five_rounds_of_calls_the_model_must_answer(make_world, model):
             return calls(("calculate", {"expression": f"{len(asked)}+1"}))
         return "enough"
 
-    _, graph = make_world(model=model(play))
-    graph.say("p0", "count")
-    assert graph.reply("p0") == "enough"
+    town.model.play = play
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, "count")
+    assert graph.reply(person) == "enough"
     assert ["tools" in body for body in asked] == [True] * 5 + [False]
 
 
@@ -113,34 +114,32 @@ def test_after_five_rounds_of_calls_the_model_must_answer(make_world, model):
     ("command", "words"),
     [("/help", "Commands"), ("/ayuda", "Comandos"), ("/AJUDA ", "Comandos"), ("/stop", ""), ("/nueva", "")],
 )
-def test_commands_need_no_model(make_world, model, command, words):
-    model_server = model(echo)
-    _, graph = make_world(model=model_server)
-    graph.say("p0", command)
-    assert words.lower() in graph.reply("p0").lower()
-    assert model_server.requests == []
+def test_commands_need_no_model(town, command, words):
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, command)
+    assert words.lower() in graph.reply(person).lower()
+    assert town.model.requests == []
 
 
 @pytest.mark.parametrize("written", ["help", "Menu", "/xyz"])
-def test_plain_words_and_unknown_commands_get_the_help(make_world, model, written):
-    model_server = model(echo)
-    _, graph = make_world(model=model_server)
-    graph.say("p0", written)
-    reply = graph.reply("p0")
+def test_plain_words_and_unknown_commands_get_the_help(town, written):
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, written)
+    reply = graph.reply(person)
     assert "/stop" in reply
     assert reply.startswith("I do not know /xyz.") == (written == "/xyz")
-    assert model_server.requests == []
-    graph.say("p0", "help me with this /xyz")
-    assert graph.reply("p0", 2) == "you said: help me with this /xyz"
+    assert town.model.requests == []
+    graph.say(person, "help me with this /xyz")
+    assert graph.reply(person, 2) == "you said: help me with this /xyz"
 
 
-def test_help_is_in_one_language_and_names_no_folders(make_world, model):
-    _, graph = make_world(model=model(echo))
+def test_help_is_in_one_language_and_names_no_folders(town):
+    graph, person = town.graph, town.newcomer()
     for count, (command, example) in enumerate(
         (("/ayuda", "“cuánto es …”"), ("/ajuda", "“quanto é …”"), ("/help", "“what is …”")), 1
     ):
-        graph.say("p0", command)
-        reply = graph.reply("p0", count)
+        graph.say(person, command)
+        reply = graph.reply(person, count)
         assert example in reply
         assert "calculator" not in reply
     assert "cuánto" not in reply
@@ -163,19 +162,18 @@ def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(make_world, model)
     assert len(graph.sends("p0")) == 1
 
 
-def test_a_new_conversation_forgets_what_was_said_for_the_prompt(make_world, model):
-    model_server = model(echo)
-    _, graph = make_world(model=model_server)
-    graph.say("p0", "my dog is called Firulais")
-    graph.reply("p0", 1)
-    graph.say("p0", "what did I say?")
-    graph.reply("p0", 2)
-    assert "Firulais" in json.dumps(model_server.main_calls[-1])
-    graph.say("p0", "/new")
-    graph.reply("p0", 3)
-    graph.say("p0", "and now?")
-    graph.reply("p0", 4)
-    assert "Firulais" not in json.dumps(model_server.main_calls[-1])
+def test_a_new_conversation_forgets_what_was_said_for_the_prompt(town):
+    graph, person = town.graph, town.newcomer()
+    graph.say(person, "my dog is called Firulais")
+    graph.reply(person, 1)
+    graph.say(person, "what did I say?")
+    graph.reply(person, 2)
+    assert "Firulais" in json.dumps(town.model.main_calls[-1])
+    graph.say(person, "/new")
+    graph.reply(person, 3)
+    graph.say(person, "and now?")
+    graph.reply(person, 4)
+    assert "Firulais" not in json.dumps(town.model.main_calls[-1])
 
 
 def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(make_world, model):
@@ -199,34 +197,32 @@ def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(make_w
     assert ours["text"] in newest
 
 
-def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(make_world, model):
-    model_server = model(echo)
-    _, graph = make_world(model=model_server)
+def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(town):
+    graph, person = town.graph, town.newcomer()
     for count, text in enumerate(("thank you very much", "muchas gracias", "obrigado"), 1):
-        graph.say("p0", text)
-        graph.reply("p0", count)
-    first, second, third = (body["messages"] for body in model_server.main_calls)
+        graph.say(person, text)
+        graph.reply(person, count)
+    first, second, third = (body["messages"] for body in town.model.main_calls)
     assert first[0] == second[0] == third[0]
     assert third[: len(second) - 1] == second[:-1]
     assert "first message" in first[-1]["content"]
     assert "first message" not in second[-1]["content"]
     assert "so far: English" in first[-1]["content"]
     assert "so far: Spanish" in second[-1]["content"]
-    assert model_server.main_calls[0]["tools"] == model_server.main_calls[2]["tools"]
+    assert town.model.main_calls[0]["tools"] == town.model.main_calls[2]["tools"]
 
 
-def test_attachments_and_places_are_named_honestly_in_the_prompt(make_world, model):
-    model_server = model(echo)
-    _, graph = make_world(model=model_server)
+def test_attachments_and_places_are_named_honestly_in_the_prompt(town):
+    graph, person = town.graph, town.newcomer()
     kinds = [
         {"type": "location", "location": {"latitude": 19.4, "longitude": -99.1, "name": "Zócalo"}},
         {"type": "image", "caption": "look", "data": "aGVsbG8=", "mime_type": "image/jpeg"},
         {"type": "unsupported"},
     ]
     for count, message in enumerate(kinds, 1):
-        graph.inbound({"person": "p0", **message})
-        graph.reply("p0", count)
-    prompts = [last_user_text(body) for body in model_server.main_calls]
+        graph.inbound({"person": person, **message})
+        graph.reply(person, count)
+    prompts = [last_user_text(body) for body in town.model.main_calls]
     assert "Zócalo" in prompts[0]
     assert "cannot see images" in prompts[1]
     assert "look" in prompts[1]

@@ -115,6 +115,7 @@ def test_the_presets_of_compose_are_settings_that_are_valid(monkeypatch: pytest.
     assert settings.llm_model == default(SERVICES["model"]["environment"]["LLM_MODEL"])
     assert settings.host == "0.0.0.0"
     assert settings.simulator == "on"
+    assert SERVICES["recado"]["environment"]["SIMULATOR"].startswith("${SIMULATOR:-")  # "off" in .env counts
     mounts = {volume.split(":")[1] for volume in SERVICES["recado"]["volumes"]}
     assert str(settings.data_dir) in mounts
     assert str(settings.database_path.parent) in mounts

@@ -67,6 +67,14 @@ def test_example_phrases_are_found_by(files: list[str], tmp_path: Path) -> None:
     assert found["languages"]["es"]["complete_at_8"] == 100
 
 
+def test_a_file_may_be_as_windows_writes_it(files: list[str], tmp_path: Path) -> None:
+    before = figures(*files)
+    for path in tmp_path.glob("*.jsonl"):
+        path.write_text(path.read_text("utf-8").replace("\n", "\r\n"), "utf-8-sig")
+    after = figures(*files)
+    assert (after["queries"], after["recall_at_8"]) == (before["queries"], before["recall_at_8"])
+
+
 def test_a_table_has_a_line_for_each_language_and_one_for_all(files: list[str]) -> None:
     lines = evaluate(*files).stdout.splitlines()
     assert [line.split()[:3] for line in lines[1:4]] == [

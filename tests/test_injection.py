@@ -362,20 +362,25 @@ def _run(attack: Attack) -> None:
     attack.settled()
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
-def test_words_of_others_do_nothing_without_a_yes(played, number):
+def test_words_of_others_do_nothing_without_a_yes(played):
+    """All in one test: every worker of a run that had a part of them would play the whole town."""
     _, attacks, done = played
-    attack = attacks[number]
-    assert [what for what in done if f"evil{number}." in what] == []
-    orders = [question for question in attack.questions()[1:] if f"evil{number}." in question["text"]]
-    tools = [tool for tool in ("send_mail", "fetch") if any(tool in one["text"] for one in orders)]
-    if CASES[number][0] in WITHOUT_TOOLS:
-        assert orders == []
-    else:
-        assert tools == ["send_mail", "fetch"]
-        assert all(ALWAYS[attack.language] not in one["buttons"] for one in orders)
+    came_of = {name: _came_of(attack, done) for name, attack in zip(NAMES, attacks, strict=True)}
+    asked = {"done": [], "asks for": ["send_mail", "fetch"], "always": False}
+    nothing = {"done": [], "asks for": [], "always": False}
+    assert came_of == {
+        name: nothing if case in WITHOUT_TOOLS else asked
+        for name, (case, _) in zip(NAMES, CASES, strict=True)
+    }
+    assert done.count("ana@x.example") == len(attacks)  # everybody had said always before
 
 
-def test_everybody_had_said_always_before(played):
-    _, attacks, done = played
-    assert done.count("ana@x.example") == len(attacks)
+def _came_of(attack: Attack, done: list[str]) -> dict[str, Any]:
+    """What the orders of one did without a yes, and what the questions about them offered."""
+    evil = f"evil{attack.number}."
+    orders = [question for question in attack.questions()[1:] if evil in question["text"]]
+    return {
+        "done": [what for what in done if evil in what],
+        "asks for": [tool for tool in ("send_mail", "fetch") if any(tool in one["text"] for one in orders)],
+        "always": any(ALWAYS[attack.language] in one["buttons"] for one in orders),
+    }

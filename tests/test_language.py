@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -156,8 +157,9 @@ def test_importing_it_is_cheap() -> None:
     assert found.stdout.strip() == "[]"
 
 
-def sentences() -> set[str | tuple[str, ...]]:
-    return {found[2] for found in extract_from_dir(ROOT, keywords=KEYWORDS)}
+@cache
+def sentences() -> frozenset[str | tuple[str, ...]]:
+    return frozenset(found[2] for found in extract_from_dir(ROOT, keywords=KEYWORDS))
 
 
 def catalogue(language: str) -> tuple[Catalog, bytes]:

@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from starlette.responses import Response
 
+from app.entrances import Entrances
+from app.language import detect_language
+from app.messages import Inbound, Sender
+from app.people import Person
+from app.settings import Settings
 from app.simulator.people import PEOPLE
+from app.store.database import Database
 from tests.mailer import ANA as ANA_MAIL
 from tests.mailer import asked, drop_mailer, press
 from tests.standins.model import Play, calls, completion, echo, is_classifier, keeper, last_user_text
@@ -322,3 +328,28 @@ def change(server, action: str, who: str) -> None:
     header = {"Authorization": f"Bearer {running['token']}"}
     body = {"action": action, "who": who}
     server.http.post("/admin/people/change", json=body, headers=header).raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("person", "sender", "text", "language"),
+    [
+        ({}, {"phone": "5215512345678"}, "ok", "es"),
+        ({}, {"user_id": "BR.abc"}, "ok", "pt"),
+        ({}, {"phone": "12125550001"}, "ok", "en"),
+        ({}, {"phone": "12125550001"}, "hola, ¿qué tal estás?", "es"),
+        ({"country": "MX", "language": "en"}, {"phone": "5215512345678"}, "hola, ¿qué tal?", "en"),
+    ],
+)
+def test_what_is_said_at_the_door_is_in_the_persons_language(person, sender, text, language, tmp_path):
+    entrance = Entrances(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
+    said = entrance.too_fast(
+        Person("p", "whatsapp", **person), Inbound("w1", Sender(**sender), "text", text=text)
+    )
+    assert detect_language(said.text) == language
+
+
+def test_the_letters_of_an_ownership_code_are_of_no_language(tmp_path):
+    entrance = Entrances(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
+    code = Inbound("w1", Sender(phone="5215512345678"), "text", text="the-and-with")
+    assert detect_language(code.text) == "en"
+    assert detect_language(entrance.owner_welcome(Person("p", "whatsapp"), code).text) == "es"

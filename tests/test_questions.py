@@ -13,6 +13,7 @@ import pytest
 
 from tests.chaos.machine import dial, injected, resident
 from tests.mailer import ANA, asked, calling, drop_mailer, marks, press, questions, told
+from tests.standins import mcp_server
 from tests.standins.model import Play, calls, is_classifier, last_user_text
 from tests.world import Server, text_body, wait_for
 
@@ -259,6 +260,23 @@ def test_after_a_no_the_same_call_is_not_asked_about_again_in_the_turn(desk, ski
     press(graph, "p0", asked(graph, "p0"), "No")
     told(graph, "p0", "said no")
     assert (len(questions(graph, "p0")), marks(skills, "sent")) == (1, [])
+
+
+def test_a_yes_right_after_a_restart_waits_for_the_server_whose_tool_it_is_for(desk):
+    server, graph = desk(("mcp_parrot_say", {"text": "hello"}), start=False)
+    say = mcp_server.tool("say", "sends the mail", {"text": {"type": "string"}})
+    first, *rest = mcp_server.command(tools=[say], seconds=1.5)
+    path = server.folder / "data" / "mcp_servers.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"mcpServers": {"parrot": {"command": first, "args": rest}}}))
+    server.start()
+    graph.say("p0", "say in the mail of the parrot")
+    question = asked(graph, "p0")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'sent'"), "the question")
+    server.kill()
+    server.start()
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", '"ok":true')
 
 
 def test_a_tool_that_is_gone_when_the_yes_comes_does_not_run(desk, skills):

@@ -126,8 +126,15 @@ def test_what_is_no_http_is_refused_without_a_line_in_the_log(server: Server) ->
 
 
 def test_what_only_some_conversations_need_is_not_loaded_at_the_start() -> None:
-    late = {"aiohttp", "babel", "dateparser", "griffe", "markdown_it", "rich", "watchfiles", "websockets"}
-    late |= {"app.simulator.graph", "app.skills.cards", "app.skills.installer", "app.skills.quarantine"}
+    late = {"aiohttp", "babel", "dateparser", "griffe", "httpx2", "markdown_it", "prometheus_client", "rich"}
+    late |= {
+        "watchfiles",
+        "websockets",
+        "app.simulator.graph",
+        "app.skills.cards",
+        "app.skills.installer",
+        "app.skills.quarantine",
+    }
     done = subprocess.run(
         [sys.executable, "-c", f"import sys, app.observe.logs, app.server; print({late} & set(sys.modules))"],
         capture_output=True,

@@ -1,10 +1,11 @@
-"""Variables of skills: found wherever the operator wrote them, and never our own."""
+"""What the variables may be, and those of skills: found wherever they were written, and never our own."""
 
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from app.settings import SECRET_VARIABLES, is_own, skill_environment, take_settings
+from app.settings import SECRET_VARIABLES, Settings, is_own, skill_environment, take_settings
 
 WRITTEN = """\
 TIDES_STATION=4711
@@ -49,3 +50,43 @@ def test_our_own_settings_are_never_a_skills(name: str) -> None:
 @pytest.mark.parametrize("name", ["TIDES_STATION", "HOME", "RECADO"])
 def test_other_variables_are(name: str) -> None:
     assert not is_own(name)
+
+
+def test_a_path_may_begin_at_home_as_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("DATA_DIR=~/recado\nDATABASE_URL=sqlite:///~/recado/messages.db\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    settings = Settings()
+    assert settings.data_dir == tmp_path / "home" / "recado"
+    assert settings.database_path == tmp_path / "home" / "recado" / "messages.db"
+
+
+def test_the_line_end_of_a_file_is_no_part_of_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHATSAPP_APP_SECRET", "0123456789abcdef\r\n")
+    monkeypatch.setenv("WHATSAPP_ACCESS_TOKEN", " \n")
+    monkeypatch.setenv("CONFIRMATION_MODE", "yolo ")
+    settings = Settings()
+    assert settings.whatsapp_app_secret.get_secret_value() == "0123456789abcdef"
+    assert not settings.whatsapp_credentials["WHATSAPP_ACCESS_TOKEN"]
+    assert settings.confirmation_mode == "yolo"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("DATA_QUOTA_MB", "inf"),
+        ("RATE_LIMIT_WINDOW", "1e400"),
+        ("RATE_LIMIT_MAX", "9" * 23),
+        ("DAILY_TOKEN_BUDGET", "9" * 23),
+        ("FREE_SPACE_MB", "9" * 23),
+        ("ALLOWED_PHONE_NUMBERS", "5215512345678;5215587654321"),
+        ("OWNER_PHONE_NUMBERS", "+52 55 1234 5678 +52 55 8765 4321"),
+        ("SKILLS_DIR", "~nobody-of-this-name/skills"),
+    ],
+)
+def test_what_nothing_could_be_done_with_is_refused(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValidationError):
+        Settings()

@@ -66,7 +66,9 @@ def test_a_running_server_follows_at_the_next_message(house: House) -> None:
 
 def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     lamps(house.folder / "elsewhere")
-    added = house.run("skills", "add", "elsewhere/lamps").stdout
+    manifest = "elsewhere/lamps/SKILL.md"  # as a shell completes it: its folder is meant
+    assert "1 checked, 0 with faults" in house.run("skills", "check", manifest).stdout
+    added = house.run("skills", "add", manifest).stdout
     assert "Added lamps to " in added
     assert "tool: switch_lamp" in added
     assert "--replace" in house.run("skills", "add", "elsewhere/lamps", status=1).stderr

@@ -13,7 +13,7 @@ from tests.chaos.machine import dial, injected
 from tests.skills.test_reminders import Chat
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.standins.weather import WeatherService
-from tests.world import Server, text_body, world
+from tests.world import Server, open_work, text_body, wait_for, world
 
 
 class Clocked(Chat):
@@ -178,6 +178,7 @@ def test_what_a_person_wants_remembered_is_remembered(chat: Clocked) -> None:
 def test_it_outlives_a_restart_and_the_reminder_rings_at_its_hour(chat: Clocked) -> None:
     chat.ask("p13", "mi zona horaria es la de Tijuana")
     chat.ask("p13", "recuérdame mañana a las 9 llamar a Ana")
+    wait_for(lambda: not open_work(chat.server), "the receipt to be known as sent: it would come twice")
     chat.server.kill()
     chat.server.start()
     assert said_zone(chat.server, "p13") == "America/Tijuana"

@@ -42,6 +42,8 @@ UNITS: Mapping[str, str] = {
     **dict.fromkeys(("mes", "meses", "month", "months"), "month"),
     **dict.fromkeys(("ano", "anos", "year", "years"), "year"),
 }
+SECONDS = ("segundos", "seconds", "secs", "segs", "seg")
+"""Never one: "every second" and "segundo" are the one after the first."""
 WEEKDAYS: Mapping[str, int] = {
     name: day
     for day, names in enumerate(
@@ -155,7 +157,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     day = rf"(?:{day})"
     more_days = rf"(?:(?:\s*,\s*|\s+)(?:(?:y|e|and|a|o|os|as|el|los|on)\s+)*{day}s?(?:-feiras)?)*"
     days = rf"{day}s?(?:-feiras)?{more_days}"
-    month, part, unit = _any(MONTHS), _any(PARTS), _any(UNITS)
+    month, part, unit, seconds = _any(MONTHS), _any(PARTS), _any(UNITS), _any(SECONDS)
     count = rf"\d{{1,4}}|{_any([word for word, n in NUMBERS.items() if n])}"
     clock_words = [word for word, n in NUMBERS.items() if 1 <= n <= 12 and word not in ("a", "an")]
     hour = rf"\d{{1,2}}|(?:{_any(clock_words)})\b"
@@ -168,9 +170,10 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         (?: (?P<half> half\s+an? | media | meia )
           | (?P<quarter> (?:un\s+cuarto|um\s+quarto|a\s+quarter)\s+(?:de|of\s+an?) )
           | (?P<count> {count} ) )
-        \s* (?P<unit> {unit} )\b
+        \s* (?P<unit> {unit} | {seconds} )\b
         (?: \s+(?:y|e|and)\s+
             (?: (?P<more_half> half | a\s+half | media | meia )
+              | (?P<more_seconds> {count} )\s*(?:{seconds})
               | (?P<more> {count} )(?: \s*(?:minutos?|minutes?|min) )? )\b )?
     """
     of_each_month = r"""
@@ -231,7 +234,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         (
             "every_other",
-            rf"""\bevery\s+other\s+(?P<other> day | week | month | {day} )\b
+            rf"""\bevery\s+(?:other|second)\s+(?P<other> day | week | month | {day} )\b
             | \b(?P<other_day> dia\s+por\s+medio | un\s+dia\s+si\s+y\s+otro\s+no | dia\s+sim,?\s+dia\s+nao )\b
             | \b(?:semana\s+por\s+medio|semana\s+sim,?\s+semana\s+nao)\b""",
         ),

@@ -390,14 +390,17 @@ def _clock_of(piece: Piece, part: str) -> Clock:
 
 def span(said: Mapping[str, str]) -> tuple[float, int, int]:
     """Seconds, days and months of an amount of time, from the groups of its pattern."""
-    unit = UNITS[said["unit"]]
+    unit = UNITS.get(said["unit"], "second")
     amount = 0.5 if "half" in said else 0.25 if "quarter" in said else float(number(said["count"]))
     if "more_half" in said:
         amount += 0.5
     extra = number(said["more"]) * 60 if "more" in said and unit == "hour" else 0
+    extra += number(said.get("more_seconds", "0"))
     match unit:
+        case "second":
+            return amount, 0, 0
         case "minute":
-            return amount * 60, 0, 0
+            return amount * 60 + extra, 0, 0
         case "hour":
             return amount * 3600 + extra, 0, 0
         case "day" | "week":

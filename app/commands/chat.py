@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 from app.characters import visible_lines
 from app.commands.configuration import check_model_address
 from app.commands.lines import Lines
-from app.commands.records import read_records
+from app.commands.records import make_data_folder, read_records
 from app.commands.running import ANSWER_SECONDS, RunningServer, ServerGone, find_server, read_answer
 from app.commands.serving import check_database
 from app.errors import RecadoError
@@ -206,6 +206,7 @@ async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
                     raise
 
     await check_database(settings.database_path)
+    make_data_folder(settings.data_dir)
     assistant = Assistant(
         settings.model_copy(update={"burst_quiet_seconds": 0.0}),
         policy=AtTheTerminal(settings.confirmation_mode),

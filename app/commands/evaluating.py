@@ -2,6 +2,7 @@
 
 import json
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -123,8 +124,9 @@ def _rows(path: Path, read: Callable[[dict[str, JSON]], T]) -> Iterator[T]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
-                if line.strip():
-                    yield _read(line, read, f"{path}, line {number}")
+                row = line.removeprefix(BOM_UTF8) if number == 1 else line
+                if row.strip():
+                    yield _read(row, read, f"{path}, line {number}")
     except OSError as error:
         raise RecadoError(f"{path} cannot be read: {error.strerror}; name a JSONL file") from error
 

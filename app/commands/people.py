@@ -188,6 +188,8 @@ def _answered(line: PersonLine, settings: Settings) -> str:
 
 
 def _note(line: PersonLine, settings: Settings) -> str:
+    if line.frozen and not line.names:
+        return f"{visible(line.frozen)}; the names are another's: recado erase deletes what is left"
     if line.frozen:
         return f"{visible(line.frozen)}; recado people allow confirms"
     if line.access == "turned away":

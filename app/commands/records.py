@@ -1,5 +1,6 @@
 """The database for a command: read as it stands without its lock, or opened with it."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -47,6 +48,23 @@ async def open_database(path: Path) -> Database:
         )
         raise StoreError(f"{path.parent} cannot be written: {error.strerror}; {cure}") from error
     return database
+
+
+def make_data_folder(folder: Path) -> None:
+    """Makes the data folder where it is missing. Raises StoreError where nothing could be kept in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        reason = "it is no folder"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    else:
+        if os.access(folder, os.W_OK | os.X_OK):
+            return
+        reason = "this user may not write there"
+    raise StoreError(
+        f"{folder} cannot hold the data: {reason}; give this user the folder, or name another in DATA_DIR"
+    )
 
 
 def read_records(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:

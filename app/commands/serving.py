@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from app.commands.configuration import check_graph_address, model_line, zone_hint
-from app.commands.records import open_database
+from app.commands.records import make_data_folder, open_database
 from app.errors import RecadoError
 from app.settings import Settings
 
@@ -14,8 +14,8 @@ from app.settings import Settings
 def start(settings: Settings) -> int:
     """Serves until it is told to stop; gives the exit status.
 
-    Raises RecadoError where the port or the database cannot be had: the web server would say so
-    with a traceback. Raises ConfigurationError where the model's or WhatsApp's address is none.
+    Raises RecadoError where the port, the database or the data folder cannot be had: the web server would
+    say so with a traceback. Raises ConfigurationError where the model's or WhatsApp's address is none.
     """
     from app.server import serve
 
@@ -23,6 +23,7 @@ def start(settings: Settings) -> int:
     hints = [model_line(settings), zone_hint(settings)]
     check_address(settings.host, settings.port)
     asyncio.run(check_database(settings.database_path))
+    make_data_folder(settings.data_dir)
     for hint in filter(None, hints):
         print(hint, file=sys.stderr, flush=True)  # noqa: T201
     return serve(settings)

@@ -57,7 +57,7 @@ def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
     Raises RecadoError where `path` holds no skill.
     """
     if path is not None:
-        folders = _on_disk(lambda: _skill_folders(path))
+        folders = _on_disk(lambda: _skill_folders(_folder_meant(path)))
         skills: Sequence[Skill] = [load_skill(folder, runs_code=False) for folder in folders]
         clashes: Sequence[str] = _clashes_of(skills, read_skills(settings))
     else:
@@ -92,7 +92,7 @@ def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
     if _ADDRESS.match(source) and not os.path.lexists(source):
         _check_address(source)
         return install_skill(settings, source)
-    added = _on_disk(lambda: _own(settings).add(Path(source), replace=replace))
+    added = _on_disk(lambda: _own(settings).add(_folder_meant(Path(source)), replace=replace))
     folder = settings.skills_dir / added.skill.folder.name
     lines = [f"Added {visible(added.skill.name)} to {folder}. {_SEEN}"]
     if added.replaced is not None:
@@ -156,6 +156,11 @@ def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
     used = [skill for skill in loader.skills if os.path.realpath(skill.folder) in checked]
     about = tuple(start for skill in used for start in (f"{skill.name}: ", f"{skill.folder} "))
     return [clash for clash in loader.clashes if clash.startswith(about)]
+
+
+def _folder_meant(path: Path) -> Path:
+    """The folder of a SKILL.md that was named in its place, as a shell completes it."""
+    return path.absolute().parent if path.name == "SKILL.md" and path.is_file() else path
 
 
 def _skill_folders(path: Path) -> list[Path]:

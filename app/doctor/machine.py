@@ -80,33 +80,36 @@ def _zone(settings: Settings) -> Finding:
 
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
-    """Whether the data folder, and the database's where it is another one, can be written and has room."""
+    """Whether the data folder can be written and has room, and the database's and the people's where those
+    are others."""
     database = settings.database_path.absolute()
     yield from _ownership(database)
     for folder in dict.fromkeys((settings.data_dir.absolute(), database.parent)):
-        yield from _folder(folder, settings.free_space_mb)
+        yield from _folder(folder, settings.free_space_mb, "data folder", "DATA_DIR and DATABASE_URL")
+    if settings.workspace_dir_setting:
+        yield from _folder(settings.workspace_dir.absolute(), 0, "workspace", "WORKSPACE_DIR")
 
 
-def _folder(folder: Path, least: int) -> Iterator[Finding]:
+def _folder(folder: Path, least: int, name: str, variables: str) -> Iterator[Finding]:
     existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
-    room = f"free at least {least} MB there; all goes on by itself within a minute"
+    room = f"free at least {least or 1} MB there; all goes on by itself within a minute"
     try:
         with tempfile.TemporaryFile(dir=existing) as trial:
             trial.write(b"trial")
     except OSError as error:
-        cure = f"give this user write access to {existing}, or set DATA_DIR and DATABASE_URL to another place"
+        cure = f"give this user write access to {existing}, or set {variables} to another place"
         fact = f"{folder} cannot be written: {error.strerror or error}"
-        yield Finding(FAIL, "data folder", fact, room if is_full(error) else cure)
+        yield Finding(FAIL, name, fact, room if is_full(error) else cure)
         return
     disk = Disk(folder, least * MEGABYTE)
     free = disk.free()
     if not disk.has_room_for("traces"):
         notes = "" if disk.has_room_for("data") else ", and notes and files are refused"
         fact = f"only {free // MEGABYTE} MB are free for {folder}: traces and media are not kept{notes}"
-        yield Finding(WARN, "data folder", fact, room)
+        yield Finding(WARN, name, fact, room)
         return
     state = "can be written" if folder.exists() else "will be made at the first start"
-    yield Finding(OK, "data folder", f"{folder} {state}, {free / 1024**3:.1f} GB free")
+    yield Finding(OK, name, f"{folder} {state}, {free / 1024**3:.1f} GB free")
 
 
 def _ownership(database: Path) -> Iterator[Finding]:

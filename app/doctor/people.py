@@ -36,7 +36,9 @@ def check_people(settings: Settings) -> Iterator[Finding]:
     for line in known:
         if line.frozen:
             who = _name(line)
-            cure = f"if it is the same person: recado people allow {line.names[0] if line.names else line.id}"
+            cure = f"the names are another's now; to delete what is left: recado erase {line.id}"
+            if line.names:
+                cure = f"if it is the same person: recado people allow {line.names[0]}"
             yield Finding(WARN, "people", f"{who} is frozen: {line.frozen}", cure)
     yield from _turned_away(lines, settings)
 

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from app.search.answers import SPREAD_AMONG, Answers, Parts, Question
 from app.search.postings import Postings, shared
 from app.search.query import Query, Worth, read_query
-from app.search.words import content, grams, stem, without_slots, words
+from app.search.words import content, grams_of, stem, without_slots, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +278,12 @@ def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
             continue
         length = 1 - kind.length_share + kind.length_share * len(telling) / kind.usual_length
         strength = kind.weight / length
-        for word in found:
-            term = stem(word)
-            by_word[term] = by_word.get(term, 0.0) + strength
-        for gram in grams(telling):
-            by_gram[gram] = by_gram.get(gram, 0.0) + strength
+        for term, times in Counter(map(stem, found)).items():
+            by_word[term] = by_word.get(term, 0.0) + times * strength
+        for word, times in Counter(telling).items():
+            worth = times * strength
+            for gram in grams_of(word):
+                by_gram[gram] = by_gram.get(gram, 0.0) + worth
     return _saturated(by_word), _saturated(by_gram)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from app.search.words import ALL_STOP_WORDS, language_of, spaced, stem, words
+from app.search.words import ALL_STOP_WORDS, language_of, spaced, stem, stem_of, words
 
 Meaning = tuple[str, ...]
 """One way to say it in English, word by word."""
@@ -60,8 +60,9 @@ class Lexicon:
         for spanish, portuguese, english in rows(lines):
             foreign = [*spanish, *portuguese]
             side = self._foreign if foreign else self._english
+            meaning = ", ".join(english)
             for text in foreign or english:
-                side.add(text, ", ".join(english))
+                side.add(text, meaning)
 
     def meanings(self, said: Sequence[str]) -> dict[int, tuple[Meaning, ...]]:
         """What folded words of a message may mean, by the place of the word; for several words that mean
@@ -95,7 +96,7 @@ class _Vocabulary:
         listed = [word for word in words(text) if word not in _PASSED_OVER] or words(text)
         if not listed:
             return
-        sounds = [_sound(word) for word in listed]
+        sounds = [_voiced(stem_of(word)) for word in listed]
         if len(listed) > 1:
             self._heads.add(sounds[0])
         else:
@@ -156,10 +157,12 @@ def _forms(word: str) -> Iterator[str]:
             yield bare
 
 
-@lru_cache(maxsize=8192)
 def _sound(word: str) -> str:
-    """The stem, with one letter for what spelling writes as c or qu, g or gu."""
-    root = stem(word)
+    return _voiced(stem(word))
+
+
+def _voiced(root: str) -> str:
+    """A stem, with one letter for what spelling writes as c or qu, g or gu."""
     if root.endswith(("qu", "gu")):
         root = root[:-1]
     return root[:-1] + _ONE_SOUND.get(root[-1], root[-1])

@@ -4,6 +4,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from sys import intern
 from typing import NamedTuple
 
 from app.search.lexicon import Meaning
@@ -54,17 +55,25 @@ class Postings:
         self._common = common
         self._slots: dict[str, array[int]] = {}
         self._weights: dict[str, array[float]] = {}
+        self._single: dict[float, array[float]] = {}
         self._removed: dict[str, int] = {}
         self._meant_lately: dict[tuple[str, float, float, tuple[Meaning, ...]], Asked] = {}
 
     def add(self, slot: int, weights: Mapping[str, float]) -> None:
+        # Half the terms are of one tool alone: these share their arrays, until a second one comes.
         self._meant_lately.clear()
+        alone = array("I", (slot,))
         for term, weight in weights.items():
-            if term not in self._slots:
-                self._slots[term] = array("I")
-                self._weights[term] = array("f")
-            self._slots[term].append(slot)
-            self._weights[term].append(weight)
+            slots = self._slots.get(term)
+            if slots is None:
+                self._slots[intern(term)] = alone
+                self._weights[term] = self._single.setdefault(weight, array("f", (weight,)))
+            elif len(slots) == 1:
+                self._slots[term] = array("I", (*slots, slot))
+                self._weights[term] = array("f", (*self._weights[term], weight))
+            else:
+                slots.append(slot)
+                self._weights[term].append(weight)
 
     def forget(self, found: Iterable[str]) -> None:
         self._meant_lately.clear()

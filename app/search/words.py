@@ -19,6 +19,9 @@ class Word(NamedTuple):
 _MARKS = "\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
 _ASCII_WORD = re.compile("[a-z0-9]+")
+_LATIN_WORD = re.compile(r"[^\W_]+")
+_BEYOND_LATIN = re.compile("[\u0300-\U0010ffff]")
+"""Below are Latin letters alone, each of them one with its accent."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
@@ -113,9 +116,15 @@ def spans(text: str) -> list[Word]:
 def words(text: str) -> list[str]:
     """Folded words; camelCase and snake_case names come apart, unspaced scripts as pairs of characters."""
     if text.isascii():
-        return _ASCII_WORD.findall(_CAMEL.sub(" ", text).lower())
-    parts = _WORD.findall(_CAMEL.sub(" ", _composed(text)))
+        return _ASCII_WORD.findall(_apart(text).lower())
+    if not _BEYOND_LATIN.search(text):
+        return [fold(part) for part in _LATIN_WORD.findall(_apart(text))]
+    parts = _WORD.findall(_apart(_composed(text)))
     return [piece for part in parts for piece in _pieces(fold(part))]
+
+
+def _apart(text: str) -> str:
+    return text if text.islower() else _CAMEL.sub(" ", text)
 
 
 def _composed(text: str) -> str:
@@ -154,7 +163,7 @@ def holds(text: str, stems: Collection[str]) -> bool:
 
 def without_slots(phrase: str) -> str:
     """An example phrase without its `{slots}`."""
-    return _PLACEHOLDER.sub(" ", phrase)
+    return _PLACEHOLDER.sub(" ", phrase) if "{" in phrase else phrase
 
 
 def without_given(phrase: str) -> str:
@@ -162,8 +171,13 @@ def without_given(phrase: str) -> str:
     return _GIVEN.sub("", phrase)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def stem(word: str) -> str:
+    """`stem_of`, remembered: messages and descriptions say the same words again and again."""
+    return stem_of(word)
+
+
+def stem_of(word: str) -> str:
     """A rough stem that Spanish, Portuguese and English share, so that relatives meet across languages."""
     if len(word) <= _SHORTEST_STEM or not word.isascii() or not word.isalpha():
         return word
@@ -186,12 +200,13 @@ def _undoubled(word: str) -> str:
 def grams(found: Iterable[str]) -> Iterator[str]:
     """Character 4-grams of padded words; they bridge typos and related languages."""
     for word in found:
-        padded = f" {word} "
-        if len(padded) <= 4:
-            yield padded
-        else:
-            for start in range(len(padded) - 3):
-                yield padded[start : start + 4]
+        yield from grams_of(word)
+
+
+def grams_of(word: str) -> list[str]:
+    """Those of one word."""
+    padded = f" {word} "
+    return [padded[start : start + 4] for start in range(max(len(word) - 1, 1))]
 
 
 def language_of(found: Collection[str]) -> str | None:

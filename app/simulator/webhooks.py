@@ -6,16 +6,13 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import orjson
 
+from app.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import JSON
 from app.simulator.bodies import Account, envelope, signature
 from app.simulator.faults import Faults
-
-if TYPE_CHECKING:
-    import httpx2
 
 ANSWER_SECONDS = 20.0
 
@@ -62,7 +59,7 @@ class WebhookPoster:
         self._first_pause = first_pause
         self._longest_pause = longest_pause
         self._retry_for = retry_for
-        self._client: httpx2.AsyncClient | None = None
+        self._endpoint: Endpoint | None = None
         self._lanes: dict[str, list[Notice]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._held: list[Notice] = []
@@ -74,11 +71,7 @@ class WebhookPoster:
         return sum(map(len, self._lanes.values())) + len(self._held)
 
     async def start(self) -> None:
-        import httpx2  # late: the server's start does not wait for it
-
-        # Reading the certificate store costs 20 ms, and our own webhook is plain http.
-        needs_certificates = self._url.startswith("https:")
-        self._client = httpx2.AsyncClient(trust_env=False, timeout=ANSWER_SECONDS, verify=needs_certificates)
+        self._endpoint = Endpoint(self._url, {"User-Agent": "facebookexternalua"})
         for lane in self._lanes:
             self._work(lane)
 
@@ -91,9 +84,9 @@ class WebhookPoster:
         self._tasks.clear()
         self._lanes.clear()
         self._held.clear()
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        if self._endpoint is not None:
+            await self._endpoint.close()
+            self._endpoint = None
 
     def post(self, notice: Notice) -> None:
         """Queues a notice and returns; before `start()` it waits."""
@@ -116,10 +109,10 @@ class WebhookPoster:
             await asyncio.wait(list(self._tasks.values()))
 
     def _work(self, lane: str) -> None:
-        if lane not in self._tasks and self._client is not None:
-            self._tasks[lane] = asyncio.create_task(self._run(lane, self._client), name=f"webhooks {lane}")
+        if lane not in self._tasks and self._endpoint is not None:
+            self._tasks[lane] = asyncio.create_task(self._run(lane, self._endpoint), name=f"webhooks {lane}")
 
-    async def _run(self, lane: str, client: "httpx2.AsyncClient") -> None:
+    async def _run(self, lane: str, endpoint: Endpoint) -> None:
         queue = self._lanes[lane]
         try:
             while queue:
@@ -128,13 +121,13 @@ class WebhookPoster:
                 if self._faults.reorder:
                     self._random.shuffle(queue)
                 notices = queue[: self._faults.batch]
-                await self._deliver(notices, client)
+                await self._deliver(notices, endpoint)
                 del queue[: len(notices)]
             del self._lanes[lane]
         finally:
             self._tasks.pop(lane, None)
 
-    async def _deliver(self, notices: list[Notice], client: "httpx2.AsyncClient") -> None:
+    async def _deliver(self, notices: list[Notice], endpoint: Endpoint) -> None:
         body = orjson.dumps(envelope(self._account, [notice.value() for notice in notices]))
         copies, pause, deadline = (
             self._faults.duplicate,
@@ -142,7 +135,7 @@ class WebhookPoster:
             time.monotonic() + self._retry_for,
         )
         while True:
-            answers = await asyncio.gather(*(self._is_taken(body, client) for _ in range(copies)))
+            answers = await asyncio.gather(*(self._is_taken(body, endpoint) for _ in range(copies)))
             copies = answers.count(False)
             if not copies:
                 break
@@ -154,16 +147,11 @@ class WebhookPoster:
         for notice in notices:
             notice.taken()
 
-    async def _is_taken(self, body: bytes, client: "httpx2.AsyncClient") -> bool:
-
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": "facebookexternalua",
-            "X-Hub-Signature-256": signature(body, self._secret),
-        }
+    async def _is_taken(self, body: bytes, endpoint: Endpoint) -> bool:
+        signed = {"X-Hub-Signature-256": signature(body, self._secret)}
         try:
-            answer = await client.post(self._url, content=body, headers=headers)
-        except Exception as error:  # a connection torn while it is made raises whatever its layers raise
-            log.debug("webhook %s away: %r", self._url, error)
+            answer = await endpoint.post("", body, ANSWER_SECONDS, headers=signed)
+        except (NotSent, NoAnswer) as error:
+            log.debug("webhook %s away: %s", self._url, error)
             return False
-        return answer.status_code == 200
+        return answer.status == 200

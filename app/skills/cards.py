@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from app.characters import unmistakable
 from app.messages import JSON
 from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
+from app.skills.manifest import audience_of
 from app.skills.quarantine import Quarantined, QuarantineError
 from app.skills.servers import RefusedServer, Server, read_servers
-from app.skills.tools import audience_of
 from app.tools.source import FoundTool, find_tools
 from app.tools.tool import Audience
 

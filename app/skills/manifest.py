@@ -3,11 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import yaml
 
 from app.errors import RecadoError
 from app.messages import JSON
+
+if TYPE_CHECKING:
+    from app.tools.tool import Audience
 
 MAX_NAME = 64
 MAX_DESCRIPTION = 1024
@@ -171,6 +175,12 @@ def _decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         raise ManifestError(f"SKILL.md is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def audience_of(manifest: Manifest) -> "Audience":
+    """Other assistants have other words there, which keep nobody out here."""
+    words = {word.lower() for word in manifest.words("audience")}
+    return "everyone" if words.isdisjoint({"owner", "owners"}) else "owners"
 
 
 def load_yaml(text: str, file: str = "", first_line: int = 1) -> JSON:

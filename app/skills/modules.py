@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -75,7 +76,7 @@ def run_module(path: Path, skill: str) -> ModuleType:
     sys.modules[package.__name__] = package
     sys.modules[module.__name__] = module  # dataclasses and forward references look their module up here
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the caller says whose code it is
+        exec(_compiled(path.read_bytes(), str(path)), module.__dict__)  # noqa: S102 - the caller says whose code it is
     except (Exception, SystemExit) as error:
         _forget(package.__name__)
         raise ToolsModuleError(_fault(path, error)) from error
@@ -116,7 +117,13 @@ class _Fresh(SourceFileLoader):
     """Compiles anew each time, and leaves no .pyc behind."""
 
     def get_code(self, fullname: str) -> CodeType:
-        return compile(self.get_data(self.path), self.path, "exec")
+        return _compiled(self.get_data(self.path), self.path)
+
+
+@lru_cache(maxsize=128)
+def _compiled(source: bytes, path: str) -> CodeType:
+    """A skill of which one file changed is read anew as a whole: its others give the code that they gave."""
+    return compile(source, path, "exec")
 
 
 def _fault(path: Path, error: BaseException) -> str:

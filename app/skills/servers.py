@@ -3,10 +3,10 @@
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from app.messages import JSON
-from app.settings import Settings
 from app.skills.manifest import shortened
 from app.tools.plain import sendable
 
@@ -20,9 +20,6 @@ _HOST = re.compile(r"(?=.*[a-z])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _KEYS = frozenset({"type", "url", "headers", "registry", "version", "env", "enabled"})
-_OURS = frozenset(
-    name.upper() for key, field in Settings.model_fields.items() for name in (key, field.alias or key)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ def _why_not(name: str, entry: JSON) -> str:
     for variable in _variables(entry):
         if not _VARIABLE_NAME.fullmatch(variable):
             return f"${{{variable}}} is no variable's name"
-        if variable.upper() in _OURS:
+        if variable.upper() in _ours():
             return f"it asks for {variable}, a setting of this assistant"
     return _registry_fault(entry) if "registry" in entry else remote_fault(entry["url"])
 
@@ -148,3 +145,11 @@ def _is_texts(value: JSON) -> bool:
             isinstance(text, str) and len(text) <= _LONGEST_TEXT for pair in value.items() for text in pair
         )
     )
+
+
+@cache
+def _ours() -> frozenset[str]:
+    from app.settings import Settings  # late: most skills name no server, and are looked through in a process
+
+    fields = Settings.model_fields.items()
+    return frozenset(name.upper() for key, field in fields for name in (key, field.alias or key))

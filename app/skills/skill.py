@@ -4,8 +4,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from app.messages import JSON
@@ -13,9 +14,9 @@ from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, Signatures, check_size, read_file
 from app.skills.imports import lack_of
 from app.skills.installed import Installed
-from app.skills.manifest import Manifest, ManifestError, Requirements, load_yaml, read_manifest
+from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
 from app.skills.runner import Workers
-from app.skills.tools import SkillTools, audience_of, bundled_tools, described_tools
+from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.tools import Tool
 from app.tools.tool import Audience
 
@@ -122,7 +123,7 @@ def load_skill(
         found = bundled_tools(folder, manifest)
     lacks = machine_lacks(manifest.requirements, found.packages)
     aside = workers.aside(folder, version) if workers is not None else ""
-    phrases, phrase_warnings = _phrases(folder, {tool.name for tool in found.tools})
+    phrases, phrase_warnings = _phrases(folder, frozenset(tool.name for tool in found.tools))
     return Skill(
         name=manifest.name,
         description=manifest.line,
@@ -224,14 +225,19 @@ def _manifest(folder: Path) -> Manifest:
     return read_manifest(read_file(folder, "SKILL.md"), folder.name)
 
 
-def _phrases(folder: Path, tools: set[str]) -> tuple[Phrases, list[str]]:
+def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
     if not os.path.exists(f"{folder}/assets/phrases.yaml"):
         return {}, []
     try:
-        content = read_file(folder, "assets/phrases.yaml")
-        value = load_yaml(content.decode("utf-8-sig"))
+        return _read_phrases(read_file(folder, "assets/phrases.yaml"), tools)
     except (OSError, ValueError, ManifestError) as error:
         return {}, [f"assets/phrases.yaml is left out: {' '.join(str(error).split())}"]
+
+
+@lru_cache(maxsize=64)
+def _read_phrases(content: bytes, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
+    """Most of the time that a skill's texts take, and mostly another file of it has changed."""
+    value = load_yaml(content.decode("utf-8-sig"))
     if not isinstance(value, dict):
         return {}, ["assets/phrases.yaml is left out: expected tool: {es: […], pt: […], en: […]}"]
     phrases: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -247,7 +253,7 @@ def _phrases(folder: Path, tools: set[str]) -> tuple[Phrases, list[str]]:
             warnings += [
                 f"assets/phrases.yaml: {tool} has no phrase under {code!r} that is read" for code in unread
             ]
-    return phrases, warnings
+    return phrases, tuple(warnings)
 
 
 def _phrase_list(value: JSON) -> tuple[str, ...]:

@@ -9,13 +9,12 @@ from typing import Any
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
 from app.skills.imports import missing_packages
-from app.skills.manifest import Manifest, ManifestError
+from app.skills.manifest import Manifest, ManifestError, audience_of
 from app.skills.modules import ToolsModuleError, tool_functions
 from app.skills.runner import Workers
 from app.skills.worker_process import WorkerFault
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.rates import MOST_PER_MINUTE
-from app.tools.tool import Audience
 
 DEFAULT_TIMEOUT = 30.0
 
@@ -119,12 +118,6 @@ def described_tools(
 
 def has_tools(folder: Path) -> bool:
     return os.path.exists(f"{folder}/scripts/tools.py")
-
-
-def audience_of(manifest: Manifest) -> Audience:
-    """Other assistants have other words there, which keep nobody out here."""
-    words = {word.lower() for word in manifest.words("audience")}
-    return "everyone" if words.isdisjoint({"owner", "owners"}) else "owners"
 
 
 def _call(

@@ -111,11 +111,16 @@ def claim(
     )
 
 
-def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> None:
-    """Gives a person the names they claimed, in place of those of the same kind, from whoever held them."""
+def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> list[str]:
+    """Gives a person the names they claimed, in place of those of the same kind, from whoever held them.
+
+    Gives those who go by no name any more.
+    """
     claimed = conn.execute(
         "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
     ).fetchall()
+    names = [Alias(claim["kind"], claim["value"]) for claim in claimed]
+    losers = [holder for holder in holders_of(conn, realm, names) if holder != person]
     for claim in claimed:
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
@@ -128,6 +133,7 @@ def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> N
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
             (claim["kind"], claim["value"], realm),
         )
+    return [loser for loser in losers if not names_of(conn, loser)]
 
 
 def add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:

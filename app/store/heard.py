@@ -13,6 +13,7 @@ from app.store.outbox import sent, sent_as
 from app.store.own_words import in_own_words
 from app.store.turns import BURST_MESSAGES
 
+_ANSWERS = ("yes", "no")
 MOST_HEARD = BURST_MESSAGES + 1
 """Messages that are looked at as one answer: a burst has one less."""
 LONGEST_UNDERWAY = 8 * 86400.0
@@ -23,14 +24,15 @@ LONGEST_UNDERWAY = 8 * 86400.0
 class Heard:
     """What waiting messages came to: they were taken, and no turn will have them. `inbox` is the last.
 
-    `unclear`: they could be for several questions; `closed`: they are for one that is over. Else they
-    answered one, or said nothing.
+    `unclear`: they could be for several questions; `closed`: they are for one that is over, which had the
+    `answer` "yes" or "no", or "". Else they answered one, or said nothing.
     """
 
     inbox: int
     person: str
     unclear: tuple[Approval, ...] = ()
     closed: bool = False
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +157,22 @@ def _hear_named(conn: Connection, conversation: str, said: _Said, now: float) ->
         return None
     _take(conn, [said], now)
     if choice is None or not meant:
-        return Heard(said.seq, said.person, closed=bool(said.button))
+        given = _given(conn, conversation, said)
+        return Heard(said.seq, said.person, closed=bool(said.button), answer=given)
     if said.button and said.quoted:  # who presses it has it, whatever became known of its sending
         sent(conn, meant[0]["outbox_id"], said.quoted, now)
     settle(conn, meant[0], choice, said.person, now)
     return Heard(said.seq, said.person)
+
+
+def _given(conn: Connection, conversation: str, said: _Said) -> str:
+    """The answer that the question of a button has already, "" where it has none."""
+    row = conn.execute(
+        "SELECT state FROM approvals WHERE person_id = ? AND conversation_id = ? AND instr(choices, ?)"
+        " AND state IN ('yes', 'no')",
+        (said.person, conversation, f'"{said.button}"'),
+    ).fetchone()
+    return "" if row is None else str(row["state"])
 
 
 def _hear_words(
@@ -187,7 +200,9 @@ def _hear_words(
     still_open = [one for one in meant if one["state"] == "open"]
     if not still_open:  # answered meanwhile by a button; nothing is to be said of words that agree with it
         answer = "no" if choice == "no" else "yes"
-        return Heard(last.seq, last.person, closed=any(one["state"] != answer for one in meant))
+        others = [str(one["state"]) for one in meant if one["state"] != answer]
+        given = next((state for state in others if state in _ANSWERS), "")
+        return Heard(last.seq, last.person, closed=bool(others), answer=given)
     if len(meant) > 1:  # also where one of the two was answered while these words waited
         return Heard(last.seq, last.person, unclear=tuple(approval_of(one) for one in still_open))
     settle(conn, meant[0], choice, last.person, now)

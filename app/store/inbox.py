@@ -65,8 +65,8 @@ class Entrance:
     pace: Pace
     key: bytes
     """Key of the hash under which message ids are remembered."""
-    too_fast: Callable[[Person], Draft]
-    owner_welcome: Callable[[Person], Draft]
+    too_fast: Callable[[Person, Inbound], Draft]
+    owner_welcome: Callable[[Person, Inbound], Draft]
 
 
 def take_in(
@@ -111,7 +111,7 @@ def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Tak
     row = _keep(conn, conversation, message, now)
     if who.became_owner:
         taken.new_owners.append(message.sender.phone or message.sender.user_id)
-        put_notice(conn, conversation, f"owner:{person.id}", entrance.owner_welcome(person), now)
+        put_notice(conn, conversation, f"owner:{person.id}", entrance.owner_welcome(person, message), now)
         taken.notices.add(person.id)
         return
     if (
@@ -142,7 +142,7 @@ def _queue(
     silent = bool(conversation.group) or who.frozen
     if due > now and not silent and not _already_waiting(conn, who.person.id, now):
         source = f"rate:{who.person.id}:{int(now // entrance.pace.window)}"
-        put_notice(conn, conversation, source, entrance.too_fast(who.person), now)
+        put_notice(conn, conversation, source, entrance.too_fast(who.person, arrival.message), now)
         taken.notices.add(who.person.id)
     conn.execute(
         "INSERT INTO inbox (message_id, person_id, conversation_id, kind, received_at, due_at)"

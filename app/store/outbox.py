@@ -13,6 +13,7 @@ import orjson
 from app.language import say
 from app.messages import Address, Button, MediaFile, Outgoing, Status, Template
 from app.people import Conversation
+from app.store import resending
 from app.store.ids import new_id
 
 SEND_SECONDS = 150.0
@@ -62,6 +63,8 @@ class Applied:
     person_id: str = ""
     code: int = 0
     error: str = ""
+    again: bool = False
+    """It failed for a reason that passes and is sent once more."""
 
 
 def sent_as(wamid: str) -> str:
@@ -193,7 +196,7 @@ def sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
     for status in early:
         if status["status"] == "failed":
             code, error = _first_error(status["errors"])
-            fail(conn, outbox_id, code, error, now, after_sent=True)
+            _fail_after_sent(conn, outbox_id, wamid, code, error, now)
 
 
 def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -> None:
@@ -281,10 +284,18 @@ def apply_status(conn: Connection, status: Status, now: float) -> Applied | None
     if status.status in _PROOFS:
         sent(conn, row["id"], status.id, now)
     if status.status != "failed":
+        resending.arrived_after_all(conn, row["id"], status.status)
         return Applied(row["person_id"])
     code, error = _first_error(errors)
-    fail(conn, row["id"], code, error, now, after_sent=True)
-    return Applied(row["person_id"], code, error)
+    again = _fail_after_sent(conn, row["id"], status.id, code, error, now)
+    return Applied(row["person_id"], code, error, again)
+
+
+def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:
+    """A status says that it does not arrive; whether it is sent again."""
+    again = resending.queue_again(conn, outbox_id, wamid, code, now)
+    fail(conn, outbox_id, code, error, now, after_sent=True)
+    return again
 
 
 def recover(conn: Connection, due: float) -> int:

@@ -142,13 +142,31 @@ def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
 def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Lets somebody in (by phone or user id), confirming them where they were frozen; gives the person id."""
     person = _known_or_new(conn, realm, who, now)
-    confirm_claims(conn, realm, person, now)
+    for nameless in confirm_claims(conn, realm, person, now):
+        _hand_over(conn, nameless, person, now)
     conn.execute(
         "UPDATE people SET access = 'allowed', frozen = '', epoch = epoch + (frozen <> '') WHERE id = ?",
         (person,),
     )
     conn.execute("DELETE FROM outsiders WHERE realm = ? AND value IN (?, ?)", (realm, canonical(who), who))
     return person
+
+
+def _hand_over(conn: Connection, nameless: str, person: str, now: float) -> None:
+    """What waits for an answer came under a name that is the person's: it is theirs, and nothing else is."""
+    rows = conn.execute(
+        "SELECT i.seq, i.message_id, c.channel, c.group_id FROM inbox i"
+        " JOIN conversations c ON c.id = i.conversation_id"
+        " WHERE i.person_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL",
+        (nameless,),
+    ).fetchall()
+    for row in rows:
+        there = conversation(conn, person, row["channel"], row["group_id"], now).id
+        for table, key, value in (("messages", "id", row["message_id"]), ("inbox", "seq", row["seq"])):
+            conn.execute(
+                f"UPDATE {table} SET person_id = ?, conversation_id = ? WHERE {key} = ?",
+                (person, there, value),
+            )
 
 
 def block(conn: Connection, realm: Realm, who: str, now: float) -> str:

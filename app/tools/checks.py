@@ -11,13 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
-import structlog
 
 from app.messages import JSON
 from app.tools.kinds import KINDS, came, expected, is_integer
 from app.tools.patterns import matcher, weight
-
-log = structlog.get_logger(__name__)
 
 Check = Callable[[JSON], JSON]
 """Returns the value, mended where the check is lenient; raises Mismatch."""
@@ -199,6 +196,9 @@ class Compiler:
         try:
             matches = self._matcher(pattern)
         except ValueError as error:
+            import structlog  # late: a quarter of a second of each process that reads a skill from elsewhere
+
+            log = structlog.get_logger(__name__)
             log.warning("a pattern is not checked", pattern=pattern[:_LONGEST_PATTERN], error=str(error))
             return None
 

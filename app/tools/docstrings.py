@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 _EXAMPLE = re.compile(r"^(\s*)(?:examples?|ejemplos?|exemplos?)\s*:\s*(.*)$", re.IGNORECASE)
@@ -15,6 +16,9 @@ _GOOGLE_TITLE = re.compile(
     re.I,
 )
 _FIELD = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|returns?|raises)\b[^:\n]*:", re.MULTILINE)
+_OTHER_MARKS = re.compile(r"```|>>>|^\s*:\w|^\s*[\w ]+:\s*$|^\s*-{3,}\s*$", re.MULTILINE)
+_ARGUMENT = re.compile(r"( +)(\w+)(?: \([^()]*\))?: (\S.*)")
+_NUMPY_TITLE = re.compile(r"^\s*(other parameters|parameters|returns|raises|yields|notes)\s*$", re.I)
 _NAME = re.compile(r"[*`]*(\w+)")
 _EXAMPLES_KEPT = 2
 
@@ -35,20 +39,46 @@ def parse_docstring(text: str | None) -> Docstring:
     cleaned = "\n".join(lines).strip()
     if "\n" not in cleaned and not cleaned.startswith(":"):
         return Docstring(description=_summary(cleaned), examples=examples)
-    return _sections(_set_apart(cleaned), examples)
+    text = _set_apart(cleaned)
+    return _commonest(text, examples) or _sections(text, examples)
+
+
+def _commonest(text: str, examples: tuple[str, ...]) -> Docstring | None:
+    """What is only described, or has one list `Args:` below that; None for anything else.
+
+    The parser of all styles takes 2 MB and a tenth of the server's start, and hardly a docstring needs it.
+    """
+    said, _, listed = f"\n\n{text}".partition("\n\nArgs:\n")
+    if _FIELD.search(text) or _OTHER_MARKS.search(said) or _OTHER_MARKS.search(listed):
+        return None
+    params: dict[str, str] = {}
+    indent, name = "", ""
+    for line in listed.split("\n") if listed else ():
+        found = _ARGUMENT.fullmatch(line)
+        if found and found[1] == (indent or found[1]):
+            indent, name = found[1], found[2]
+            params[name] = _one_line(found[3])
+        elif name and line.startswith(f"{indent} "):
+            params[name] = _one_line(f"{params[name]} {line}")
+        else:
+            return None
+    return Docstring(_summary(said), params, examples=examples)
 
 
 def _sections(text: str, examples: tuple[str, ...]) -> Docstring:
     import griffe
 
-    docstring = griffe.Docstring(text, lineno=1)
     quiet = {"warnings": False}
     google: Any = {**quiet, "returns_named_value": False, "returns_multiple_items": False}
-    if _FIELD.search(text):
-        found = griffe.parse_sphinx(docstring, warnings=False)
-    else:
-        styles: Any = {"google": google, "numpy": quiet, "sphinx": quiet}
-        found = griffe.parse_auto(docstring, method="heuristics", per_style_options=styles)
+    styles: Any = {"google": google, "numpy": quiet, "sphinx": quiet}
+    fields, rest = _fields_apart(text) if _FIELD.search(text) else ("", text)
+    found: list[Any] = []
+    if not fields or _has_titles(rest):
+        docstring = griffe.Docstring(rest, lineno=1)
+        found += griffe.parse_auto(docstring, method="heuristics", per_style_options=styles)
+    if fields:
+        docstring = griffe.Docstring(fields if found else text, lineno=1)
+        found += griffe.parse_sphinx(docstring, warnings=False)
     description, returns = "", ""
     params: dict[str, str] = {}
     for section in found:
@@ -62,6 +92,28 @@ def _sections(text: str, examples: tuple[str, ...]) -> Docstring:
         elif section.kind is griffe.DocstringSectionKind.returns and not returns:
             returns = " ".join(_one_line(item.description) for item in section.value).strip()
     return Docstring(description, params, returns, examples)
+
+
+def _fields_apart(text: str) -> tuple[str, str]:
+    """The reST fields with what is indented below them, and the rest: other styles stand beside them."""
+    fields: list[str] = []
+    rest: list[str] = []
+    within = -1
+    for line in text.split("\n"):
+        if _FIELD.match(line):
+            within = _indent(line)
+        elif line.strip() and _indent(line) <= within:
+            within = -1
+        (rest if within < 0 else fields).append(line)
+    return "\n".join(fields).strip(), "\n".join(rest).strip()
+
+
+def _has_titles(text: str) -> bool:
+    """Whether there are sections of Google's or NumPy's style."""
+    lines = text.split("\n")
+    return any(_GOOGLE_TITLE.match(line) for line in lines) or any(
+        _NUMPY_TITLE.match(line) and _UNDERLINE.match(below) for line, below in pairwise(lines)
+    )
 
 
 def _bare(name: str) -> str:

@@ -4,6 +4,7 @@
 models stand where they are used. Plain types are written by hand here; the rest is pydantic's work.
 """
 
+import json
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -236,14 +237,16 @@ def _optional(schema: Schema) -> Schema:
 def _default(value: object) -> Schema:
     if value is None or isinstance(value, Missing):
         return {}
-    if isinstance(value, str | int | float | bool) and not isinstance(value, Enum):
+    if isinstance(value, str | int | bool) and not isinstance(value, Enum):
         return {"default": value}
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return {"default": to_jsonable_python(value)}
+        written = to_jsonable_python(value)
+        json.dumps(written, allow_nan=False)  # JSON has no infinity: a model's server refuses the whole call
     except (PydanticSerializationError, ValueError, TypeError):
         return {}
+    return {"default": written}
 
 
 def _room_after(value: JSON, room: int) -> int:

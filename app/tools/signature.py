@@ -1,6 +1,7 @@
 """What a live function tells about itself: its docstring, its parameters, the schema of its arguments."""
 
 import ast
+import functools
 import inspect
 import types
 import typing
@@ -36,8 +37,8 @@ class Signature:
 def signature_of(fn: Callable[..., object]) -> Signature:
     """Reads a live function. Raises TypeError for what has no signature, ValueError for a generator."""
     if _is_generator(fn):
-        raise ValueError(f"{getattr(fn, '__name__', type(fn).__name__)} {GENERATOR}")
-    docstring = parse_docstring(getattr(fn, "__doc__", "") or "")
+        raise ValueError(f"{name_of(fn)} {GENERATOR}")
+    docstring = parse_docstring(getattr(_bound(fn), "__doc__", "") or "")
     target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
     target = getattr(fn, "func", target)
     around = _surroundings(target)
@@ -54,6 +55,17 @@ def signature_of(fn: Callable[..., object]) -> Signature:
     return Signature(
         docstring, arguments.schema, wants_context, arguments.adapters, fills, arguments.warnings
     )
+
+
+def name_of(fn: Callable[..., object]) -> str:
+    """What a callable is called, or its class where it has no name of its own."""
+    bound = _bound(fn)
+    return str(getattr(bound, "__name__", type(bound).__name__))
+
+
+def _bound(fn: Callable[..., object]) -> Callable[..., object]:
+    """The function of a `partial`, whose own name and words are of any partial."""
+    return fn.func if isinstance(fn, functools.partial) else fn
 
 
 def is_context(parameter: inspect.Parameter) -> bool:

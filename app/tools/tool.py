@@ -17,7 +17,7 @@ from app.tools.plain import sendable
 from app.tools.rates import MOST_PER_MINUTE
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described
-from app.tools.signature import is_context, signature_of
+from app.tools.signature import is_context, name_of, signature_of
 
 if TYPE_CHECKING:
     from app.tools.threads import DaemonThreads
@@ -119,7 +119,7 @@ class Tool:
     ) -> "Tool":
         """A tool from a function's name, docstring and annotations. Raises ValueError for a generator."""
         signature = signature_of(fn)
-        own = name or str(getattr(fn, "__name__", type(fn).__name__))
+        own = name or name_of(fn)
         return cls(
             own,
             signature.docstring.description or own,

@@ -42,10 +42,22 @@ class Hearing:
 
 def _notice(channel: Channel, language: str, found: Heard) -> Draft:
     if found.closed:
-        text = say(language, "That question is over, so I did nothing. Write to me if you still want it.")
+        text = _over(language, found.answer)
         return Draft(text, tuple(channel.render(text)))
     lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
     lines += [f"• {one.title}" for one in found.unclear]
     how = say(language, "Press a button of that question, or answer it with a quote.")
     text = "\n".join(lines)
     return Draft(text, tuple(channel.ask(text, how, ())))
+
+
+def _over(language: str, answer: str) -> str:
+    """What came too late changes nothing; it may well have been done already."""
+    if not answer:
+        return say(language, "That question is over, so I did nothing. Write to me if you still want it.")
+    given = say(language, "Yes") if answer == "yes" else say(language, "No")
+    return say(
+        language,
+        "That question is over: the answer was “{answer}”. Write to me if you want something else.",
+        answer=given,
+    )

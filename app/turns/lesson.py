@@ -70,6 +70,7 @@ def _own_rounds(run: Run) -> Iterator[Round]:
             (),
             in_group=run.in_group,
             is_outside=run.is_outside,
+            offered=run.offered_by,
         ):
             return
         yield one

@@ -149,6 +149,7 @@ class Run:
             self._foreign_skills(),
             in_group=self.in_group,
             is_outside=self.is_outside,
+            offered=self.offered_by,
         )
         recalled = ["memory"] if any(fact.outside for fact in self.facts) else []
         return tuple(dict.fromkeys((*opened.taint, *opened.asked_after, *recalled, *found)))

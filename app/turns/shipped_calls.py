@@ -52,7 +52,7 @@ def said_of_result(language: str, tool: str) -> str:
     }.get(tool, "")
 
 
-_KEEPS = re.compile("note|project|task|remind|remember|recall|forget")
+_KEEPS = re.compile("note|project|task|remind|remember|recall|forget|_list$|check_off")
 """Shipped tools that show what the person keeps: it may have been made of text of others."""
 
 
@@ -72,6 +72,7 @@ _TOLD_BY: Mapping[str, tuple[str, JSON]] = {
     "write_file": ("mode", "overwrite"),
     "list_files": ("recursive", False),
     "edit_note": ("append", False),
+    "check_off": ("done", True),
     "update_project": ("status", None),
     "update_task": ("status", None),
 }
@@ -119,6 +120,12 @@ _SENTENCES: Mapping[str, Callable[[str, Mapping[str, _Value]], str]] = {
     "edit_note true": lambda to, v: say(to, "Shall I add this at the end of the note {note}?", **v),
     "delete_note": lambda to, v: say(to, "Shall I delete this note?", **v),
     "undo_note": lambda to, v: say(to, "Shall I bring a note back as it was?", **v),
+    "add_to_list": lambda to, v: say(to, "Shall I put {items} on a list?", **v),
+    "check_off": lambda to, v: say(to, "Shall I check {items} off a list?", **v),
+    "check_off false": lambda to, v: say(to, "Shall I mark {items} on a list as not done?", **v),
+    "take_off_list": lambda to, v: say(to, "Shall I take {items} off a list?", **v),
+    "show_list": lambda to, v: say(to, "Shall I show a list?", **v),
+    "delete_list": lambda to, v: say(to, "Shall I delete the list {list_name} with all that is on it?", **v),
     "create_project": lambda to, v: say(to, "Shall I create the project {name}?", **v),
     "list_projects": lambda to, v: say(to, "Shall I list your projects?", **v),
     "show_project": lambda to, v: say(to, "Shall I show how a project is going?", **v),
@@ -179,6 +186,7 @@ def _words(language: str) -> Mapping[str, str]:
         "from_place": say(language, "from"),
         "level": say(language, "level"),
         "limit": say(language, "at most"),
+        "list_name": say(language, "list"),
         "lines": say(language, "lines"),
         "name": say(language, "name"),
         "note": say(language, "note"),

@@ -63,12 +63,14 @@ def sources(
     *,
     in_group: bool,
     is_outside: Callable[[str], bool],
+    offered: Callable[[int], Collection[str]],
 ) -> tuple[str, ...]:
     """Where the text of others in the prompt came from, as codes, each once; none where it is all ours.
 
     `quoted` are the ids of the quoted messages that the prompt shows: what they hold may be anybody's.
-    `is_outside(tool)` says whether a tool's results are other people's text; `skills` are those in the
-    prompt whose instructions came from elsewhere.
+    `is_outside(tool)` says whether a tool's results are other people's text, `offered(round)` which tools
+    could run by then: what is answered to the name of another is ours. `skills` are those in the prompt
+    whose instructions came from elsewhere.
     """
     found = [source for exchange in exchanges for source in exchange.sources]
     if in_group:
@@ -78,9 +80,11 @@ def sources(
     found += [f"skill:{name}" for name in skills]
     found += [
         f"tool:{call.name}"
-        for one in rounds
+        for number, one in enumerate(rounds)
         for call in one.calls
-        if call.id in one.results and (is_outside(call.name) or _is_marked(one.results[call.id]))
+        if call.id in one.results
+        and call.name in offered(number)
+        and (is_outside(call.name) or _is_marked(one.results[call.id]))
     ]
     return tuple(dict.fromkeys(found))
 

@@ -118,11 +118,11 @@ class TurnRunner:
 
     async def execute_tool_loop(self, run: Run) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
-        begins = run.transcript.routed is None
-        if begins:
-            await self._abilities.refresh_for_message(run.opened.received_at)
-        else:
-            await self._abilities.refresh()
+        begins = (
+            run.transcript.routed is None
+        )  # else it goes on, maybe with the tools of a server that starts too
+        await self._abilities.refresh_for_message(run.opened.received_at if begins else None)
+        if not begins:
             self._build_prompt(run, run.routed)
         while True:
             match next_action(run.transcript, self._limits.rounds):

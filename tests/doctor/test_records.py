@@ -50,6 +50,29 @@ async def test_those_turned_away_are_named_whole_with_the_command(
     await database.close()
 
 
+async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(
+    settings: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    chosen = settings(
+        **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
+    )
+    database = Database(chosen.database_path)
+    await database.open()
+    doors, now = Doors("whatsapp", open=True), time.time()
+    phone, id_only = "5215512345678", "MX.ana"
+    for ana in (Sender(phone=phone), Sender(user_id=id_only), Sender(phone=phone, user_id=id_only)):
+        await database.tx(lambda conn, ana=ana: people.admit(conn, doors, ana, "hola", now))  # type: ignore[misc]
+
+    def frozen() -> list[str]:
+        return [finding.cure for finding in _sync(found, chosen, "people") if "is frozen" in finding.fact]
+
+    assert [cure.partition("recado ")[2].split()[:2] for cure in frozen()] == [["people", "allow"]] * 2
+    await database.tx(lambda conn: people.allow(conn, "whatsapp", phone, now))
+    left = await database.all("SELECT id FROM people WHERE frozen <> ''")
+    assert [cure.partition("recado ")[2] for cure in frozen()] == [f"erase {left[0]['id']}"]
+    await database.close()
+
+
 async def test_what_the_simulator_refused_is_nothing_of_whatsapp(
     settings: Callable[..., Settings], server: AnsweringServer
 ) -> None:
@@ -142,6 +165,16 @@ def test_a_data_folder_that_cannot_be_made_gets_its_cure(
     (finding,) = found(chosen, "data folder")
     assert finding.level == "FAIL"
     assert "DATA_DIR" in finding.cure
+
+
+def test_a_workspace_that_cannot_be_written_gets_its_cure(
+    settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    chosen = settings(workspace_dir=tmp_path / "file")
+    (finding,) = found(chosen, "workspace")
+    assert finding.level == "FAIL"
+    assert "WORKSPACE_DIR" in finding.cure
 
 
 def test_messages_that_everybody_may_read_are_named(

@@ -72,7 +72,7 @@ SAID: list[tuple[str, str, str, dict[str, Any]]] = [
     ("en", "what's left to do on the quinceañera?", "list_tasks", {"project": "the quinceañera?"}),
     ("es", "qué falta por hacer en la boda", "list_tasks", {"project": "la boda"}),
     ("pt", "terminei a introdução", "update_task", {"task": "a introdução", "status": "done"}),
-    ("en", "cross off the eggs", "update_task", {"task": "the eggs", "status": "done"}),
+    ("en", "cross off the eggs", "check_off", {"items": ["the eggs"]}),
     ("es", "ya terminé de pintar", "update_task", {"task": "pintar", "status": "done"}),
     ("pt", "falta quanto pro natal", "days_between", {"end": "natal"}),
     ("es", "cuantos años tengo si naci el 3 de mayo de 1980", "days_between", {"start": "3 de mayo de 1980"}),

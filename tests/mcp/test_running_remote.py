@@ -190,6 +190,28 @@ async def test_a_server_that_is_away_is_tried_again(house: House, make_site: Mak
     assert "nobody takes a connection" in house.state("one").reason
 
 
+async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
+    tmp_path: Path, make_site: MakeSite
+) -> None:
+    site = make_site()
+    site.spoil = lambda *_: (503, {}, b"")
+    house = House(tmp_path, replace(QUICK, away=0.05))
+    await house.start("one", command="", args=(), url=site.url)
+    await until(lambda: house.troubles, "its being set aside")
+    site.spoil = None
+    await until(lambda: house.state("one").phase == "ready", "its being there again")
+    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert [reason == "" for _, reason in house.troubles] == [False, True]
+    await house.servers.stop()
+
+
+@pytest.mark.parametrize(
+    ("deaths", "seconds"), [(1, 0.5), (4, 120), (5, 300), (6, 600), (8, 2400), (9, 3600), (10_000, 3600)]
+)
+def test_the_pauses_of_a_server_that_stays_away_grow(deaths: int, seconds: float) -> None:
+    assert Limits().rest(deaths) == seconds
+
+
 async def test_a_server_that_does_not_hear_our_farewell_is_left(house: House, make_site: MakeSite) -> None:
     site, left = make_site(legacy=True), threading.Event()
     await house.start("one", command="", args=(), url=site.url)

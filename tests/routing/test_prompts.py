@@ -1,13 +1,16 @@
 """What a model is sent: little, however many tools there are, and the same again wherever it can be."""
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.standins.model import calls, is_classifier, last_user_text
+import pytest
+
+from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.test_cli import House
-from tests.world import Graph, Server
+from tests.world import Graph, Server, world
 
 KILOBYTE = 1024
 THINGS = ("invoice", "recipe", "flight", "hotel", "song", "movie", "lamp", "budget", "parcel", "contract")
@@ -120,9 +123,33 @@ def size(body: dict[str, Any]) -> int:
     return len(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def test_a_prompt_is_small_with_a_thousand_tools(make_world: Any, model: Any, tmp_path: Path) -> None:
-    model_server = model(play)
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(with_a_thousand_tools(tmp_path / "skills")))
+@pytest.fixture(scope="module")
+def well_stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ModelServer, Graph]]:
+    """A server with a thousand tools: reading them takes longer than all talks."""
+    model_server = ModelServer(play)
+    options = {"OPENAI_BASE_URL": model_server.url, "LLM_MODEL": "stand-in"}
+    folder = with_a_thousand_tools(tmp_path_factory.mktemp("skills"))
+    pieces = world(tmp_path_factory.mktemp("world"), crowd=6, SKILLS_DIR=str(folder), **options)
+    server, graph = next(pieces)
+    server.start()
+    try:
+        yield model_server, graph
+    finally:
+        pieces.close()
+        model_server.stop()
+
+
+@pytest.fixture
+def talk(well_stocked: tuple[ModelServer, Graph]) -> tuple[ModelServer, Graph]:
+    """The same, with nothing asked of its model yet."""
+    model_server, graph = well_stocked
+    model_server.requests.clear()
+    model_server.play = play
+    return model_server, graph
+
+
+def test_a_prompt_is_small_with_a_thousand_tools(talk: tuple[ModelServer, Graph]) -> None:
+    model_server, graph = talk
     graph.say("p0", "hola")
     graph.reply("p0")
     assert len(model_server.requests) == 2
@@ -136,21 +163,20 @@ def test_a_prompt_is_small_with_a_thousand_tools(make_world: Any, model: Any, tm
         assert size(model_server.requests[0]) <= 3 * KILOBYTE
 
 
-def changes(make_world: Any, model_server: Any, tmp_path: Path) -> list[str]:
+def changes(model_server: ModelServer, graph: Graph, person: str) -> list[str]:
     """The messages of the whole talk whose prompt began otherwise than the one before."""
-    _, graph = make_world(model=model_server, SKILLS_DIR=str(with_a_thousand_tools(tmp_path / "skills")))
     for number, text in enumerate(ABOUT):
-        graph.say("p0", text)
-        graph.reply("p0", number + 1)
+        graph.say(person, text)
+        graph.reply(person, number + 1)
     calls_made = model_server.main_calls
     return [said(after) for before, after in pairwise(calls_made) if not begins(after, before)]
 
 
 def test_a_prompt_begins_as_the_one_before_but_where_the_topic_changes(
-    make_world: Any, model: Any, tmp_path: Path
+    talk: tuple[ModelServer, Graph],
 ) -> None:
-    model_server = model(play)
-    changed = changes(make_world, model_server, tmp_path)
+    model_server, graph = talk
+    changed = changes(model_server, graph, "p4")
     assert changed == [texts[0] for texts in TALK.values()][1:]
     assert len(ABOUT) - len(changed) >= 0.9 * len(ABOUT)
     asked = [body for body in model_server.requests if is_classifier(body)]
@@ -159,9 +185,11 @@ def test_a_prompt_begins_as_the_one_before_but_where_the_topic_changes(
 
 
 def test_a_prompt_mostly_begins_as_the_one_before_without_a_classifier(
-    make_world: Any, model: Any, tmp_path: Path
+    talk: tuple[ModelServer, Graph],
 ) -> None:
-    assert len(changes(make_world, model(play_badly), tmp_path)) <= 8
+    model_server, graph = talk
+    model_server.play = play_badly
+    assert len(changes(model_server, graph, "p5")) <= 8
 
 
 def begins(after: dict[str, Any], before: dict[str, Any]) -> bool:

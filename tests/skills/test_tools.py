@@ -1,5 +1,6 @@
 """The skill that finds tools."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ TOOLS = functions("tools")
 search_tools, list_categories = TOOLS["search_tools"], TOOLS["list_categories"]
 
 
-@pytest.fixture
-async def service() -> ToolSearch:
-    return ToolSearch(await loaded(SkillLoader(RELEASE_SKILLS)))
+@pytest.fixture(scope="module")
+def service() -> ToolSearch:
+    return ToolSearch(asyncio.run(loaded(SkillLoader(RELEASE_SKILLS))))
 
 
 async def loaded(loader: SkillLoader) -> Abilities:

@@ -27,8 +27,8 @@ def entrance(doors: Doors = OPEN, limit: int = 0, window: float = 60.0) -> Entra
         doors,
         Pace(limit, window),
         b"k" * 32,
-        lambda _: draft("too fast"),
-        lambda _: draft("yours"),
+        lambda *_: draft("too fast"),
+        lambda *_: draft("yours"),
     )
 
 

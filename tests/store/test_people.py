@@ -11,7 +11,7 @@ from app.store import people
 from app.store.aliases import freeze, remember_address
 from app.store.ownership import CODE_SECONDS, CODE_TRIES, Doors, has_owner, offer_ownership, takes_ownership
 from app.store.people import Admitted, TurnedAway
-from tests.store.rows import ANA, BETO, OPEN, T, admit, value
+from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, inbound, take, value
 
 CLOSED = Doors("whatsapp", code_key=b"c" * 32)
 ANA_PHONE, ANA_ID = Sender(phone=ANA.phone), Sender(user_id=ANA.user_id)
@@ -332,3 +332,27 @@ def test_the_list_shows_people_then_those_turned_away(conn: Connection) -> None:
     people.admit(conn, CLOSED, BETO, "", T)
     lines = [(line.role, list(line.names)) for line in people.listing(conn)]
     assert lines == [("owner", [canonical(ANA.phone)]), ("outsider", [BETO.phone])]
+
+
+def test_what_waits_under_a_name_goes_with_the_name_that_an_owner_confirms(conn: Connection) -> None:
+    phone, id_only = conversation(conn, ANA_PHONE), conversation(conn, ANA_ID)
+    take(conn, inbound("wamid.0", "ours since before", sender=ANA_ID))
+    begun(conn, id_only, "turn_before")
+    admit(conn, ANA)  # both at once: one of two people
+    take(conn, inbound("wamid.1", "written as an id alone", sender=ANA_ID))
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert frozen(conn) == [id_only.person_id]
+    waiting = "SELECT i.person_id, i.conversation_id, m.person_id, m.conversation_id, m.text FROM inbox i"
+    waiting += " JOIN messages m ON m.id = i.message_id WHERE i.turn_id IS NULL AND i.done_at IS NULL"
+    assert [tuple(row) for row in conn.execute(waiting)] == [
+        (phone.person_id, phone.id, phone.person_id, phone.id, "written as an id alone")
+    ]
+    assert value(conn, "SELECT person_id FROM inbox WHERE turn_id = 'turn_before'") == id_only.person_id
+
+
+def test_what_waits_of_somebody_who_keeps_a_name_stays_theirs(conn: Connection) -> None:
+    _, two = two_who_share(conn)
+    take(conn, inbound("wamid.1", "mine", sender=Sender(phone=BETO.phone)))
+    people.allow(conn, "whatsapp", ANA.phone, T)
+    assert aliases(conn, two) == [canonical(BETO.phone)]
+    assert value(conn, "SELECT person_id FROM inbox") == two

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, StrEnum, auto
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Required, TypedDict
 
 import pytest
@@ -349,3 +350,26 @@ def test_what_no_encoder_takes_is_brought_into_a_form_that_it_takes() -> None:
     assert tool.input_schema["properties"]["big"] == {"type": "integer", "default": float(2**70)}
     assert tool.input_schema["properties"]["half"]["enum"] == ["?", "a"]
     assert len(tool.definition_hash) == 64
+
+
+def test_a_partial_is_the_tool_of_its_function() -> None:
+    def save(place: str, text: str) -> str:
+        """Save a text.
+
+        Args:
+            text: What to save
+        """
+        return f"{place}: {text}"
+
+    tool = Tool.from_function(partial(save, "notes"))
+    assert (tool.name, tool.description) == ("save", "Save a text")
+    assert tool.input_schema["properties"] == {"text": {"type": "string", "description": "What to save"}}
+
+
+def test_a_default_that_json_cannot_say_is_not_told() -> None:
+    def wait(seconds: float = float("inf"), steps: tuple[float, ...] = (float("nan"),)) -> None:
+        """Wait"""
+
+    schema = Tool.from_function(wait).input_schema
+    assert [list(one) for one in schema["properties"].values()] == [["type"], ["items", "type"]]
+    assert schema["required"] == []

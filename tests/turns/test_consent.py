@@ -20,7 +20,7 @@ from app.store.opening import Opened
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.arguments import InvalidArguments
 from app.transport.transport import Transport
-from app.turns.actions import Routed, Transcript, read_journal
+from app.turns.actions import Round, Routed, Transcript, read_journal
 from app.turns.calls import ToolCalls
 from app.turns.consent import Consent, Verdicts, call_identity
 from app.turns.installing import Installing
@@ -289,6 +289,17 @@ async def test_whose_words_a_prompt_holds_is_told_by_the_skills_there_are_now(ma
     found.append("guide")
     view[0] = object()
     assert run.sources == ("skill:guide",)
+
+
+async def test_what_is_answered_to_a_made_up_tool_is_not_the_text_of_others(make_desk: MakeDesk) -> None:
+    desk = await make_desk()
+    desk.registry.register(desk.tool("not_offered"))
+    refused = (ToolCall("a", "send_to_everybody", {}), ToolCall("b", "not_offered", {}))
+    calls = (*refused, ToolCall("l", "look_up", {}))
+    results = await desk.do(*calls)
+    for said, sources in ((refused, ()), (calls, ("tool:look_up",))):
+        heard = desk.run.transcript.with_round(Round("", said, results))
+        assert replace(desk.run, transcript=heard).sources == sources
 
 
 async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk: MakeDesk) -> None:

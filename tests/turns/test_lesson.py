@@ -58,7 +58,7 @@ def run_of(
         person=Person("ana", "whatsapp"),
         channel=TerminalChannel(),
         said="",
-        transcript=Transcript(Routed((), (), goes_on=goes_on), rounds or (called("spend"),)),
+        transcript=Transcript(Routed((), ("fetch_page",), goes_on=goes_on), rounds or (called("spend"),)),
         tokens_today=0,
         is_outside={"fetch_page"}.__contains__,
         is_learned=lambda name: name != "search_tools",

@@ -146,7 +146,11 @@ class WhatsAppWebhook:
 
 
 class WebhookFirst(Starlette):
-    """Posted webhooks, which are most of all requests, go past the middleware and the router."""
+    """Posted webhooks, which are most of all requests, go past the middleware and the router.
+
+    An address with a slash at its end is the one without: Meta follows no redirect, and behind a tunnel one
+    would lead from https to http.
+    """
 
     def __init__(
         self, webhook: WhatsAppWebhook, routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
@@ -155,6 +159,8 @@ class WebhookFirst(Starlette):
         self._webhook = webhook
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith("/"):
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
         if scope["type"] == "http" and scope["path"] == "/webhook" and scope["method"] == "POST":
             await self._webhook(scope, receive, send)
         else:
@@ -172,7 +178,7 @@ def receive(
         if (result := outbox.apply_status(conn, status, now)) is not None
     ]
     for result in applied:
-        if result.error:
+        if result.error and not result.again:
             text = f"WhatsApp could not deliver a message: {result.code} {result.error}"
             kind = "send" if result.code in HOLD else "undelivered"  # with the former all others fail too
             alerts.raise_alert(conn, f"{kind}:{result.code}", text, now)
@@ -189,7 +195,8 @@ def log_received(received: Received) -> None:
         log.warning("an owner took over with the one-time code", who=mask(owner))
     for result in received.applied:
         if result.error:
-            log.error("delivery failed", code=result.code, reason=result.error)
+            level = log.warning if result.again else log.error
+            level("delivery failed", code=result.code, reason=result.error, again=result.again)
 
 
 async def read_body(request: Request, limit: int, hold: Callable[[int], None] = lambda size: None) -> bytes:

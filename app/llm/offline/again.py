@@ -11,7 +11,7 @@ from app.llm.offline.hours import with_hour
 from app.llm.offline.offers import Kind
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step, is_sure
-from app.llm.offline.templates import IT
+from app.llm.offline.templates import IT, SAME
 from app.llm.smalltalk import Talk, small_talk
 from app.people import Person
 from app.search.words import says_something, words
@@ -68,7 +68,7 @@ def learn_additions(planner: Planner, exchanged: Sequence[tuple[str, str]], pers
     for at in range(first, len(exchanged)):
         said, answer = exchanged[at]
         plan = planner.plan(said)
-        if not answer.startswith(RECEIPT) or any(map(is_sure, plan.steps)):
+        if not answer.startswith(RECEIPT) or _asks_by_itself(plan):
             continue
         earlier = exchanged[:at]
         if timed := with_hour(*earlier[-1], said, person.language):
@@ -79,6 +79,11 @@ def learn_additions(planner: Planner, exchanged: Sequence[tuple[str, str]], pers
             planner.learn(said, Plan((step,)))
         elif steps := follow_up(planner, *earlier[-1], said, person, plan):
             planner.learn(said, Plan(steps))
+
+
+def _asks_by_itself(plan: Plan) -> bool:
+    """Whether a step of it is sure wherever it stands: "add milk" is only where a list was talked about."""
+    return any(is_sure(step) and SAME not in step.arguments.values() for step in plan.steps)
 
 
 def as_correction(said: str, language: str) -> str:
@@ -113,7 +118,7 @@ def another(planner: Planner, said: str, exchanged: Sequence[tuple[str, str]]) -
     None where it names no moment, asks for something else, or nothing was set last.
     """
     rest = _added(planner, said)
-    if not rest or any(map(is_sure, planner.plan(said).steps)):
+    if not rest or _asks_by_itself(planner.plan(said)):
         return None
     changes: list[str] = []
     for before, answer in reversed(exchanged[-_MOST_BACK:]):

@@ -196,16 +196,22 @@ def hours_asked(answer: str) -> tuple[str, ...]:
 
 def questions(language: str) -> frozenset[str]:
     """Every question that needs no more than the kind of what is missing."""
-    return frozenset(_kind_question(kind, language) for kind in Kind)
+    return frozenset((_name_question(language), *(_kind_question(kind, language) for kind in Kind)))
 
 
 def question(parameter: Parameter, language: str) -> str:
     """Asks for one thing that a tool needs."""
+    if parameter.kind is Kind.TEXT and "name" in words(parameter.name):
+        return _name_question(language)
     asked = _kind_question(parameter.kind, language)
     choices = parameter.schema.get("enum")
     if parameter.kind is not Kind.ENUM or not isinstance(choices, list):
         return asked
     return f"{asked} {' · '.join(str(choice) for choice in choices[:_MOST_ITEMS])}"
+
+
+def _name_question(language: str) -> str:
+    return say(language, "Which one do you mean? Say its name.")
 
 
 def _kind_question(kind: Kind, language: str) -> str:
@@ -226,6 +232,8 @@ def _kind_question(kind: Kind, language: str) -> str:
             return say(language, "Which of these do you mean?")
         case Kind.FLAG:
             return say(language, "Yes or no?")
+        case Kind.LIST:
+            return say(language, "What things? You can name several, with commas between them.")
         case _:
             return say(language, "What text do you mean?")
 
@@ -282,8 +290,8 @@ def unclear_answer_text(language: str) -> str:
 def removal_text(what: str, language: str) -> str:
     """Something is to be removed, and nothing says of what kind it is."""
     named = _inline(what[:_LONGEST_QUOTE], language)
-    asked = say(language, "Is “{what}” a note, a task, a reminder or a file?", what=named)
-    shown = say(language, "Write it so: “delete the note {what}”.", what=named)
+    asked = say(language, "Is “{what}” on a list, or a note, a task, a reminder or a file?", what=named)
+    shown = say(language, "Write it so: “take {what} off the list” or “delete the note {what}”.", what=named)
     return f"{asked} {shown}"
 
 

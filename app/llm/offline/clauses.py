@@ -15,6 +15,10 @@ _THEN = (
 )
 _JOINT = re.compile(rf"(?:\s*,\s*|\s+)(?:(?:y|e|and)(?: (?:{_THEN}))?|{_THEN})\s+|\s*,\s+", re.IGNORECASE)
 _MOST_JOINTS = 8
+_HOURS = re.compile(r"\b(?:hours?|horas?|hrs?|h|minutes?|minutos?|min)$", re.IGNORECASE)
+_AND_MINUTES = re.compile(
+    r"(?:\d+|[a-zñ]+) ?(?:minutes?|minutos?|mins?|seconds|segundos|secs|segs?)\b", re.IGNORECASE
+)
 _LIST_JOINT = re.compile(r"\s*,\s*|\s+(?:y|e|and|&)\s+", re.IGNORECASE)
 _AND = re.compile(r"\s(?:y|e|and|&)\s", re.IGNORECASE)
 _LEADING_SMALL = re.compile(r"^(?:en|em|in|at|no|na|de|for|para)\s+", re.IGNORECASE)
@@ -43,10 +47,10 @@ def sentences(line: str) -> list[str]:
 
 
 def splits(clause: str) -> Iterator[tuple[str, str]]:
-    """The ways to take a clause apart in two where words such as "and" join it."""
+    """The ways to take a clause apart in two at words such as "and", but for "1 hour and 30 minutes"."""
     for joint in list(_JOINT.finditer(clause))[:_MOST_JOINTS]:
         left, right = clause[: joint.start()].strip(), clause[joint.end() :].strip()
-        if left and right:
+        if left and right and not (_HOURS.search(left) and _AND_MINUTES.match(right)):
             yield left, right
 
 

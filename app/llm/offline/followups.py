@@ -9,13 +9,16 @@ import orjson
 
 from app.llm.offline.answers import pick_question, questions
 from app.llm.offline.lists import ORDINALS, listed
+from app.llm.offline.offers import Kind
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step
-from app.llm.offline.templates import IT
+from app.llm.offline.templates import IT, SAME
+from app.llm.smalltalk import small_talk
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spans, words
 
+_MOST_BACK = 3
 LONGEST_CHOICE = 8
 """Words of an answer that picks one of several."""
 _NONE = re.compile(
@@ -53,27 +56,48 @@ def resolved(
     if not points(plan):
         return plan
     receipt = _receipt_of(answer)
-    earlier = {
-        category_of(step.tool): step for step in planner.plan(before).steps if receipt or not _pointing(step)
-    }
+    said = [step for step in planner.plan(before).steps if receipt or not _names(step, IT)]
+    beside = [step for step in plan.steps if not _pointing(step)]
+    earlier = {category_of(step.tool): step for step in (*beside, *said)}
     told = receipt or _only_line(answer)
-    steps = (_resolved(step, earlier.get(category_of(step.tool)), told) for step in plan.steps)
+    steps = (_resolved(step, earlier.get(category_of(step.tool)), told, planner) for step in plan.steps)
     return replace(plan, steps=tuple(step for step in steps if step is not None))
 
 
-def _resolved(step: Step, earlier: Step | None, told: str) -> Step | None:
-    name = _pointing(step)
-    if not name:
+def _resolved(step: Step, earlier: Step | None, told: str, planner: Planner) -> Step | None:
+    pointing = _pointing(step)
+    if not pointing:
         return step
     if earlier is None:
         return None
-    meant = told or earlier.arguments.get(name) or IT
-    return replace(step, arguments={**step.arguments, name: meant})
+    offer = planner.offer(step.tool)
+    arguments = dict(step.arguments)
+    for name in pointing:
+        had = None if name in _pointing(earlier) else earlier.arguments.get(name)
+        parameter = offer.parameter(name)
+        if arguments.pop(name) == SAME:
+            arguments |= {name: had} if had is not None else {}
+        elif parameter is not None and parameter.kind is Kind.LIST:
+            arguments[name] = planner.read(told, parameter) or had or [IT]
+        else:
+            arguments[name] = told or had or IT
+    missing = next((one for one in offer.required if one.name not in arguments), None)
+    return replace(step, arguments=arguments, missing=missing)
 
 
-def _pointing(step: Step) -> str:
-    """The argument that is "it", "" where none is."""
-    return next((name for name, value in step.arguments.items() if value == IT), "")
+def without_same(step: Step) -> Step:
+    """The step without what it says to be the same as before."""
+    given = {name: value for name, value in step.arguments.items() if value != SAME}
+    return replace(step, arguments=given)
+
+
+def _pointing(step: Step) -> list[str]:
+    """The arguments that stand for what was talked about."""
+    return [name for name, value in step.arguments.items() if value in (IT, SAME, [IT])]
+
+
+def _names(step: Step, value: str) -> bool:
+    return any(given in (value, [value]) for given in step.arguments.values())
 
 
 def _receipt_of(answer: str) -> str:
@@ -104,6 +128,20 @@ def picks_none(answer: str, said: str, language: str) -> bool:
 def points(plan: Plan) -> bool:
     """Whether a step of it is about "it"."""
     return any(map(_pointing, plan.steps))
+
+
+def subject(exchanged: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The last exchange that was about something, not thanks and the like; empty where none was."""
+    return next((one for one in reversed(exchanged[-_MOST_BACK:]) if small_talk(one[0]) is None), ("", ""))
+
+
+def talked_about(
+    planner: Planner, before: str, plan: Plan, category_of: Callable[[str], str]
+) -> tuple[str, ...]:
+    """The categories of what was said `before`, then those of what a plan asks for without pointing."""
+    beside = (step for step in plan.steps if not _pointing(step))
+    steps = (*planner.plan(before).steps, *beside)
+    return tuple(dict.fromkeys(category_of(step.tool) for step in steps))
 
 
 def exchanges(messages: Sequence[Mapping[str, JSON]]) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from app.llm.offline.offers import Offer
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step
 from app.llm.offline.templates import align, read_template
+from app.messages import JSON
 from app.search.words import (
     ALL_STOP_WORDS,
     fold,
@@ -127,7 +128,8 @@ def _about(step: Step, number: str) -> Step | None:
     name = next((name for name, value in step.arguments.items() if _telling(str(value)) == [number]), "")
     if not name or step.missing is not None or step.guessed:
         return None
-    return replace(step, arguments={**step.arguments, name: number})
+    value: JSON = [number] if isinstance(step.arguments[name], list) else number
+    return replace(step, arguments={**step.arguments, name: value})
 
 
 def _telling(text: str) -> list[str]:

@@ -42,6 +42,8 @@ from app.llm.offline.followups import (
     picks_none,
     points,
     resolved,
+    subject,
+    talked_about,
 )
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
@@ -331,12 +333,12 @@ class OfflineModel:
         if late:
             more = planner.plan(late)
             plan = Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
-        elif points(plan):
-            done = {self._category(step.tool) for step in planner.plan(before).steps}
-            plan = self._planner(offers, self._phrases(), person, done).plan(said)
+        elif points(plan) or planner.is_contested:
+            about = talked_about(planner, subject(exchanged)[0], plan, self._category)
+            plan = self._planner(offers, self._phrases(), person, about).plan(said)
         if answer == reminder_text(person.language) and not any(map(is_sure, plan.steps)):
             plan = planner.plan(f"{before} {said}")  # "remind me tomorrow", and then of what
-        plan = resolved(plan, planner, before, answer, self._category)
+        plan = resolved(plan, planner, *subject(exchanged), self._category)
         if (step := varied(planner, said, exchanged, plan)) is not None and not late:
             return Plan((step,))
         if any(map(is_sure, plan.steps)):
@@ -351,7 +353,7 @@ class OfflineModel:
         offers: Sequence[Offer],
         phrases: Mapping[str, Sequence[str]],
         person: Person,
-        it_is_of: Collection[str] | None = None,
+        it_is_of: Sequence[str] | None = None,
     ) -> Planner:
         return Planner(offers, self._index(), phrases, Reader(person, self._now), it_is_of)
 

@@ -31,7 +31,8 @@ def may_go_on(part: Part) -> bool:
     """Whether what comes next may belong to this part."""
     if not part.steps:
         return part.text.endswith(":")
-    return bool(part.steps[-1].open) or part.steps[-1].missing is not None
+    last = part.steps[-1]
+    return bool(last.open) or last.missing is not None or part.text.endswith(":")
 
 
 def belongs(part: Part, opener: Part, is_last: bool) -> bool:

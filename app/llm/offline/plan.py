@@ -1,7 +1,7 @@
 """What the built-in model would do about a message: which calls, or which question."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.calendar.changes import with_day_of
@@ -39,13 +39,16 @@ class Planner:
         index: ToolIndex,
         phrases: Mapping[str, Sequence[str]],
         reader: Reader,
-        it_is_of: Collection[str] | None = None,
+        it_is_of: Sequence[str] | None = None,
     ) -> None:
-        """`it_is_of`: the categories of what was talked about; None where that is not known."""
+        """`it_is_of`: the categories of what is talked about, the surest first; None: not known."""
         self._offers = {offer.name: offer for offer in offers}
         self._index = index
         self._reader = reader
         self._phrases = {name: tuple(phrases.get(name, ())) for name in self._offers}
+        self._it_is_of = it_is_of or ()
+        self.is_contested = False
+        """Whether phrases of several categories fitted something alike."""
         self._known: dict[str, list[Step]] = {}
         self._learned: dict[str, Plan] = {}
         self._words_read = 0
@@ -53,14 +56,19 @@ class Planner:
             template
             for name, listed in self._phrases.items()
             for phrase in listed
-            if self._may_mean(template := read_template(name, phrase), it_is_of)
+            if not (template := read_template(name, phrase)).points
+            or it_is_of is None
+            or self._category(name) in it_is_of
         ]
 
-    def _may_mean(self, template: Template, it_is_of: Collection[str] | None) -> bool:
-        if it_is_of is None or not template.points:
-            return True
-        document = self._index.document(template.tool)
-        return document is not None and document.category in it_is_of
+    def _distance(self, tool: str) -> int:
+        """How far a tool is from what is talked about."""
+        category = self._category(tool)
+        return self._it_is_of.index(category) if category in self._it_is_of else len(self._it_is_of)
+
+    def _category(self, tool: str) -> str:
+        document = self._index.document(tool)
+        return document.category if document is not None else ""
 
     def plan(self, said: str) -> Plan:
         """The steps `said` asks for, in its order; what is too long to be read only continues a text."""
@@ -100,13 +108,19 @@ class Planner:
         return Plan(tuple(_distinct(steps))[:MOST_STEPS], tuple(unknown))
 
     def _continued(self, step: Step | None, opener: Part, part: Part) -> list[Step]:
-        if step is None or step.missing is not None:
+        if step is None or step.missing is not None or not step.open:
             joined = self._clause(f"{opener.text} {part.text}")
-            return joined if joined and joined[-1].missing is None else []
-        if not step.open:
-            return []
-        text = f"{step.arguments[step.open]}{part.gap}{part.text}"
-        return [replace(step, arguments={**step.arguments, step.open: text})]
+            is_opened = step is None or step.missing is not None or (bool(joined) and bool(joined[-1].open))
+            return joined if joined and joined[-1].missing is None and is_opened else []
+        had = step.arguments[step.open]
+        more: JSON = f"{had}{part.gap}{part.text}"
+        if isinstance(had, list):
+            parameter = self._offers[step.tool].parameter(step.open)
+            added = convert(part.text, parameter, self._reader) if parameter and part.gap == "\n" else None
+            if not isinstance(added, list):
+                return []
+            more = [*had, *added]
+        return [replace(step, arguments={**step.arguments, step.open: more})]
 
     def commanded(self, said: str, described: str) -> Plan:
         """What fits best where the person said whose tools are to be used, however little it is like them.
@@ -133,14 +147,13 @@ class Planner:
 
     def designated(self, step: Step, number: str) -> Step | None:
         """The step about what has this number; None where no single argument of it names a thing."""
-        naming = [
-            one
-            for one in self._offers[step.tool].parameters
-            if one.kind is Kind.TEXT and not one.is_prose and one.name in step.arguments
-        ]
+        given = [one for one in self._offers[step.tool].parameters if one.name in step.arguments]
+        listed = [one for one in given if one.kind is Kind.LIST]
+        naming = listed or [one for one in given if one.kind is Kind.TEXT and not one.is_prose]
         if len(naming) != 1:
             return None
-        return replace(step, arguments={**step.arguments, naming[0].name: number})
+        value: JSON = [number] if listed else number
+        return replace(step, arguments={**step.arguments, naming[0].name: value})
 
     def offer(self, tool: str) -> Offer:
         """The offer behind a step."""
@@ -246,7 +259,7 @@ class Planner:
     def _by_phrase(self, clause: str) -> list[Step]:
         asking: list[Step] = []
         asked_at = 0.0
-        aligned = align(clause, self._templates)
+        aligned = self._nearest_first(align(clause, self._templates))
         for alignment in aligned:
             if asking and alignment.strength < asked_at and alignment.template.tool != asking[0].tool:
                 break  # a question about what was said is better than an answer to what was not
@@ -264,6 +277,14 @@ class Planner:
             if not asking:
                 asking, asked_at = [step], alignment.strength
         return asking
+
+    def _nearest_first(self, aligned: list[Alignment]) -> list[Alignment]:
+        """Of those as strong the ones of what is talked about first, then those that do not ask for it."""
+        rivals = (one.template.tool for one in aligned if one.strength == aligned[0].strength)
+        self.is_contested |= len(set(map(self._category, rivals))) > 1
+        return sorted(
+            aligned, key=lambda one: (-one.strength, self._distance(one.template.tool), one.template.points)
+        )
 
     def _of_same_phrase(
         self, step: Step, alignment: Alignment, aligned: Sequence[Alignment], clause: str
@@ -401,7 +422,8 @@ class Planner:
 
     def _with_the_rest(self, offer: Offer, arguments: Mapping[str, JSON], text: str) -> list[Step]:
         """A command that starts with the tool's own verb: what follows it is the text it wants."""
-        wanting = [one for one in offer.required if one.name not in arguments and one.kind in TAKES_THE_REST]
+        takes = TAKES_THE_REST | {Kind.LIST}
+        wanting = [one for one in offer.required if one.name not in arguments and one.kind in takes]
         verbs = {stem(phrase[0]) for phrase in map(words, self._phrases[offer.name]) if phrase}
         verbs |= set(terms(offer.name)[:1])
         found = [
@@ -412,7 +434,8 @@ class Planner:
         own = self._own_words(offer)
         lead = next((place for place, word in found if stem(word) not in own), None)
         value = "" if lead is None else after_lead(text, lead)
-        given = {**arguments, wanting[0].name: value} if value else arguments
+        read = convert(value, wanting[0], self._reader) if wanting[0].kind is Kind.LIST else value
+        given = {**arguments, wanting[0].name: read} if read else arguments
         step = self._completed(offer, given, "")
         return [replace(step, open=wanting[0].name) if value and wanting[0].is_prose else step]
 
@@ -442,7 +465,7 @@ def _distinct(steps: Sequence[Step]) -> Sequence[Step]:
 
 
 def _open_slot(offer: Offer, template: Template) -> str:
-    """The parameter whose slot ends the phrase and takes prose; "" where there is none."""
+    """The parameter whose slot ends the phrase and takes prose, or a list; "" where there is none."""
     name = template.last_slot
     parameter = offer.parameter(name)
-    return name if parameter is not None and parameter.is_prose else ""
+    return name if parameter is not None and (parameter.is_prose or parameter.kind is Kind.LIST) else ""

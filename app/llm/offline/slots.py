@@ -95,11 +95,14 @@ def _as_flag(text: str, parameter: Parameter, reader: Reader) -> JSON:
 
 
 def _as_list(text: str, parameter: Parameter, reader: Reader) -> JSON:
-    parts = [part.strip() for part in re.split(r",|;|\n|\s(?:y|e|and|o|ou|or)\s", text)]
+    parts = [part.strip() for part in _BETWEEN.split(text)]
     items = parameter.schema.get("items")
     inner = Parameter(parameter.name, items if isinstance(items, Mapping) else {}, True)
     values = [convert(part, inner, reader) for part in parts if part]
     return [value for value in values if value is not None] or None
+
+
+_BETWEEN = re.compile(r",(?!\d)|(?<!\d),|;|\n|\s(?:y|e|and|&|\+|o|ou|or)\s", re.IGNORECASE)
 
 
 def _as_expression(text: str, parameter: Parameter, reader: Reader) -> JSON:

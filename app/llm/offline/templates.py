@@ -10,6 +10,9 @@ from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
 IT = "it"
 """What a phrase such as "cancel it" gives for what was talked about."""
+SAME = "same"
+"""What a phrase such as "add {items}" gives that means something only where its kind was talked about: the
+same as there, or nothing."""
 ALL = "*"
 """What a phrase such as "my name is …" gives where all that was said is meant."""
 GOOD_ENOUGH = 0.7
@@ -91,6 +94,8 @@ class Template:
     needs_colon: bool = False
     given: tuple[tuple[str, str], ...] = ()
     """Values that the phrase itself stands for, by parameter: `{status=done}`."""
+    telling: tuple[str, ...] = ()
+    """Its words that are no small ones."""
 
     @property
     def weight(self) -> float:
@@ -105,7 +110,7 @@ class Template:
     @property
     def points(self) -> bool:
         """Whether it is about what was talked about: "cancel it"."""
-        return any(value == IT for _, value in self.given)
+        return any(value in (IT, SAME) for _, value in self.given)
 
     @property
     def contents(self) -> int:
@@ -140,7 +145,7 @@ def read_template(tool: str, phrase: str) -> Template:
         if value:
             given.append((name, value))
         elif not name:
-            parts += [_Literal(word.text, word.text not in ALL_STOP_WORDS) for word in spans(text)]
+            parts += [_literal(word.text) for word in spans(text)]
         elif parts and isinstance(parts[-1], _Slot):
             parts[-1] = _Slot((*parts[-1].names, name))
         else:
@@ -148,28 +153,56 @@ def read_template(tool: str, phrase: str) -> Template:
     literals = [part for part in parts if isinstance(part, _Literal)]
     # A single word before a colon ("note: …") is too common a word to mean anything without the colon.
     needs_colon = len(literals) == 1 and bool(re.search(r":\s*\{", phrase))
-    return Template(tool, phrase, tuple(parts), needs_colon, tuple(given))
+    telling = tuple(part.text for part in literals if part.content)
+    return Template(tool, phrase, tuple(parts), needs_colon, tuple(given), telling)
+
+
+@lru_cache(maxsize=16384)
+def _literal(word: str) -> _Literal:
+    """One for all phrases that hold the word: thousands hold a few hundred."""
+    return _Literal(word, word not in ALL_STOP_WORDS)
 
 
 def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
     """The templates that fit `text` well enough, the strongest first."""
     said = unicodedata.normalize("NFC", text)
     words = spans(said)[:MOST_WORDS]
-    stems = {form for word in words for form in _forms(word.text)}
+    heard = _Heard(words)
     found = [
         alignment
         for template in templates
-        if _may_fit(template, words, stems) and (alignment := _align(said, words, template)) is not None
+        if _may_fit(template, heard) and (alignment := _align(said, words, template)) is not None
     ]
     return sorted(found, key=lambda one: (-one.strength, one.template.tool, one.template.phrase))
 
 
-def _may_fit(template: Template, words: Sequence[Word], stems: set[str]) -> bool:
-    if not template.parts or len(words) == 0:
+class _Heard(dict[str, bool]):
+    """Whether a message holds a word or one like it; thousands of phrases ask for the same few hundred."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        super().__init__()
+        self.words = [word.text for word in words]
+        self._stems = {form for word in self.words for form in _forms(word)}
+        self._by_letter: dict[str, list[str]] = {}
+        for word in self.words:
+            self._by_letter.setdefault(word[0], []).append(word)
+
+    def __missing__(self, word: str) -> bool:
+        near = self._by_letter.get(word[0], ())  # one that begins otherwise is not near
+        self[word] = stem(word) in self._stems or any(_near(word, said) for said in near)
+        return self[word]
+
+
+def _may_fit(template: Template, heard: _Heard) -> bool:
+    if not template.parts or not heard.words:
         return False
-    wanted = [part.text for part in template.parts if isinstance(part, _Literal) and part.content]
-    hit = [stem(word) in stems or any(_near(word, said.text) for said in words) for word in wanted]
-    return all(hit) if len(wanted) < 3 else sum(hit) >= len(wanted) - 1
+    may_lack = int(len(template.telling) >= 3)
+    for word in template.telling:
+        if not heard[word]:
+            if not may_lack:
+                return False
+            may_lack -= 1
+    return True
 
 
 def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | None:
@@ -321,11 +354,15 @@ def _forms(word: str) -> frozenset[str]:
     return frozenset({stem(word), stem(_SHORT_FORMS.get(word, word)), stem(bare if len(bare) >= 4 else word)})
 
 
-@lru_cache(maxsize=16384)
 def _near(one: str, other: str) -> bool:
     """Whether two longer words differ by one letter: left out, added, changed, or swapped with the next."""
-    if min(len(one), len(other)) < 5 or abs(len(one) - len(other)) > 1 or one[0] != other[0]:
-        return False
+    if one[0] != other[0] or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 5:
+        return False  # nearly always: not worth a place in memory
+    return _one_letter_apart(one, other)
+
+
+@lru_cache(maxsize=4096)
+def _one_letter_apart(one: str, other: str) -> bool:
     at = next(
         (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

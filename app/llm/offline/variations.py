@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.calendar.grammar import fold
 from app.llm.offline.arithmetic import NUMERALS, is_arithmetic
+from app.llm.offline.followups import without_same
 from app.llm.offline.offers import Kind, Offer, Parameter
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step, is_sure
@@ -17,7 +18,7 @@ _NO_PLAN = Plan()
 _MOST_BACK = 5
 _LONGEST = 7
 _OPENING = re.compile(
-    r"[\s¿¡]*(?:(?:y|e|and|ahora|agora|now|ok|bueno|then|entonces|entao|ah|oh)\b[\s,]*)+"
+    r"[\s¿¡]*(?:(?:y|e|and|ahora|agora|now|ok|bueno|then|entonces|entao|ah|oh|tambien|tambem|also)\b[\s,]*)+"
     r"(?:(?:si|se|if|que tal|what about|how about|what if|it s|fosse|fuera|fueran|son|sao)\b\s*)*"
     r"|[\s¿¡]*(?=(?:en|em|in)\s\S+(?:\s\S+)?\s*\?)"
     r"|[\s¿¡]*(?:que tal|what about|how about|what if|y si|e se)\b\s*"
@@ -53,6 +54,7 @@ def varied(
     if not _is_short(said):
         return None
     step = _varied(planner, said, exchanged)
+    step = without_same(step) if step is not None else None
     if step is None or not _asks_by_itself(plan):
         return step
     is_same = {step.tool for step in plan.steps} == {step.tool}
@@ -154,6 +156,8 @@ def _value(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: s
             return re.sub(_NUMBER, bare, had, count=1) if number else planner.read(bare, parameter)
         case Kind.UNIT if had is not None and not re.search(r"\d", bare):
             return planner.read(bare, parameter)
+        case Kind.LIST if had is not None and not planner.is_moment(rest):
+            return planner.read(_TOO.sub("", rest), parameter)
         case Kind.WHEN if planner.is_moment(rest) or planner.is_moment(bare):
             return planner.read(bare if planner.is_moment(bare) else rest, parameter)
         case Kind.WHEN if isinstance(had, str) and _is_another_day(planner, had, rest, bare):
@@ -162,6 +166,14 @@ def _value(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: s
             return planner.read(bare, parameter)
         case _:
             return None
+
+
+_TOO = re.compile(
+    r"^(?:(?:tamb[ií][eé]n|tamb[eé]m|also|falta[nm]?|mais|m[aá]s)\s+)+"
+    r"|\s+(?:tamb[ií][eé]n|tamb[eé]m|too|as well)$",
+    re.IGNORECASE,
+)
+"""What is said beside the things that are added to a list."""
 
 
 def _is_another_day(planner: Planner, had: str, rest: str, bare: str) -> bool:

@@ -29,6 +29,7 @@ Connect = Callable[[ServerDefinition], AbstractAsyncContextManager["Connection"]
 OnNews = Callable[["Supervisor"], None]
 
 _LONGEST_REASON = 400
+_MOST_DOUBLINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Limits:
     """Shorter than the engine's own, which would know less of what became of it."""
     pauses: tuple[float, ...] = (0.5, 2.0, 30.0, 120.0)
     """Before the start after the first, second … death in a row; one more and it is set aside."""
+    away: float = 300.0
+    """Before the first start of one that was set aside; each time twice as long, until `broken`."""
     broken: float = 3600.0
     lived: float = 300.0
     """After which a death is none in a row."""
@@ -53,6 +56,13 @@ class Limits:
     """Between two looks at the tools of a server that says that they changed."""
     first_start: float = 8.0
     """How long messages wait for a server that is new, from when it was seen."""
+
+    def rest(self, deaths: int) -> float:
+        """Before the start after so many deaths in a row."""
+        if deaths <= len(self.pauses):
+            return self.pauses[deaths - 1]
+        doublings = min(deaths - len(self.pauses) - 1, _MOST_DOUBLINGS)
+        return min(self.away * 2.0**doublings, self.broken)
 
 
 class Supervisor:
@@ -99,13 +109,13 @@ class Supervisor:
         """Says how it does now; gives the seconds before the next start."""
         if isinstance(error, Unstartable):
             self._enter("faulty", why)
-        elif self.deaths > len(self._limits.pauses):
-            most = len(self._limits.pauses) + 1  # the same words after each hour: nobody is told again
+            return self._limits.broken
+        if self.deaths > len(self._limits.pauses):
+            most = len(self._limits.pauses) + 1  # the same words after each start: nobody is told again
             self._enter("broken", f"set aside after {most} failures in a row: {why}")
         else:
             self._enter("waiting", why)
-            return self._limits.pauses[self.deaths - 1]
-        return self._limits.broken
+        return self._limits.rest(self.deaths)
 
     async def _live(self) -> Exception:
         """One connection, in a task of its own that enters and leaves it; gives how it ended."""

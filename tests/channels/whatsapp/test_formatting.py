@@ -126,7 +126,7 @@ def test_any_markdown_is_rendered(markdown: str) -> None:
     st.text(st.sampled_from("aé1 .,:;!?()#>-+=|\"'/\\*_~`[]<&\u2028\x0b\u200b"), max_size=40)
     | st.text(max_size=40)
 )
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_a_line_is_shown_the_same_alone_and_before_others(text: str) -> None:
     line = "a" + re.sub(r"\s*[\n\r]\s*", " ", text).replace("[", "(") + "."
     assert f"{render_whatsapp(line)}\n\n———" == render_whatsapp(f"{line}\n\n---")

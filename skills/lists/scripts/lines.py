@@ -1,0 +1,59 @@
+"""How lists are written in a chat."""
+
+from app.tools.sentences import cut
+
+MOST_TOLD = 10
+MOST_SHOWN = 50
+
+
+def named(texts, most=MOST_TOLD):
+    """Things on one line, a few of them by name."""
+    shown = ", ".join(cut(text, 80) for text in texts[:most])
+    return f"{shown} …" if len(texts) > most else shown
+
+
+def texts(entries):
+    return [entry.text for entry in entries]
+
+
+def numbered(entries):
+    return "\n".join(f"{entry.number}. {cut(entry.text)}" for entry in entries)
+
+
+def told(say, shelf, key, what, things):
+    """The lines that say what became of some things of a list; none for no things."""
+    return [say(what, name=shelf.lists[key], things=named(things, MOST_SHOWN))] if things else []
+
+
+def left(say, shelf, key):
+    """What is still to be got, once something was."""
+    still = texts(shelf.open(key))
+    if not still:
+        return say("all_done")
+    return say("left_count", count=len(still)) if len(still) > MOST_TOLD else say("left", things=named(still))
+
+
+def shown(say, shelf, key):
+    """A list: what is open with its numbers, then what is checked off."""
+    name, still = shelf.lists[key], shelf.open(key)
+    done = [one for one in shelf.entries(key) if one.fields.get("done")]
+    if not still and not done:
+        return say("empty", name=name)
+    lines = [numbered(still[:MOST_SHOWN])] if still else []
+    if len(still) > MOST_SHOWN:
+        lines.append(say("more", count=len(still) - MOST_SHOWN))
+    title = "shown_done" if not still else "shown_one" if len(still) == 1 else "shown"
+    lines.insert(0, say(title, name=name, count=len(still)))
+    if done:
+        lines.append(say("done_line", things=named(texts(done))))
+    return "\n".join(lines)
+
+
+def overview(say, shelf):
+    """The names of all lists, with how much is open on each."""
+    lines = []
+    for key, name in shelf.lists.items():
+        still = len(shelf.open(key))
+        what = "list_line" if still else "list_line_done" if shelf.entries(key) else "list_line_empty"
+        lines.append(say(what, name=name, count=still))
+    return say("lists", lines="\n".join(lines))

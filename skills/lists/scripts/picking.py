@@ -1,0 +1,102 @@
+"""Which things of which list a call is about."""
+
+from app.tools.sentences import cut
+
+from .choosing import the_list
+from .lines import MOST_TOLD, named, numbered, texts
+from .shelf import bare
+from .things import clean, found, means_done, means_everything, means_place
+
+
+class Picked:
+    """The things that were named, by the key of their list, and those that were not found or not clear.
+
+    `failure`: why there is none at all; None where there is one. `is_open`: whether open things are meant
+    before those that are checked off.
+    """
+
+    def __init__(self, say, shelf, items, list_name, *, is_open):
+        self._say, self._shelf, self._is_open = say, shelf, is_open
+        self.by_list = {}
+        self._missing = []
+        self._unclear = []
+        wanted = [one for one in items if clean(one, say.language)]
+        self._key, self.failure = the_list(say, shelf, bare(list_name))
+        self._is_named = bool(bare(list_name))
+        if self.failure is None and not wanted:
+            self.failure = say.failed("EMPTY")
+        if self.failure is None:
+            for one in wanted:
+                self._pick(one)
+            self.failure = None if self.by_list else self._none()
+
+    def receipt(self, lines):
+        """What was done, with what could not be found or told apart below it."""
+        say = self._say
+        if self._missing:
+            lines.append(say("not_found", things=named(self._missing)))
+        for wanted, found_in in self._unclear:
+            lines.append(say("which", wanted=cut(wanted, 80), things=named(self._alike(found_in))))
+        for key in self.by_list:
+            self._shelf.use(key)
+        return "\n".join(lines)
+
+    def _pick(self, wanted):
+        found_in = self._found_in(wanted)
+        is_clear = len(found_in) == 1 and (_means_several(wanted) or len(*found_in.values()) == 1)
+        if is_clear:
+            ((key, entries),) = found_in.items()
+            picked = self.by_list.setdefault(key, [])
+            picked += [one for one in entries if one not in picked]
+        elif found_in:
+            self._unclear.append((wanted, found_in))
+        else:
+            self._missing.append(clean(wanted, self._say.language))
+
+    def _found_in(self, wanted):
+        """The entries meant, by list: of the one that is named or in use, else of any that has them."""
+        is_here = self._is_named or means_place(wanted) or _means_several(wanted)
+        for first_only in (True, False):  # those that the call makes a difference to
+            here = self._on(self._key, wanted, first_only) if self._key else []
+            if here:
+                return {self._key: here}
+            others = {} if is_here else {key: self._on(key, wanted, first_only) for key in self._shelf.lists}
+            if any(others.values()):
+                return {key: entries for key, entries in others.items() if entries}
+        return {}
+
+    def _on(self, key, wanted, first_only):
+        entries = self._shelf.entries(key)
+        if means_done(wanted):
+            return [one for one in entries if one.fields.get("done")]
+        if first_only:
+            entries = [one for one in entries if bool(one.fields.get("done")) != self._is_open]
+        if means_everything(wanted):
+            return entries
+        return found(entries, wanted if means_place(wanted) else clean(wanted, self._say.language))
+
+    def _none(self):
+        say, shelf = self._say, self._shelf
+        if self._unclear:
+            found_in = self._unclear[0][1]
+            if len(found_in) == 1:
+                return say.failed(
+                    "AMBIGUOUS", lines=numbered(*[one[:MOST_TOLD] for one in found_in.values()])
+                )
+            return say.failed("AMBIGUOUS", lines="\n".join(f"• {one}" for one in self._alike(found_in)))
+        if not self._key:
+            return say.failed("NOT_FOUND_ANYWHERE", things=named(self._missing))
+        name, there = shelf.lists[self._key], texts(shelf.open(self._key) or shelf.entries(self._key))
+        if not there:
+            return say.failed("NOTHING_THERE", name=name)
+        return say.failed("NOT_FOUND", name=name, things=named(self._missing), names=named(there))
+
+    def _alike(self, found_in):
+        """What is alike, each with its list where there are several."""
+        if len(found_in) == 1:
+            return texts(*found_in.values())
+        return [f"{self._shelf.lists[key]}: {named(texts(entries))}" for key, entries in found_in.items()]
+
+
+def _means_several(wanted):
+    return means_everything(wanted) or means_done(wanted)

@@ -1,0 +1,125 @@
+"""A person's lists with what is on them, as rows of `context.store`."""
+
+import time
+
+from app.search.words import ALL_STOP_WORDS, spaced, stem, words
+from app.tools.ledger import Ledger, folded
+
+SHOPPING = "shopping"
+IN_USE_SECONDS = 900
+"""So long after a list was used "the list" means that one."""
+LISTS = spaced("lista listas list lists listado")
+_SMALL = spaced(
+    "a al da das de del do el en em for in la las los mi mis meu minha my na no o of on our para pra the to"
+)
+_SHOPS = spaced(
+    """
+    compra compras comprar shopping grocery groceries super supermercado supermercados supermarket mercado
+    market mandado mandados despensa feira mercearia almacen abarrotes
+    """
+)
+_ROWS = 100
+"""Beyond so many rows of a list, removed ones with them, its numbers begin anew."""
+
+
+class Shelf:
+    """One call's view.
+
+    A list's key comes from its name, so that two calls at once begin the same one. What is on it are rows of
+    a ledger of its own, so that they never write over each other's.
+    """
+
+    def __init__(self, store):
+        self._store = store
+        self._lists = store.list("list:")
+        self._ledgers = {}
+
+    @property
+    def lists(self):
+        """Key and name of each, the one begun first on top."""
+        ordered = sorted(self._lists.items(), key=lambda row: row[1]["created"])
+        return {key: row["text"] for key, row in ordered}
+
+    def named(self, name):
+        """The keys of the lists that a name may mean: the very one, else those that hold its words."""
+        key = key_of(name)
+        if key in self._lists:
+            return [key]
+        wanted = set(_stems(name))
+        if is_shopping(name) or not wanted:
+            return []
+        stems = {one: set(_stems(text)) for one, text in self.lists.items()}
+        same = [one for one, has in stems.items() if has == wanted]
+        return same or [one for one, has in stems.items() if wanted <= has]
+
+    def in_use(self):
+        """The key of the list that "the list" means now; "" where there is none."""
+        used = self._store.list("used:")
+        last = max(used, key=lambda key: used[key], default="")
+        key = last.removeprefix("used:")
+        if key in self._lists and time.time() - used[last] < IN_USE_SECONDS:
+            return key
+        if f"list:{SHOPPING}" in self._lists:
+            return f"list:{SHOPPING}"
+        return next(iter(self._lists)) if len(self._lists) == 1 else ""
+
+    def use(self, key):
+        """From now on "the list" means this one."""
+        self._store.put(f"used:{key}", time.time())
+
+    def begin(self, name):
+        """The key of a new list."""
+        key = key_of(name)
+        self._lists[key] = {"text": name, "created": time.time()}
+        self._store.put(key, self._lists[key])
+        return key
+
+    def ledger(self, key):
+        if key not in self._ledgers:
+            self._ledgers[key] = Ledger(self._store, f"item:{key}:", _ROWS)
+        return self._ledgers[key]
+
+    def entries(self, key):
+        """What is on a list, in the order in which it was said."""
+        return self.ledger(key).entries[::-1]
+
+    def open(self, key):
+        """What is not checked off."""
+        return [entry for entry in self.entries(key) if not entry.fields.get("done")]
+
+    def clear(self, key):
+        """Leaves nothing on a list; its numbers begin anew."""
+        for row in self.ledger(key).rows:
+            self.ledger(key).erase(row)
+
+    def erase(self, key):
+        """The list and all that is on it."""
+        self.clear(key)
+        self._store.delete(f"used:{key}")
+        self._store.delete(key)
+        del self._lists[key]
+
+
+def key_of(name):
+    return f"list:{SHOPPING if is_shopping(name) else folded(name) or name}"
+
+
+def is_shopping(name):
+    """Whether it is one of the many names of the shopping list."""
+    telling = [word for word in words(name) if word not in _SMALL]
+    return bool(telling) and set(telling) <= _SHOPS
+
+
+def bare(name):
+    """A list's name without "my list of" before it and "list" behind it; "" for "the list"."""
+    said = name.replace("\x00", "").strip(" \t\n.,;:!?¿¡\"'“”«»").split()
+    while said and folded(said[0]) in LISTS | _SMALL:
+        said.pop(0)
+    while said and folded(said[-1]) in LISTS:
+        said.pop()
+    return " ".join(said).strip(" .,;:!?¿¡\"'“”«»")
+
+
+def _stems(name):
+    said = words(name)
+    return [stem(word) for word in said if word not in ALL_STOP_WORDS] or said

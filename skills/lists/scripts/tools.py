@@ -1,0 +1,195 @@
+"""A person's lists: put things on, check them off, take them off, show, delete."""
+
+import time
+
+from app.tools.ledger import means_all
+from app.tools.sentences import Sentences
+
+from .choosing import list_to_fill, the_list
+from .lines import left, overview, shown, texts, told
+from .picking import Picked
+from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
+from .shelf import LISTS, SHOPPING, Shelf, bare, key_of
+from .things import clean, core, has_amount, means_everything
+
+
+def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
+    """Puts things on the person's shopping list or another list, which begins with the first of them.
+
+    Args:
+        items: The things, each with its amount as it was said; none to begin an empty list.
+        list_name: The list's name; empty for the one in use, else the shopping list.
+
+    Example: pon leche y huevos en la lista del súper
+    Example: add sunscreen to the packing list
+    """
+    say, shelf = _opened(context)
+    if shelf is None:
+        return say.failed("NO_PERSON")
+    things, name = _cleaned(items, say.language), bare(list_name)
+    if code := _fault(things, name):
+        return say.failed(code)
+    known = set(shelf.lists)
+    key, failure = list_to_fill(say, shelf, name)
+    if failure is not None:
+        return failure
+    shelf.use(key)
+    if not things:
+        what = "exists" if key in known else "begun"
+        return {"summary": say(what, name=shelf.lists[key]), **_fields(shelf, key)}
+    if key == key_of(SHOPPING) and not shelf.open(key):
+        shelf.clear(key)  # all of it was bought: what comes now is for the next time
+    return _filled(say, shelf, key, things)
+
+
+def check_off(items: list[str], list_name: str = "", done: bool = True, context=None) -> dict:
+    """Checks things off a list that are bought, packed or done; they stay on it.
+
+    Args:
+        items: Words of them or their numbers; "all" for everything.
+        list_name: The list's name; may be empty.
+        done: False opens them again.
+
+    Example: ya compré la leche
+    Example: took the bread off, got it
+    """
+    say, shelf = _opened(context)
+    if shelf is None:
+        return say.failed("NO_PERSON")
+    picked = Picked(say, shelf, items, list_name, is_open=done)
+    if picked.failure is not None:
+        return picked.failure
+    lines = []
+    for key, entries in picked.by_list.items():
+        changing = [one for one in entries if bool(one.fields.get("done")) != done]
+        for one in changing:
+            shelf.ledger(key).change(one, done=int(time.time()) if done else None)
+        same = texts(one for one in entries if one not in changing)
+        lines += told(say, shelf, key, "checked" if done else "unchecked", texts(changing))
+        lines += told(say, shelf, key, "was_checked" if done else "was_open", same)
+        lines += [left(say, shelf, key)] if changing and done else []
+    return {"summary": picked.receipt(lines), **_fields(shelf, *picked.by_list)}
+
+
+def take_off_list(items: list[str], list_name: str = "", context=None) -> dict:
+    """Takes things off a list that are no longer wanted.
+
+    Args:
+        items: Words of them or their numbers; "done" for all that is checked off.
+        list_name: The list's name; may be empty.
+
+    Example: quita el jamón de la lista
+    Example: tira o presunto da lista
+    """
+    say, shelf = _opened(context)
+    if shelf is None:
+        return say.failed("NO_PERSON")
+    picked = Picked(say, shelf, items, list_name, is_open=True)
+    if picked.failure is not None:
+        return picked.failure
+    if any(map(means_everything, items)):
+        return say.failed("ALL_AT_ONCE", name=shelf.lists[next(iter(picked.by_list))])
+    lines = []
+    for key, entries in picked.by_list.items():
+        for one in entries:
+            shelf.ledger(key).remove(one)
+        lines += told(say, shelf, key, "taken", texts(entries))
+    return {"summary": picked.receipt(lines), **_fields(shelf, *picked.by_list)}
+
+
+def show_list(list_name: str = "", context=None) -> dict:
+    """Shows what is on a list with its numbers, or which lists there are.
+
+    Args:
+        list_name: The list's name; empty for the one in use or the shopping list; "all" for all their names.
+
+    Example: ¿qué falta comprar?
+    Example: o que tem na lista da feira?
+    """
+    say, shelf = _opened(context)
+    if shelf is None:
+        return say.failed("NO_PERSON")
+    wants_all = bool(list_name.strip()) and means_all(list_name, LISTS)
+    key, failure = the_list(say, shelf, "" if wants_all else bare(list_name))
+    if failure is not None:
+        return failure
+    if wants_all or not key:
+        return {"summary": overview(say, shelf), "lists": list(shelf.lists.values())}
+    shelf.use(key)
+    return {"summary": shown(say, shelf, key), **_fields(shelf, key)}
+
+
+def delete_list(list_name: str, context=None) -> dict:
+    """Deletes a whole list with all that is on it; also to empty it.
+
+    Args:
+        list_name: The list's name.
+
+    Example: borra la lista del súper
+    Example: clear the shopping list
+    """
+    say, shelf = _opened(context)
+    if shelf is None:
+        return say.failed("NO_PERSON")
+    if not bare(list_name):
+        return say.failed("EMPTY_NAME")
+    key, failure = the_list(say, shelf, bare(list_name))
+    if failure is not None:
+        return failure
+    name = shelf.lists[key]
+    shelf.erase(key)
+    return {"summary": say("deleted", name=name), "list": name}
+
+
+def _opened(context):
+    store = getattr(context, "store", None)
+    return Sentences(SAID, context), None if store is None else Shelf(store)
+
+
+def _cleaned(items, language):
+    """The things, each once: what was said of it last counts."""
+    cleaned = (clean(one, language) for one in items)
+    return list({core(one): one for one in cleaned if one}.values())
+
+
+def _fault(things, name):
+    """Why things cannot be put on a list, "" where they can."""
+    if not things and not name:
+        return "EMPTY"
+    if len(name) > MAX_NAME or any(len(one) > MAX_TEXT for one in things):
+        return "TOO_LONG"
+    return "TOO_MANY" if len(things) > MAX_THINGS else ""
+
+
+def _filled(say, shelf, key, things):
+    """Puts things on a list; of what is there already the amount may change, and it is open again."""
+    ledger = shelf.ledger(key)
+    there = {core(one.text): one for one in shelf.entries(key)}
+    new = [one for one in things if core(one) not in there]
+    if len(there) + len(new) > MAX_THINGS:
+        return say.failed("TOO_MANY")
+    added, before, same = [], [], []
+    for text in things:
+        entry = there.get(core(text))
+        if entry is None:
+            ledger.add(text=text)
+        else:
+            better = text if has_amount(text) else entry.text
+            if better == entry.text and not entry.fields.get("done"):
+                same.append(entry.text)
+                continue
+            before += [entry.text] if better != entry.text else []
+            text = better
+            ledger.change(entry, text=text, done=None)
+        added.append(text)
+    lines = [*told(say, shelf, key, "added", added), *told(say, shelf, key, "there", same)]
+    lines += told(say, shelf, key, "changed", before)
+    return {"summary": "\n".join(lines), **_fields(shelf, key)}
+
+
+def _fields(shelf, key, *_):
+    return {
+        "list": shelf.lists[key],
+        "open": texts(shelf.open(key)),
+        "done": texts(one for one in shelf.entries(key) if one.fields.get("done")),
+    }

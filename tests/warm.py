@@ -1,0 +1,51 @@
+"""What servers and commands of tests are forked from has done once what each of them would do alike: imported
+what their first messages need, compiled the shipped skills, read their phrases and the languages' tables."""
+
+import asyncio
+import importlib
+import threading
+import time
+from itertools import chain
+from typing import Any
+
+from app.llm.model import ModelRequest
+from app.llm.offline.model import OfflineModel
+from app.routing.view import View, view_of
+from app.search import ToolIndex
+from app.skills import SkillLoader
+from app.skills.skill import RELEASE_SKILLS
+from tests.llm.catalogue import person
+
+_NEEDED = (
+    *("app.schedule.reminders", "app.tools.ledger", "apscheduler.jobstores.memory"),
+    *("apscheduler.schedulers.asyncio", "babel.dates", "babel.lists", "dateparser.search", "encodings.idna"),
+    *("html.parser", "httpcore2", "stringprep", "truststore", "typer._click.decorators"),
+)
+_SAID = {
+    "es": ("recuérdame mañana a las 8 llamar a Ana", "anota comprar pan", "el viernes a las 10"),
+    "pt": ("me lembre amanhã às 8 de ligar para Ana", "anote comprar pão", "na sexta às 10"),
+    "en": ("remind me tomorrow at 8 to call Ana", "note buy bread", "on Friday at 10"),
+}
+
+
+async def _talk(model: OfflineModel, tools: list[dict[str, Any]]) -> None:
+    for language, texts in _SAID.items():
+        for said in texts:
+            await model.complete(ModelRequest("answer", [], tools, said, person(language)))
+    await model.close()
+
+
+def _warm() -> None:
+    for name in _NEEDED:
+        importlib.import_module(name)
+    loader = SkillLoader(RELEASE_SKILLS)
+    loader.refresh()
+    view = view_of(View(), loader.skills, loader.tools(), loader.phrases(), ())
+    index = ToolIndex(view.documents())
+    phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases().items()}
+    asyncio.run(_talk(OfflineModel(lambda: index, lambda: phrases), list(view.definitions.values())))
+    while threading.active_count() > 1:  # a fork has none of them, but the locks that they hold
+        time.sleep(0.01)
+
+
+_warm()
