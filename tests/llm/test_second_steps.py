@@ -450,7 +450,7 @@ async def test_nobody_is_shown_by_example_how_to_delete_everything(
     ]
     assert any(listed)
     assert not re.search(
-        r"\b(?:borra|cancela|olvida|apaga|esquece|delete|cancel|forget)", " ".join(listed).lower()
+        r"\b(?:borra|cancela|olvida|apaga|esquece|delete|cancel|forget|nada)", " ".join(listed).lower()
     )
 
 
