@@ -244,7 +244,7 @@ def test_one_round_asks_once_about_one_call(desk, skills):
     _, graph = desk(ANA, ANA)
     graph.say("p0", "mail, please")
     press(graph, "p0", asked(graph, "p0"), "Yes")
-    told(graph, "p0", "has not answered yet")
+    told(graph, "p0", "same_call_as")
     assert (len(questions(graph, "p0")), len(marks(skills, "sent"))) == (1, 1)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import pieces
+from app.calendar.grammar import UNITS, Piece, pieces
 from app.calendar.rules import CRON, EVERY, next_after
 from app.calendar.words import Reading, When, read_when
 
@@ -13,14 +13,53 @@ _HOUR_KINDS = frozenset({"clock", "noon", "midnight", "part"})
 _DAY_KINDS = frozenset(
     {"tomorrow", "today", "date", "weekday", "day_of_month", "weekend", "next_week", "next_month"}
 )
+_RULE_KINDS = frozenset(
+    {"every", "every_weekday", "workdays", "weekends", "every_other", "month_day", "yearly"}
+)
+_WITHIN_A_DAY = frozenset({"hour", "minute"})
+_OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mês"}
+_MONTHLY = {"en": "the 1st of every month", "es": "el 1 de cada mes", "pt": "dia 1 de cada mês"}
+_EACH = {"en": "every", "es": "cada", "pt": "cada"}
 
 
 def with_day_of(text: str, other: str, language: str) -> str:
     """A moment in words, with the words of another one for its day where they name none."""
     if any(one.kind not in _HOUR_KINDS for one in pieces(text, language)):
         return text
-    days = (other[one.start : one.end].strip() for one in pieces(other, language) if one.kind in _DAY_KINDS)
+    days = (other[one.start : one.end].strip() for one in pieces(other, language) if _says_days(one))
     return " ".join([*days, text])
+
+
+def with_hour_of(text: str, other: str, language: str) -> str:
+    """Days in words, with the words of another moment for their hour where they name none."""
+    if not all(_says_days(one) for one in pieces(text, language)):
+        return text
+    hours = (other[one.start : one.end].strip() for one in pieces(other, language) if one.kind in _HOUR_KINDS)
+    return " ".join([text, *hours])
+
+
+def as_often_as(text: str, other: str, language: str) -> str:
+    """A weekday as one of every week, where the days of another moment come again and again, and a day of the
+    month as one of every month where that is one."""
+    found = pieces(text, language)
+    if any(one.kind == "month_day" for one in pieces(other, language)) and {"day_of_month"} == {
+        one.kind for one in found if one.kind not in _HOUR_KINDS
+    }:
+        day = next(one for one in found if one.kind == "day_of_month")
+        return f"{text[: day.end].rstrip()} {_OF_EACH_MONTH[language]}{text[day.end :]}"
+    if not found or any(one.kind not in _HOUR_KINDS | {"weekday"} for one in found):
+        return text
+    if not any(one.kind in _RULE_KINDS for one in pieces(other, language)):
+        return text
+    days = [f"{_EACH[language]} {one.said['day']}" for one in found if one.kind == "weekday"]
+    hours = [text[one.start : one.end].strip() for one in found if one.kind != "weekday"]
+    return " ".join([*days, *hours]) if len(days) == 1 else text
+
+
+def _says_days(piece: Piece) -> bool:
+    repeats = piece.kind in _RULE_KINDS and UNITS.get(piece.said.get("unit", "")) not in _WITHIN_A_DAY
+    is_date = piece.kind == "iso" and "time" not in piece.said
+    return piece.kind in _DAY_KINDS or is_date or (repeats and "hour" not in piece.said)
 
 
 def read_change(
@@ -33,11 +72,14 @@ def read_change(
     """
 
     def read(beside: str) -> Reading:
-        return read_when(f"{text} {beside}", zone, now, language, country)
+        return read_when(f"{text}, {beside}", zone, now, language, country)
 
+    if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
+        text = as_often_as(text, _MONTHLY[language], language)
     reading = read("")
     was = datetime.fromtimestamp(had.due, zone)
-    if reading.kinds and reading.kinds <= _DAY_KINDS:
+    only_days = all(_says_days(one) for one in pieces(text, language))
+    if reading.kinds and reading.kinds <= _DAY_KINDS | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
     elif reading.kinds and reading.kinds <= _HOUR_KINDS:
         any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)

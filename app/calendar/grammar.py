@@ -339,7 +339,7 @@ def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
             (?P<part> {part} )\b
             | \b(?P<tonight> tonight )\b""",
         ),
-        ("today", r"\b(?:hoy(?:\s+mismo)?|hoje|today)\b"),
+        ("today", r"\b(?:hoy(?:\s+mismo)?|hoje|hj|today)\b"),
         (
             "weekday",
             rf"""\b(?:(?:el|este|esta|o|a|na|no|on|this|para|nesta|neste)\s+)*

@@ -44,7 +44,7 @@ _WITH_THANKS = spaced(
     la el pela ajuda te se lo mesmo ok perfecto perfeito genial great de verdad eres sos un una
     crack amigo friend bien it that was genia genio capo capa idolo idola maestro maestra linda lindo
     sol amor angel anjo rey reina million ton bunch mejor best rock top demais excelente
-    viu ta che wey guey hermano mano cara hombre man dude bro
+    viu ta che wey guey hermano mano cara hombre man dude bro carnal compa jefe jefa pana parce chefe
     """
 )
 _GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see falou flw")
@@ -135,7 +135,7 @@ _SMALL_WORDS = frozenset[str]().union(
 )
 _LONGEST = 10
 _POLITE = spaced(
-    "por favor porfa please pf pfv ok bueno ay ah oh uy che no y e and gracias thanks obrigado obrigada"
+    "por favor porfa please pf pfv ok bueno ay ah oh uy che no nao y e and gracias thanks obrigado obrigada"
     " mejor melhor"
 )
 _COURTESIES = spaced("hola hello hi hey oi ola por favor please buenas")
@@ -167,7 +167,7 @@ def small_talk(said: str) -> Talk | None:
     asked = " ".join(word for word in found if word not in _COURTESIES)
     if any(" ".join(found[at:]) in _ABOUT for at in range(_led_in(found) + 1)) or asked in _ABOUT:
         return Talk.ABOUT
-    if not all(word in _SMALL_WORDS for word in found):
+    if not all(word in _SMALL_WORDS or word in _GREETED_WITH for word in found):
         return None
     joined = f" {' '.join(found)} "
     if any(f" {phrase} " in joined for phrase in _HOW_ARE_YOU):

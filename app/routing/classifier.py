@@ -28,6 +28,8 @@ _LONGEST_DESCRIPTIONS = (160, 100, 60)
 _SHORTLIST_DEPTH = 200
 _LONGEST_SAID = 4_000
 _LONGEST_LINE = 300
+_MOST_EARLIER = 2
+"""Messages before this one that a model reads to classify it; the built-in one looks further back."""
 
 _INSTRUCTIONS = """\
 You route messages of a chat assistant to its abilities. Reply with one JSON object and nothing else:
@@ -214,7 +216,7 @@ def build_prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JS
     """The messages of the call. A list of all categories is in the first, a choice of them in the last: so
     the first changes only with the categories, and caches keep hitting."""
     listed = _LISTED + (_listed(shown) or "")
-    earlier = "\n".join(_one_line(line, _LONGEST_LINE) for line in request.recent)
+    earlier = "\n".join(_one_line(line, _LONGEST_LINE) for line in request.recent[-_MOST_EARLIER:])
     parts = [f"Earlier in the conversation:\n{earlier}"] if earlier else []
     parts.append(f"Message:\n{request.said[:_LONGEST_SAID]}")
     first = _INSTRUCTIONS

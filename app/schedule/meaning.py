@@ -12,7 +12,7 @@ from app.tools import ToolContext
 SNOOZED_WITHIN = 24 * 3600.0
 """So long after it was told "in 10 minutes more" means that reminder."""
 _LINKING = (
-    r"(?:que|de que|de|do|da|para que|para|pra|por|sobre|a|al|ao|as|às|y|e|el|los|las"
+    r"(?:que|q|de que|de|do|da|para que|para|pra|por|sobre|a|al|ao|as|às|y|e|el|los|las"
     r"|to|that|about|for|of|and|the|on|at)"
 )
 _LEADING = re.compile(rf"^(?:\W*\b{_LINKING}\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)

@@ -83,16 +83,31 @@ class ToolCalls:
 
         `begun` are calls that have an intent and no result: a crash left their outcome unknown. Those that
         `verdicts` lays aside for a question are not run, and have no result yet; nor have those whose tool
-        was replaced since it was agreed to: they are to be judged again.
+        was replaced since it was agreed to: they are to be judged again. Those that repeat another one are
+        told what came of that.
         """
-        ready = [call for call in calls if call.id not in verdicts.laid_aside]
-        done: dict[str, str] = {}
+        ready = [call for call in calls if call.id not in {*verdicts.laid_aside, *verdicts.repeats}]
+        rounds = run.transcript.rounds
+        done: dict[str, str] = dict(rounds[number].results) if number < len(rounds) else {}
         for call in ready:
             if renew := self._renews.get(call.name):  # one after the other: the last one counts
                 done |= await self._run_beside(run, number, [call], begun, verdicts)
                 run.person = await renew(run.person)
         others = [call for call in ready if call.name not in self._renews]
-        return done | await self._run_beside(run, number, others, begun, verdicts)
+        done |= await self._run_beside(run, number, others, begun, verdicts)
+        for call in calls:
+            if (first := verdicts.repeats.get(call.id)) in done:
+                done[call.id] = await self._echo(run, number, call, _repeated(done[first], first))
+        return {call.id: done[call.id] for call in calls if call.id in done}
+
+    async def _echo(self, run: Run, number: int, call: ToolCall, text: str) -> str:
+        """Records the result of a call that did not run."""
+        turn, tried, now = run.opened.id, run.opened.tried_before, time.time()
+        key, row, after = f"tool:{number}:{call.id}", _text({"result": text}), answer_key(number)
+        await self._store.tx(
+            lambda conn: journal.record(conn, turn, key, "tool", row, now, after=after, tried_before=tried)
+        )
+        return text
 
     async def _run_beside(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
@@ -345,6 +360,13 @@ def _handed(tool: Tool | None, store: SkillStore | None) -> PersonStore | None:
 
 def _text(payload: JSON) -> str:
     return dumps(payload).decode()
+
+
+def _repeated(result: str, first: str) -> str:
+    """The result of call `first` for one that repeats it; what is meant twice is called again later."""
+    told = loads(result)
+    told["meta"] = {**told.get("meta", {}), "same_call_as": first, "ran_again": False}
+    return _text(told)
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: UncertainCall) -> bool:

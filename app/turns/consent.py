@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -52,6 +52,8 @@ class Verdicts:
     """Calls that wait for an answer."""
     questions: list[Question] = field(default_factory=list)
     """Those of them that are asked now; the others were asked before."""
+    repeats: dict[str, str] = field(default_factory=dict)
+    """Calls that do not run, for each is the very same as an earlier one of the round, by that one's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,11 @@ class Consent:
         offered = run.offered_by(number)
         own = cache(lambda: own_addresses(run.own_words, run.found))
         verdicts = Verdicts(refused=await self._refused(run, calls, offered))
+        verdicts.repeats = self._repeats(run, number, calls, {*begun, *verdicts.refused})
         touchy: list[_Touchy] = []
         for call in calls:
+            if call.id in verdicts.repeats:
+                continue
             try:
                 found = self._touchy(run, call, offered, call.id in begun, own)
             except _Unreadable:  # the engine refuses it, or nobody has looked at what it lets through
@@ -178,6 +183,25 @@ class Consent:
             except ValueError:  # the engine says what is wrong with the arguments
                 continue
         return refused
+
+    def _repeats(
+        self, run: Run, number: int, calls: Sequence[ToolCall], apart: Collection[str]
+    ) -> dict[str, str]:
+        """The calls that repeat an earlier one of their round, each with its id; not those `apart`.
+
+        What is harmless may be done as often as it is asked for.
+        """
+        firsts: dict[UncertainCall, str] = {}
+        repeats: dict[str, str] = {}
+        rounds = run.transcript.rounds
+        for call in rounds[number].calls if number < len(rounds) else calls:
+            tool = self._abilities.tool(call.name)
+            if tool is None or tool.harmless:
+                continue
+            first = firsts.setdefault(call_identity(tool, call), call.id)
+            if first != call.id and call.id not in apart:
+                repeats[call.id] = first
+        return repeats
 
     async def park(self, run: Run, verdicts: Verdicts) -> None:
         """Sends the questions and lays the turn aside until one of them is answered."""
@@ -218,8 +242,6 @@ class Consent:
 
     async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Verdicts) -> None:
         """Agreed to, laid aside, or asked about now. Raises Refused."""
-        if _is_asked_beside(one, verdicts):
-            raise Refused(_asked_already(one.tool))
         about = asked.about(key)
         last = about[-1] if about else None
         if last is None:
@@ -280,18 +302,13 @@ def _is_open_elsewhere(one: _Touchy, asked: _Asked) -> bool:
     return any(_is_same(one, waiting) for waiting in asked.open)
 
 
-def _is_asked_beside(one: _Touchy, verdicts: Verdicts) -> bool:
-    """Whether another call of the round is the very same, and is asked about now."""
-    return any(_is_same(one, question) for question in verdicts.questions)
-
-
 def _declined_before(one: _Touchy, asked: _Asked) -> Approval | None:
     """The person's no to the very same call in this turn, or a question about it that came to nothing."""
     over = [past for past in asked.of_turn if past.state not in ("open", "yes") and _is_same(one, past)]
     return over[-1] if over else None
 
 
-def _is_same(one: _Touchy, other: Approval | Question) -> bool:
+def _is_same(one: _Touchy, other: Approval) -> bool:
     return (other.tool, other.arguments_hash, other.tool_hash) == (one.tool.name, *one.hashes)
 
 

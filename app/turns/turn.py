@@ -47,6 +47,8 @@ from app.turns.typing import Typing
 log = structlog.get_logger(__name__)
 
 HISTORY_TURNS = 40
+RECENT = 4
+"""Exchanges that a message is classified beside."""
 CALLS_PER_ROUND = 16
 
 
@@ -287,7 +289,7 @@ class TurnRunner:
             said=run.said,
             person=run.person,
             categories=() if run.in_group else self._abilities.categories(run.person),
-            recent=tuple(exchange.said for exchange in run.opened.exchanges[-2:]),
+            recent=tuple(exchange.said for exchange in run.opened.exchanges[-RECENT:]),
             asked=run.asked,
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,

@@ -63,6 +63,7 @@ ONCE = [
     ("pt", "daqui a meia hora", "2026-11-22 15:30"),
     ("pt", "em 15 minutos", "2026-11-22 15:15"),
     ("pt", "hoje à noite", "2026-11-22 20:00"),
+    ("pt", "hj as 18h", "2026-11-22 18:00"),
     ("pt", "na sexta que vem às 8 da manhã", "2026-11-27 08:00"),
     ("pt", "segunda às 18h30", "2026-11-23 18:30"),
     ("en", "tomorrow at 9", "2026-11-23 09:00"),

@@ -59,6 +59,17 @@ MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
     ("pt", "anota aí:\nfeijao\narroz", [("save_note", {"text": "feijao\narroz"})]),
     ("es", "anota comprar pan\ncomprar leche", [("save_note", {"text": "comprar pan\ncomprar leche"})]),
     ("es", "anota comprar pan\ngracias", [("save_note", {"text": "comprar pan"})]),
+    (
+        "es",
+        "guarda el telefono del taller: 664 555",
+        [("save_note", {"text": "el telefono del taller: 664 555"})],
+    ),
+    ("pt", "salva o telefone do Beto: 11 98765", [("save_note", {"text": "o telefone do Beto: 11 98765"})]),
+    ("es", "guarda eso", []),
+    ("es", "que te pedi que me recordaras", [("list_reminders", {})]),
+    ("en", "what did i ask you to remind me", [("list_reminders", {})]),
+    ("en", "add another one: buy ink", [("add_task", {"task": "buy ink"})]),
+    ("pt", "mais uma tarefa: limpar a vitrine", [("add_task", {"task": "limpar a vitrine"})]),
     ("es", "anota uno", [("save_note", {"text": "uno"})]),
     ("en", "add a note that says pay rent", [("save_note", {"text": "pay rent"})]),
     ("en", "note to self: renew passport", [("save_note", {"text": "renew passport"})]),
@@ -168,7 +179,7 @@ MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
     ("es", "tengo hambre", []),
     ("pt", "que dia lindo", []),
     ("en", "have a nice day", []),
-    ("en", "what is the meaning of life", []),
+    ("en", "what is the meaning of life", [("search_notes", {"query": "meaning life"})]),
     ("en", "tell me about yourself", []),
 ]
 VALUES = {

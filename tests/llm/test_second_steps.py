@@ -103,6 +103,12 @@ async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple
             {"expression": "(18% tip on 54.20) / 3"},
         ),
         (
+            "en",
+            ["what's 18% of 54.20", "9.756", "split that by 3"],
+            "calculate",
+            {"expression": "(18% of 54.20) / 3"},
+        ),
+        (
             "es",
             ["convierte 5 libras a kilos", "2,27 kg", "¿en gramos?"],
             "convert_units",
@@ -444,7 +450,7 @@ async def test_nobody_is_shown_by_example_how_to_delete_everything(
     ]
     assert any(listed)
     assert not re.search(
-        r"\b(?:borra|cancela|olvida|apaga|esquece|delete|cancel|forget)", " ".join(listed).lower()
+        r"\b(?:borra|cancela|olvida|apaga|esquece|delete|cancel|forget|nada)", " ".join(listed).lower()
     )
 
 

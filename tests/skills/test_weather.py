@@ -246,6 +246,14 @@ async def test_nothing_is_kept_of_a_place_that_is_not_sure(here: Here) -> None:
     assert here.context.store.rows == {}
 
 
+async def test_a_usual_place_is_kept_as_it_was_said_while_the_service_is_away(here: Here) -> None:
+    here.service.failing = Response(status_code=503)
+    assert (await here.usual("rosario"))["summary"] == "✓ Tu lugar para el tiempo: rosario"
+    assert (await here.weather())["error"]["code"] == "UPSTREAM_ERROR"
+    here.service.failing = None
+    assert (await here.weather())["place"]["name"] == "Rosario"
+
+
 async def test_the_same_place_is_not_asked_for_twice(here: Here) -> None:
     for person in ({"language": "es"}, {"language": "es", "country": "MX"}):
         await here.weather("Lima", person)

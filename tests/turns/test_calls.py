@@ -214,6 +214,29 @@ async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: 
     assert len(hall.ran) == 2
 
 
+async def test_a_call_that_repeats_another_of_its_round_is_told_what_came_of_that(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall(idempotent=True)
+    both = (BOOK, ToolCall("b", "book", {"table": 4}))
+    results = await hall.calls.run(hall.run_of, 0, both, frozenset(), Verdicts(repeats={"b": "a"}))
+    told = [orjson.loads(results[id]) for id in ("a", "b")]
+    assert [one["data"] for one in told] == ["table 4", "table 4"]
+    assert told[1]["meta"]["same_call_as"] == "a"
+    assert (hall.ran, await hall.journal()) == (["t1:0:a"], ["intent:0:a", "tool:0:a", "tool:0:b"])
+
+
+async def test_a_repeated_call_is_told_what_came_of_the_first_before_a_crash(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    again = ToolCall("b", "book", {"table": 4})
+    done = {"a": orjson.dumps(await hall.call(BOOK)).decode()}
+    hall.run_of.transcript = Transcript(Routed(("tables",), ("book",)), (Round("", (BOOK, again), done),))
+    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Verdicts(repeats={"b": "a"}))
+    assert ([*results], orjson.loads(results["b"])["data"], len(hall.ran)) == (["b"], "table 4", 1)
+
+
 async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     where: Conversation = hall.run_of.opened.conversation

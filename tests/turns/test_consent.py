@@ -162,6 +162,35 @@ async def test_a_yes_runs_the_call_it_was_given_for(make_desk: MakeDesk) -> None
     assert desk.ran == ["send"]
 
 
+@pytest.mark.parametrize("again", [{"to": "ana"}, '{ "to": "ana" }'])
+async def test_of_one_call_twice_in_a_round_one_is_asked_about_and_runs(
+    make_desk: MakeDesk, again: JSON
+) -> None:
+    desk = await make_desk()
+    both = (SEND, ToolCall("t", "send", again), ToolCall("u", "send", {"to": "eva"}))
+    assert await desk.park(*both) == ["0:s", "0:u"]
+    await desk.answer("yes")
+    results = await desk.do(*both)
+    assert desk.ran == ["send", "send"]
+    assert '"same_call_as":"s"' in results["t"]
+
+
+async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(make_desk: MakeDesk) -> None:
+    desk = await make_desk()
+    await desk.always("send")
+    results = await desk.do(SEND, ToolCall("t", "send", {"to": "ana"}))
+    assert (desk.ran, sorted(results)) == (["send"], ["s", "t"])
+
+
+async def test_what_is_harmless_runs_as_often_as_it_is_called(make_desk: MakeDesk) -> None:
+    desk = await make_desk()
+    desk.registry.register(desk.tool("look", harmless=True))
+    routed = Routed((), tuple(tool.name for tool in desk.registry.list_all()))
+    desk.run.transcript = Transcript(routed)
+    await desk.do(ToolCall("a", "look", {}), ToolCall("b", "look", {}))
+    assert desk.ran == ["look", "look"]
+
+
 @pytest.mark.parametrize("ids", [("a", "a#2"), ("a#2", "a"), ("a:b", "a"), ("#", "#2")])
 async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
     make_desk: MakeDesk, ids: tuple[str, str]

@@ -295,6 +295,20 @@ def removal_text(what: str, language: str) -> str:
     return f"{asked} {shown}"
 
 
+def lacking_text(count: int, language: str) -> str:
+    """A line was picked that the list told last does not have, or more than one of them may be it."""
+    return say(
+        language,
+        "I changed nothing: I cannot tell which line you mean. The list above has {count}.",
+        count=count,
+    )
+
+
+def no_list_text(language: str) -> str:
+    """A line was picked, and no list was told."""
+    return say(language, "I showed you no list just now. Ask for one first, such as “my reminders”.")
+
+
 def not_undone_text(language: str) -> str:
     """What was done last is nothing that an "undo" takes back."""
     return say(language, "I cannot undo that. Tell me what to do instead.")

@@ -11,7 +11,7 @@ from app.search.words import fold, without_given
 
 _TAKES_AWAY = re.compile(
     r"\b(?:borr|elimin|cancel|quit|sac|olvid|apag|exclu|delet|tir|esquec|remov|eras|clear|forget|stop|desinstal"
-    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze)\w*\b"
+    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze|nada|nothing)\w*\b"
 )
 
 

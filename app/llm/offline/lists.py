@@ -10,7 +10,18 @@ from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan, Step
 from app.llm.offline.templates import SAME, align, read_template
 from app.messages import JSON
-from app.search.words import ALL_STOP_WORDS, spaced, spans, stem, without_given, without_slots, words
+from app.search.words import (
+    ALL_STOP_WORDS,
+    fold,
+    holds,
+    says_something,
+    spaced,
+    spans,
+    stem,
+    without_given,
+    without_slots,
+    words,
+)
 
 ORDINALS = {
     **dict.fromkeys(("primero", "primer", "primera", "primeiro", "primeira", "first"), 1),
@@ -25,12 +36,21 @@ _LONGEST = 12
 _ARTICLES = spaced("el la lo al the o a ao do da")
 _ARTICLES_OF_NOUNS = spaced("el la o a the my mi meu minha esa essa that this número number")
 _BEHIND = spaced("one item")
+_OTHERS = spaced("otro otra outro outra other")
+_ONE_ABOUT = re.compile(
+    r"\b(?:(?:el|la|lo|o|a|aquel[ae]?)\s+d(?:e|el|a|o)\b|(?:the|that)\s+(?:\S+\s+){1,4}one\b)"
+)
+_GOING_ON = re.compile(
+    r"\b(?:y|e|and|tambi[eé]n|tamb[eé]m|tbm|tb|too|also|as well|please|por favor|porfa|gracias)\b",
+    re.IGNORECASE,
+)
 _NUMBERED = re.compile(r"^#?(\d{1,5})(?:\.| ·) ", re.MULTILINE)
+_LINES = re.compile(r"^#?(\d{1,5})(?:\.| ·) (.+)$", re.MULTILINE)
 _TOOLS_OF_A_NOUN = 3
 _OFTEN = 1 / 3
 _SLOT = re.compile(r"\{\w+\}")
 _PARTS = re.compile(r"\{[^{}]*\}|[^\s{}]+")
-_MOST_BACK = 3
+_MOST_BACK = 5
 _BARE = re.compile(r"\W*(?:(?:el|la|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
 
 
@@ -49,25 +69,57 @@ def picked(
     """
     told = exchanged[-_MOST_BACK:]
     at = next((at for at in range(len(told) - 1, -1, -1) if listed(told[at][1])), None)
-    if at is None:
+    if at is None or len(words(said)) > _LONGEST:
         return Plan()
     before, answer = told[at]
-    text, number = with_number(said, listed(answer))
-    bare = _BARE.fullmatch(text or said)
-    if not number and bare is None:
-        return Plan()
+    numbers = listed(answer)
     steps = planner.plan(before).steps
     if not steps or steps[-1].missing is not None:
         return Plan()
+    own = [offer for offer in offers if category_of(offer.name) == category_of(steps[-1].tool)]
+    bare_phrases = without_nouns(phrases, steps[-1].tool, [offer.name for offer in own])
+
+    def with_line(text: str, number: str) -> tuple[Step, ...]:
+        """What the words ask for with the line of this number."""
+        steps = narrowed(own, bare_phrases).plan(text).steps if number else ()
+        about = [_about(step, number, planner.offer(step.tool)) for step in steps]
+        return tuple(step for step in about if step is not None) if all(about) else ()
+
+    done = [step for text, _ in told[at + 1 :] for step in with_line(*with_number(text, numbers))]
+    used = [value for step in done for value in step.arguments.values() if value in numbers]
+    left = [number for number in numbers if number not in used]
+    other = left[0] if len(numbers) - len(left) == len(left) == 1 else ""
+    text, number = with_number(said, numbers, other)
+    if done and number and not says_something(_GOING_ON.sub("", text).replace(number, "", 1)):
+        return Plan((_with(done[-1], used[-1], number),))  # "and the second one too"
+    bare = _BARE.fullmatch(text or said)
     if bare is not None:
-        asks = at == len(told) - 1 and "?" in answer and bare[1] in listed(answer)
+        asks = at == len(told) - 1 and "?" in answer and bare[1] in numbers
         step = planner.designated(steps[-1], bare[1]) if asks else None
         return Plan((step,)) if step is not None else Plan()
-    own = [offer for offer in offers if category_of(offer.name) == category_of(steps[-1].tool)]
-    names = [offer.name for offer in own]
-    plan = narrowed(own, without_nouns(phrases, steps[-1].tool, names)).plan(text)
-    about = [_about(step, number, planner.offer(step.tool)) for step in plan.steps]
-    return Plan(tuple(step for step in about if step is not None)) if about and all(about) else Plan()
+    if number:
+        return Plan(with_line(text, number))
+    if named := _named(narrowed(own, bare_phrases).plan(said), answer):
+        return named
+    places = [str(place) for place in range(1, max(ORDINALS.values()) + 1)]
+    return Plan(lacking=len(numbers)) if with_line(*with_number(said, places, places[0])) else Plan()
+
+
+def _named(plan: Plan, answer: str) -> Plan | None:
+    """The one step with the number of the one line that holds its words: "delete the one about the rent"."""
+    if len(plan.steps) != 1 or plan.unknown or plan.steps[0].missing is not None or plan.steps[0].guessed:
+        return None
+    for name, value in plan.steps[0].arguments.items():
+        wanted = {stem(word) for word in _telling(str(value)) if word not in _BEHIND}
+        lines = [number for number, line in _LINES.findall(answer) if wanted and holds(line, wanted)]
+        if len(lines) == 1:
+            return Plan((replace(plan.steps[0], arguments={**plan.steps[0].arguments, name: lines[0]}),))
+    return None
+
+
+def _with(step: Step, number: str, other: str) -> Step:
+    given = {name: other if value == number else value for name, value in step.arguments.items()}
+    return replace(step, arguments=given)
 
 
 def _about(step: Step, number: str, offer: Offer) -> Step | None:
@@ -89,8 +141,8 @@ def tools_by_place(
     said: str, phrases: Mapping[str, Sequence[str]], listing: str, own: Collection[str]
 ) -> list[str]:
     """The tools among its `own` category's that `said` asks for of a line of what `listing` lists."""
-    text, number = with_number(said, ["1"] * len(ORDINALS))
-    if not number:
+    text = with_number(said, ["1"] * len(ORDINALS))[0] or said
+    if not is_of_a_line(said):
         return []
     bare = without_nouns(phrases, listing, own)
     templates = [read_template(tool, phrase) for tool, some in bare.items() for phrase in some]
@@ -98,19 +150,28 @@ def tools_by_place(
     return [*found[:1], listing, *found[1:]] if found else []
 
 
+def is_of_a_line(said: str) -> bool:
+    """Whether it is about "the second one", "lo del banco" or "the mom one"."""
+    return bool(with_number(said, ["1"] * len(ORDINALS))[1]) or _ONE_ABOUT.search(fold(said)) is not None
+
+
 def listed(answer: str) -> list[str]:
     """The numbers of the lines of a list."""
     return _NUMBERED.findall(answer)
 
 
-def with_number(said: str, numbers: Sequence[str]) -> tuple[str, str]:
-    """`said` with the number of the line that "the second one" is, and the number; "" twice without one."""
+def with_number(said: str, numbers: Sequence[str], other: str = "") -> tuple[str, str]:
+    """`said` with the number of the line that "the second one" is, and the number; "" twice without one.
+
+    `other`: the number of the one that "the other one" is, where there is one.
+    """
     found = spans(said)
     if len(found) > _LONGEST:
         return "", ""
     for at, word in enumerate(found):
         has_article = at > 0 and found[at - 1].text in _ARTICLES
-        place = ORDINALS.get(word.text)
+        is_other = bool(other) and word.text in _OTHERS
+        place = numbers.index(other) + 1 if is_other else ORDINALS.get(word.text)
         if place is None or not (has_article or at == 0) or place > len(numbers):
             continue
         first = at - 1 if has_article else at

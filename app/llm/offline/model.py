@@ -10,11 +10,14 @@ from datetime import UTC, datetime
 
 from app.language import detect_language
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.offline.again import another, as_correction, corrected, learn_additions, may_add, without_thanks
 from app.llm.offline.answers import (
     Ability,
     about_text,
     facts_text,
+    lacking_text,
     lost_text,
+    no_list_text,
     none_picked_text,
     not_undone_text,
     owners_text,
@@ -44,9 +47,11 @@ from app.llm.offline.followups import (
 )
 from app.llm.offline.fragments import fragments_of
 from app.llm.offline.hours import with_hour
-from app.llm.offline.lists import picked, tools_by_place
+from app.llm.offline.lists import ORDINALS, is_of_a_line, listed, picked, tools_by_place, with_number
+from app.llm.offline.lookups import answering, elsewhere, found_nothing, lookup, queries_of
+from app.llm.offline.moments import read
 from app.llm.offline.named_server import NamedServer, named_server
-from app.llm.offline.offers import Kind, Offer, Parameter, read_offer
+from app.llm.offline.offers import Kind, Offer, offer_of, read_offer
 from app.llm.offline.parts import LONGEST_PLANNED
 from app.llm.offline.plan import Planner
 from app.llm.offline.rounds import parted, results_of, rounds_of
@@ -58,7 +63,7 @@ from app.llm.offline.variations import varied
 from app.llm.smalltalk import Talk, small_talk
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import content, fold, holds, says_something, spaced, stem, words
+from app.search.words import fold, says_something, words
 
 MODEL_NAME = "offline"
 MOST_PARALLEL = 4
@@ -67,6 +72,7 @@ _MOST_NAMED = 2
 _MOST_OF_SERVERS = 40
 _MOST_SAID = LONGEST_PLANNED
 _MOST_ROUNDS = 5
+_MOST_BACK = 5
 _THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -124,21 +130,33 @@ class OfflineModel:
         named = named_server(said)
         if named is not None and (tools := self._of_server(named)):
             aligned, fragments = [*tools, *aligned], [named.wanted, *fragments]
-        elif fragments and (placed := self._meant_before(said, request.recent)):
+        elif fragments and (
+            placed := self._meant_before(as_correction(said, person.language), request.recent)
+        ):
             aligned = [*placed, *aligned]
-        elif fragments and request.recent and not aligned and len(words(said)) <= LONGEST_CHOICE:
-            before = fragments_of(request.recent[-1])  # it may answer what was asked about that
-            aligned, fragments = self._aligned(before), [*fragments, *before]
+        elif fragments and request.recent and not aligned:
+            before, meant_before = self._meant_by_last(request.recent)
+            if not meant_before and may_add(said) and read(said, person, self._now()).words:
+                fragments = []  # it adds to what the conversation has been about
+            elif may_add(said) or len(words(said)) <= LONGEST_CHOICE:
+                aligned, fragments = (
+                    meant_before,
+                    [*fragments, *before],
+                )  # it may answer what was asked about that
         elif is_undo(said):
             done = [fragment for text in reversed(request.recent) for fragment in fragments_of(text)]
             aligned = [*self._aligned(done), *aligned]
+        looking = self._looking(said) if fragments and not aligned else []
         names = dict.fromkeys(
             document.category
             for tool in dict.fromkeys([*aligned, *self._ranked_by(fragments)])
             if (document := self._index().document(tool)) is not None and document.category in known
         )
         found = list(names) or _fitting_categories(fragments, request.categories)
-        meant = map(_as_words, aligned[:_MOST_NAMED])
+        found += [
+            one for one in (self._category(tool) for tool in looking) if one in known and one not in found
+        ]
+        meant = map(_as_words, (aligned or looking)[:_MOST_NAMED])
         reading = {
             "categories": found[:_MOST_CATEGORIES],
             "phrases": [*meant, *fragments[:_MOST_CATEGORIES]] if found else [],
@@ -146,21 +164,31 @@ class OfflineModel:
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
+    def _meant_by_last(self, recent: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The fragments and the tools of the last message that asked for something by itself, else of the
+        last one."""
+        spoken = [fragments_of(text) for text in reversed(recent)]
+        found = ((one, tools) for one in spoken if (tools := self._aligned(one)))
+        return next(found, (spoken[0], []))
+
     def _meant_before(self, said: str, recent: Sequence[str]) -> list[str]:
         """Tools of what was talked about before that "delete the second one", or "delete it", asks for."""
         phrases = self._phrases()
+        templates = (read_template(tool, phrase) for tool, some in phrases.items() for phrase in some)
+        pointing = [one for one in templates if one.points]
+        about = [one.template.tool for part in fragments_of(said) for one in align(part, pointing)]
+        if not about and not is_of_a_line(said):
+            return []
         for text in reversed(recent):
-            if earlier := self._aligned(fragments_of(text))[:1]:
+            if is_of_a_line(text):
+                continue  # that, too, was about a line of what was told before it
+            if earlier := (self._aligned(fragments_of(text)) or self._looking(text))[:1]:
                 category = self._category(earlier[0])
                 own = [tool for tool in phrases if self._category(tool) == category]
                 if found := tools_by_place(said, phrases, earlier[0], own):
                     return found
-                templates = [read_template(tool, phrase) for tool in own for phrase in phrases[tool]]
-                pointing = [one for one in templates if one.points]
-                if about := [
-                    one.template.tool for part in fragments_of(said) for one in align(part, pointing)
-                ]:
-                    return [about[0], earlier[0]]
+                if meant := [tool for tool in about if tool in own]:
+                    return [meant[0], earlier[0]]
         return []
 
     def _aligned(self, fragments: Sequence[str]) -> list[str]:
@@ -175,6 +203,12 @@ class OfflineModel:
             if is_calculation(asked_calculation(fragment)):
                 found |= dict.fromkeys(self._calculating())
         return list(found)
+
+    def _looking(self, said: str) -> list[str]:
+        """Tools that look for what a question asks for, whatever that is."""
+        known = (self._index().document(tool) for tool in self._phrases())
+        offers = [offer_of(one.id, one.parameters) for one in known if one is not None]
+        return [step.tool for step in lookup(said, offers, self._phrases()).steps]
 
     def _of_server(self, named: NamedServer) -> list[str]:
         """The server's tools that fit best; any of them where none does."""
@@ -218,10 +252,26 @@ class OfflineModel:
         if self._is_past_undoing(request, said, offers, person):
             return _written(request, not_undone_text(person.language))
         plan = self._plan(request, said, offers, person)
+        if plan.lacking:
+            return _written(request, lacking_text(plan.lacking, person.language))
+        known = answering(request.facts, said) if small_talk(said) is None and not results else []
+        if known and all(step.guessed for step in plan.steps):
+            return _written(request, facts_text(known, person.language))
+        looks = not plan.steps and small_talk(said) is None
+        if looks:
+            plan = lookup(said, offers, self._phrases())
+        elif len(results) == 1 and found_nothing(results[0]):
+            plan = elsewhere(plan, offers, self._phrases())
         calls = [step for step in plan.steps if step.missing is None]
         pending = self._next_round(calls[len(results) :], rounds_of(request.messages))
         if pending:
             return _called(request, pending, len(results))
+        if results and all(map(found_nothing, results)):
+            if facts := answering(request.facts, said, queries_of(plan)):
+                return _written(request, facts_text(facts, person.language))
+            results = [] if looks else results[: len(plan.steps)]
+        elif len(results) > len(plan.steps):
+            results = [one for one in results if not found_nothing(one)]
         asked = [step.missing for step in plan.steps if step.missing is not None]
         told = [question(asked[0], person.language)] if asked else []
         if not results and not told:
@@ -254,7 +304,11 @@ class OfflineModel:
         if not offers or not said.strip() or small_talk(said) is not None:
             return Plan()
         planner = self._planner(offers, self._phrases(), person)
-        exchanged = exchanges(request.messages)
+        exchanged = without_thanks(exchanges(request.messages), person.language)
+        learn_additions(planner, exchanged, person)
+        for asked, told in exchanged[-_MOST_BACK:]:
+            if listed(told) and not planner.plan(asked).steps:
+                planner.learn(asked, lookup(asked, offers, self._phrases()))
         topic = before, answer = exchanged[-1] if exchanged else ("", "")
         if again := with_hour(before, answer, said, person.language):
             earlier = before_last_exchange(request.messages)
@@ -267,11 +321,12 @@ class OfflineModel:
                 return commanded
         if is_undo(said) and (undone := undoing(planner, before, answer, self._category)).steps:
             return undone
+        said = corrected(planner, said, exchanged) or said
         early, late = parted(said, request.messages)
         if (
             not late
             and pick_question(person.language) not in answer
-            and (plan := self._picked(planner, said, exchanged, offers, person)).steps
+            and (plan := self._picked(planner, said, exchanged, offers, person)) != Plan()
         ):
             return plan
         plan = planner.plan(early)
@@ -289,6 +344,8 @@ class OfflineModel:
             return Plan((step,))
         if any(map(is_sure, plan.steps)):
             return plan
+        if not late and (step := another(planner, said, exchanged)) is not None:
+            return Plan((step,))
         answered = follow_up(planner, before, answer, said, person, plan)
         return Plan(answered) if answered else plan
 
@@ -349,27 +406,14 @@ class OfflineModel:
             return unclear_answer_text(language)
         if talk is not None:
             return talk_text(talk, person.name, abilities, language)
-        if told := [fact for fact in request.facts if _asks_for(said, fact)]:
+        if told := answering(request.facts, said):
             return facts_text(told, language)
         if removal := _REMOVAL.fullmatch(said.strip()):
-            return removal_text(removal[1], language)
+            is_line = with_number(removal[1], ["1"] * len(ORDINALS))[0] == "1"
+            return no_list_text(language) if is_line else removal_text(removal[1], language)
         if not person.is_owner and set(self._aligned(fragments_of(said))[:1]) & set(self._for_owners()):
             return owners_text(language)
         return lost_text(abilities, language)
-
-
-def _asks_for(said: str, fact: str) -> bool:
-    """Whether a fact holds every word that says what is asked for: "gate code?", "when is my birthday"."""
-    asked = [word for word in content(words(said)) if word not in _ASKING]
-    return 0 < len(asked) <= LONGEST_CHOICE and holds(fact, {stem(word) for word in asked})
-
-
-_ASKING = spaced(
-    "que cual cuales quien quienes cuando donde como cuanto cuantos sabes sabe sabia era son es eran dime"
-    " decime o oq qual quais quem quando onde quanto quantos sei vc voce sobre falei disse me diz"
-    " mesmo meu minha what which who when where how whose tell know about again was is s whats"
-)
-"""Words that ask, and say nothing of what is asked for."""
 
 
 def _as_words(tool: str) -> str:
@@ -395,10 +439,8 @@ def _fitting_categories(fragments: Sequence[str], categories: Sequence[tuple[str
 
 
 def _takes_expression(document: Document) -> bool:
-    return any(
-        Parameter(name, {"type": "string", "description": text}, True).kind is Kind.EXPRESSION
-        for name, text in document.parameters.items()
-    )
+    offer = offer_of(document.id, document.parameters)
+    return any(one.kind is Kind.EXPRESSION for one in offer.parameters)
 
 
 _REMINDER = re.compile(
@@ -413,7 +455,7 @@ _REMOVAL = re.compile(
     r"(?:please |por favor )?(?:remove|delete|erase|borr[aá]r?|elimin[aá]r?|quit[aá]r?|sac[aá]"
     r"|apag(?:a|ue|ar)|delet(?:a|ar)|exclu[ia]r?|tir[ae]r?)"
     r" (?:(?:the|my|el|la|los|las|lo de|mi|o|a|os|as|meu|minha) )?"
-    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo)\b)\S(?:.{0,60}?\S)?)[.!]?",
+    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo|otr[oa]|outr[oa]|other)\b)\S(?:.{0,60}?\S)?)[.!]?",
     re.IGNORECASE,
 )
 """Something is to be removed, and not said of which kind it is."""

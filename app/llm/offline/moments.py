@@ -41,14 +41,14 @@ def read_moment(text: str, person: Person, now: datetime) -> datetime | None:
     moment: datetime | None = dateparser.parse(
         plain, languages=[person.language], settings=_settings(person, now)
     )
-    if moment is None and (read := _read(text, person, now).when) is not None and not read.rule:
-        return datetime.fromtimestamp(read.due, ZoneInfo(person.timezone))  # "pasado mañana"
+    if moment is None and (said := read(text, person, now).when) is not None and not said.rule:
+        return datetime.fromtimestamp(said.due, ZoneInfo(person.timezone))  # "pasado mañana"
     return moment
 
 
 def find_moment(text: str, person: Person, now: datetime) -> tuple[str, ...]:
     """The parts of `text` that name a moment or a repetition; none where none surely does."""
-    if words := _read(text, person, now).words:
+    if words := read(text, person, now).words:
         return words
     from dateparser.search import search_dates
 
@@ -59,11 +59,12 @@ def find_moment(text: str, person: Person, now: datetime) -> tuple[str, ...]:
 
 def is_moment(text: str, person: Person, now: datetime) -> bool:
     """Whether a text is a moment and nothing else."""
-    reading = _read(text, person, now)
+    reading = read(text, person, now)
     return bool(reading.words) and not reading.rest.strip(" ?!.,;:¿¡")
 
 
-def _read(text: str, person: Person, now: datetime) -> Reading:
+def read(text: str, person: Person, now: datetime) -> Reading:
+    """What a text says of when, by the person's clock."""
     zone = ZoneInfo(person.timezone)
     return read_when(text[:_LONGEST], zone, now.timestamp(), person.language, person.country)
 

@@ -77,6 +77,12 @@ class Offer:
         return next((one for one in self.parameters if one.name == name), None)
 
 
+def offer_of(name: str, described: Mapping[str, str]) -> Offer:
+    """A tool as the index has it: of its parameters, all texts, their descriptions."""
+    texts = (Parameter(one, {"type": "string", "description": text}, True) for one, text in described.items())
+    return Offer(name, "", tuple(texts))
+
+
 def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
     """An offer from its function form; None for anything else."""
     function = tool.get("function") if isinstance(tool, Mapping) else None

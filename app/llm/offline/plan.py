@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.calendar.changes import with_day_of
+from app.calendar.words import Reading
 from app.llm.offline.arithmetic import asked_calculation, is_calculation
 from app.llm.offline.clauses import lines, places, sentences, splits
-from app.llm.offline.moments import find_moment, is_moment
+from app.llm.offline.moments import find_moment, is_moment, read
 from app.llm.offline.offers import TAKES_THE_REST, Kind, Offer, Parameter
 from app.llm.offline.parts import LONGEST_PLANNED, Part, belongs, halved, may_go_on
 from app.llm.offline.slots import Reader, after_lead, convert, convert_several, find, is_file_name
@@ -49,6 +50,7 @@ class Planner:
         self.is_contested = False
         """Whether phrases of several categories fitted something alike."""
         self._known: dict[str, list[Step]] = {}
+        self._learned: dict[str, Plan] = {}
         self._words_read = 0
         self._templates = [
             template
@@ -70,6 +72,8 @@ class Planner:
 
     def plan(self, said: str) -> Plan:
         """The steps `said` asks for, in its order; what is too long to be read only continues a text."""
+        if said in self._learned:
+            return self._learned[said]
         head, rest = halved(said)
         found = lines(head)
         parts: list[Part] = []
@@ -79,6 +83,10 @@ class Planner:
                 break
             parts += self._line(line, MOST_PARTS - len(parts))
         return self._joined([*parts, Part(rest, (), "")] if rest.strip() else parts)
+
+    def learn(self, said: str, plan: Plan) -> None:
+        """What a message meant where it was written, after what stood before it."""
+        self._learned[said] = plan
 
     def _joined(self, parts: Sequence[Part]) -> Plan:
         """The parts' steps, in which a part that asks for nothing goes on with the text before it."""
@@ -154,6 +162,14 @@ class Planner:
     def read(self, said: str, parameter: Parameter) -> JSON:
         """Words as the value the parameter wants; None where they cannot be that."""
         return convert(said, parameter, self._reader)
+
+    @property
+    def language(self) -> str:
+        return self._reader.person.language
+
+    def when(self, said: str) -> Reading:
+        """What the words say of when."""
+        return read(said, self._reader.person, self._reader.now())
 
     def is_moment(self, said: str) -> bool:
         """Whether these words are a moment and nothing else."""

@@ -31,7 +31,11 @@ def is_sure(step: Step) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps a message asks for, and the parts of it that none of them is about."""
+    """The steps a message asks for, and the parts of it that none of them is about.
+
+    `lacking`: how many lines the list had of which one was asked for that it has not, or not alone.
+    """
 
     steps: tuple[Step, ...] = ()
     unknown: tuple[str, ...] = ()
+    lacking: int = 0

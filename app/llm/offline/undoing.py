@@ -6,7 +6,7 @@ from collections.abc import Callable
 from app.llm.offline.answers import undo_words
 from app.llm.offline.plan import Planner
 from app.llm.offline.steps import Plan
-from app.search.words import fold
+from app.search.words import fold, words
 
 _UNDO = re.compile(
     r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
@@ -34,6 +34,8 @@ def is_past_undoing(
 ) -> bool:
     """Whether "undo" comes after a receipt of something that no tool takes back."""
     if not is_undo(said) or not answer.startswith("✓") or undo_words(answer):
+        return False
+    if " ".join(words(said)) in fold(answer):  # the receipt itself says so: "to get it back: undo"
         return False
     done = {category_of(step.tool) for step in planner.plan(before).steps}
     return bool(done) and done.isdisjoint(category_of(step.tool) for step in planner.plan(said).steps)

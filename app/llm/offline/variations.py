@@ -30,7 +30,8 @@ _LEADING = re.compile(
 _TO = re.compile(r"(?:para|pra|pro|for|until|till|to|al|ate|hasta|a)\s")
 _GOES_ON = re.compile(
     r"(?:(?:y|e|and|ahora|agora|now|eso|esto|isso|that)\s+)*"
-    r"((?:dividid[oa]|divided?|dividelo|divida|split(?: it)?|reparte(?:lo)?|rachad[oa])"
+    r"((?:dividid[oa]|divided?|dividelo|divida|split(?: (?:it|that|this|the (?:bill|total)))?"
+    r"|reparte(?:lo)?|rachad[oa])"
     r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes"
     r"|times|[-+*/×÷])\s*(?=\S)"
 )

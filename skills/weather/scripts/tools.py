@@ -12,6 +12,8 @@ from .sentences import SAID
 from .service import ServiceError, places_named, weather_at
 
 USUAL = "usual"
+ASKED = "asked"
+"""Holds the usual place in the person's words, while the service was away that knows where it is."""
 LONGEST = 100
 HERE = {"aqui", "aca", "here", "casa", "mi casa", "home", "mi ciudad", "minha cidade", "my city", "local"}
 FAHRENHEIT = {"US", "PR", "GU", "VI", "AS", "MP", "BS", "KY", "LR", "PW", "FM", "MH"}
@@ -69,8 +71,9 @@ def set_usual_place(place: str, context=None) -> dict:
     say = Sentences(SAID, context)
     try:
         at, question = _at(place, context, say)
-    except ServiceError as error:
-        return _away(error, say)
+    except ServiceError:  # it is found when the weather is asked for
+        context.store.put(USUAL, {ASKED: " ".join(place.split())[:LONGEST]})
+        return {"summary": say("set", place=place), "place": place}
     if at is None:
         return question
     context.store.put(USUAL, asdict(at))
@@ -82,6 +85,8 @@ def _at(asked: str, context: Any, say: Sentences) -> tuple[Place | None, dict]:
     asked = " ".join(asked.split())[:LONGEST]
     if not asked or folded(asked) in HERE:
         kept = context.store.get(USUAL) if context and context.store else None
+        if kept and ASKED in kept:
+            return _at(kept[ASKED], context, say)
         return (Place(**kept), {}) if kept else (None, _question(say("ask_place")))
     found = find(asked, _country(context), lambda name: places_named(name, say.language, context))
     if found.country:

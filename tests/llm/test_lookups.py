@@ -1,0 +1,105 @@
+"""Questions that no tool's phrase fits, answered out of what the person wrote down or had remembered."""
+
+import asyncio
+import json
+
+import pytest
+
+from app.language import say
+from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.offline.model import OfflineModel
+from app.routing.abilities import Abilities
+from app.skills import SkillLoader
+from app.skills.skill import RELEASE_SKILLS
+from app.tools import ToolRegistry
+from tests.llm.catalogue import NOW, person
+
+NOTHING = json.dumps({"ok": True, "data": {"summary": "Nothing there.", "count": 0}, "meta": {}})
+FOUND = json.dumps({"ok": True, "data": {"summary": "1. wifi: Gato1234", "count": 1}, "meta": {}})
+
+
+@pytest.fixture(scope="module")
+def abilities() -> Abilities:
+    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
+    asyncio.run(found.refresh())
+    return found
+
+
+async def answered(
+    abilities: Abilities, language: str, said: str, *results: str, facts: tuple[str, ...] = ()
+) -> ModelAnswer:
+    """What the model answers once its calls had these results."""
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = person(language)
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    messages = [{"role": "user", "content": said}]
+    for result in results:
+        messages += [{"role": "assistant", "tool_calls": [{}]}, {"role": "tool", "content": result}]
+    return await model.complete(ModelRequest("answer", messages, tools, said, who, facts=facts))
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "query"),
+    [
+        ("es", "cuál es el wifi?", "wifi"),
+        ("es", "cual es la clave del wifi", "wifi"),
+        ("es", "¿dónde dejé las llaves?", "llaves"),
+        ("es", "cuál es mi número de placa?", "placa"),
+        ("es", "la clave?", "clave"),
+        ("en", "my locker code?", "locker"),
+        ("pt", "qual é o código do cadeado?", "cadeado"),
+        ("pt", "onde está meu passaporte", "passaporte"),
+        ("en", "what's the locker code?", "locker"),
+        ("en", "wheres my passport", "passport"),
+    ],
+)
+async def test_what_is_asked_for_is_looked_for_in_the_notes(
+    abilities: Abilities, language: str, said: str, query: str
+) -> None:
+    (call,) = (await answered(abilities, language, said)).calls
+    assert (call.name, call.arguments) == ("search_notes", {"query": query})
+
+
+@pytest.mark.parametrize("said", ["qual é a senha do wifi?", "qual é o wifi?"])
+async def test_a_remembered_fact_answers_where_no_note_does(abilities: Abilities, said: str) -> None:
+    facts = ("a senha do wifi é Gato1234", "meu cachorro se chama Rex")
+    asked = await answered(abilities, "pt", said, facts=facts)
+    told = await answered(abilities, "pt", said, *[NOTHING] * len(asked.calls), facts=facts)
+    assert told.text == say("pt", "You told me: {facts}", facts=facts[0])
+
+
+async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed(
+    abilities: Abilities,
+) -> None:
+    facts = ("o banco fecha às 16h",)
+    answer = await answered(abilities, "pt", "que horas fecha o banco?", facts=facts)
+    assert (answer.calls, answer.text) == ((), say("pt", "You told me: {facts}", facts=facts[0]))
+
+
+async def test_where_one_place_has_nothing_the_other_is_looked_into(abilities: Abilities) -> None:
+    said = "te acuerdas de la clave del wifi"
+    assert [call.name for call in (await answered(abilities, "es", said)).calls] == ["recall"]
+    assert [call.name for call in (await answered(abilities, "es", said, NOTHING)).calls] == ["search_notes"]
+    assert (await answered(abilities, "es", said, NOTHING, FOUND)).text == "1. wifi: Gato1234"
+    assert (await answered(abilities, "es", said, NOTHING, NOTHING)).text == "Nothing there."
+
+
+async def test_a_question_that_nothing_answers_was_not_understood(abilities: Abilities) -> None:
+    answer = await answered(abilities, "en", "what is the meaning of life", NOTHING)
+    assert answer.text.startswith(say("en", "I did not understand that."))
+
+
+@pytest.mark.parametrize("said", ["el wifi de la casa es Gato1234", "me duele la cabeza", "y en lima?", "¿?"])
+async def test_what_asks_nothing_is_not_looked_for(abilities: Abilities, said: str) -> None:
+    assert not (await answered(abilities, "es", said)).calls
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("es", "cuál es el wifi?"), ("pt", "qual é o wifi"), ("en", "what's the wifi")]
+)
+async def test_a_first_question_is_about_notes_too(abilities: Abilities, language: str, said: str) -> None:
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = person(language)
+    categories = tuple(abilities.categories(who))
+    answer = await model.complete(ModelRequest("classify", [], said=said, person=who, categories=categories))
+    assert "notes" in json.loads(answer.text)["categories"]
