@@ -17,7 +17,7 @@ from tests.llm.catalogue import NOW, person
 WHAT = "What things? You can name several, with commas between them."
 WHICH = "Which one do you mean? Say its name."
 PUT = ["pon leche en la lista de viaje", "✓ En la lista Viaje: leche, pan"]
-SHOWN = ["qué falta comprar?", "**Súper** (faltan 2):\n1. leche\n4. pan"]
+SHOWN = ["qué falta comprar?", "Súper (faltan 2):\n1. leche\n4. pan"]
 TASKS = ["qué tareas tengo", "Tareas pendientes:\n1. pintar la pared"]
 
 
