@@ -99,6 +99,8 @@ def corrected(planner: Planner, said: str, exchanged: Sequence[tuple[str, str]])
     if not exchanged or not exchanged[-1][1].startswith(RECEIPT) or said.rstrip().endswith("?"):
         return ""
     no = _NO.match(fold(said))
+    if no is None and _asks_by_itself(planner.plan(said)):  # "in 10 minutes more" once it rang
+        return ""
     rest = said[no.end() :] if no else said
     if no and (number := _NUMBER.fullmatch(rest)):
         rest = _so_many(planner, exchanged[-1][0], number[1])

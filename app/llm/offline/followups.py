@@ -137,12 +137,16 @@ def points(plan: Plan) -> bool:
 def subject(planner: Planner, exchanged: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """What the last exchange was about that asked for something, and our answer; empty where none did.
 
-    A receipt may have come later, once our question was answered.
+    A receipt may have come later, once our question was answered; any other that came later is of something
+    that is not offered now, and then nobody can tell what "it" is.
     """
-    answers = [answer for said, answer in exchanged[-_MOST_BACK:] if small_talk(said) is None]
+    later = ""
     for said, answer in reversed(exchanged[-_MOST_BACK:]):
-        if small_talk(said) is None and planner.plan(said).steps:
-            return said, answers[-1] if _receipt_of(answers[-1]) else answer
+        if small_talk(said) is not None:
+            continue
+        if planner.plan(said).steps:
+            return (said, later or answer) if not later or "?" in answer else ("", "")
+        later = later or (answer if _receipt_of(answer) else "")
     return "", ""
 
 
