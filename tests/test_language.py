@@ -188,5 +188,5 @@ def _check(sentence: object, translation: object, fuzzy: bool) -> None:
     forms = translation if isinstance(translation, tuple | list) else [translation]
     assert all(forms), f"not translated: {sentence!r}"
     assert not fuzzy, f"to be looked over, then without its `fuzzy` mark: {sentence!r}"
-    values = set(re.findall(r"{\w+}", str(originals[-1])))
-    assert all(set(re.findall(r"{\w+}", str(form))) == values for form in forms), f"other values: {forms!r}"
+    values, *others = (sorted(re.findall(r"{\w+}", str(form))) for form in (originals[-1], *forms))
+    assert all(other == values for other in others), f"other values: {forms!r}"
