@@ -99,7 +99,7 @@ class Abilities:
         self._view = View()
         self._is_asked = False
         self._indexed: View | None = None
-        """What the indexes hold: nothing, until somebody asks them."""
+        """What the indexes hold; None until somebody asks them."""
         self._served: Sequence[ServerAbility] = ()
         self._outdated = True
         self._reading = {tool.name: tool for tool in reading_tools(self.skill)}
@@ -119,6 +119,7 @@ class Abilities:
     async def refresh(self, since: float | None = None) -> None:
         """Takes over what changed on disk; `since` and what it waits for: `Looks.wait`."""
         self._is_asked = True
+        # Whatever it sees, only a look that begins now builds the indexes for the first who asks.
         await self._looks.wait(since if self._indexed is not None else time.time())
 
     async def refresh_for_message(self, received_at: float | None) -> None:

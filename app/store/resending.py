@@ -16,7 +16,7 @@ LATEST_SECONDS = 600.0
 """After which an answer is none any more."""
 _AGAIN = "again:"
 _OF_THEIR_OWN = ("approval:", "sched:")
-_ARRIVED = "('delivered', 'read', 'played')"
+_ARRIVED = ("delivered", "read", "played")
 
 
 def queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: float) -> bool:
@@ -32,8 +32,8 @@ def queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: fl
     times, source = _times(row["source"])
     if times == len(AFTER_SECONDS) or now - (row["sent_at"] or now) > LATEST_SECONDS:
         return False
-    arrived = f"SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN {_ARRIVED}"
-    if conn.execute(arrived, (outbox_id,)).fetchone() is not None:
+    arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN (?, ?, ?)"
+    if conn.execute(arrived, (outbox_id, *_ARRIVED)).fetchone() is not None:
         return False
     later = conn.execute(
         "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",
@@ -62,7 +62,7 @@ def queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: fl
 
 def arrived_after_all(conn: Connection, outbox_id: str, status: str) -> None:
     """A status that takes back the failure of a row: what stands in for it is not sent, if it was not."""
-    if f"'{status}'" not in _ARRIVED:
+    if status not in _ARRIVED:
         return
     row = conn.execute(
         "SELECT source, part FROM outbox WHERE id = ? AND state = 'failed'", (outbox_id,)

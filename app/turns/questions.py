@@ -155,7 +155,7 @@ def _name(name: str) -> str:
 
 
 def _plain_value(value: JSON) -> str:
-    """The same; several texts one by one, where no quote in them could end one early."""
+    """A value on a card of ours: several texts one by one, where no quote in them could end one early."""
     texts = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
     if not texts or len(texts) < len(value) or any(set("“”") & set(one) for one in texts):
         return _value(value)

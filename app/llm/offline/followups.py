@@ -81,16 +81,17 @@ def _resolved(step: Step, earlier: Step | None, told: str, planner: Planner) -> 
             arguments[name] = planner.read(told, parameter) or had or [IT]
         else:
             arguments[name] = told or had or IT
-    return _lacking(replace(step, arguments=arguments), planner)
+    return _asking(replace(step, arguments=arguments), planner)
 
 
 def without_same(step: Step, planner: Planner) -> Step:
     """The step without what it says to be the same as before."""
     given = {name: value for name, value in step.arguments.items() if value != SAME}
-    return _lacking(replace(step, arguments=given), planner) if len(given) < len(step.arguments) else step
+    return _asking(replace(step, arguments=given), planner) if len(given) < len(step.arguments) else step
 
 
-def _lacking(step: Step, planner: Planner) -> Step:
+def _asking(step: Step, planner: Planner) -> Step:
+    """The step with the first of what it still needs, by its arguments as they are now."""
     required = planner.offer(step.tool).required
     return replace(step, missing=next((one for one in required if one.name not in step.arguments), None))
 

@@ -118,6 +118,7 @@ def _named(plan: Plan, answer: str) -> Plan | None:
 
 
 def _with(step: Step, number: str, other: str) -> Step:
+    """The same step about another line."""
     given = {name: other if value == number else value for name, value in step.arguments.items()}
     return replace(step, arguments=given)
 

@@ -138,11 +138,8 @@ class OfflineModel:
             before, meant_before = self._meant_by_last(request.recent)
             if not meant_before and may_add(said) and read(said, person, self._now()).words:
                 fragments = []  # it adds to what the conversation has been about
-            elif may_add(said) or len(words(said)) <= LONGEST_CHOICE:
-                aligned, fragments = (
-                    meant_before,
-                    [*fragments, *before],
-                )  # it may answer what was asked about that
+            elif may_add(said) or len(words(said)) <= LONGEST_CHOICE:  # an answer to what was asked, maybe
+                aligned, fragments = meant_before, [*fragments, *before]
         elif is_undo(said):
             done = [fragment for text in reversed(request.recent) for fragment in fragments_of(text)]
             aligned = [*self._aligned(done), *aligned]
@@ -455,7 +452,8 @@ _REMOVAL = re.compile(
     r"(?:please |por favor )?(?:remove|delete|erase|borr[aá]r?|elimin[aá]r?|quit[aá]r?|sac[aá]"
     r"|apag(?:a|ue|ar)|delet(?:a|ar)|exclu[ia]r?|tir[ae]r?)"
     r" (?:(?:the|my|el|la|los|las|lo de|mi|o|a|os|as|meu|minha) )?"
-    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo|otr[oa]|outr[oa]|other)\b)\S(?:.{0,60}?\S)?)[.!]?",
+    r"((?!(?:it|that|this|them|eso|esto|isso|isto|all|everything|todo|tudo|otr[oa]|outr[oa]|other)\b)"
+    r"\S(?:.{0,60}?\S)?)[.!]?",
     re.IGNORECASE,
 )
 """Something is to be removed, and not said of which kind it is."""

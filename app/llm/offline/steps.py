@@ -33,7 +33,8 @@ def is_sure(step: Step) -> bool:
 class Plan:
     """The steps a message asks for, and the parts of it that none of them is about.
 
-    `lacking`: how many lines the list had of which one was asked for that it has not, or not alone.
+    `lacking`: how many lines the list has that was told last, where the one that was picked is none of them,
+    or may be several; else 0.
     """
 
     steps: tuple[Step, ...] = ()

@@ -48,6 +48,7 @@ class Limits:
     away: float = 300.0
     """Before the first start of one that was set aside; each time twice as long, until `broken`."""
     broken: float = 3600.0
+    """The longest pause, and that of one that cannot be started as it is written."""
     lived: float = 300.0
     """After which a death is none in a row."""
     session: float = 10.0
