@@ -1,11 +1,12 @@
-"""A small catalogue of tools for tests of the built-in model."""
+"""A small catalogue of tools for tests of the built-in model, and what it says of those of the release."""
 
 from datetime import UTC, datetime
 from typing import Any
 
-from app.llm.model import ModelRequest
+from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.people import Person
+from app.routing.abilities import Abilities
 from app.search import Document, ToolIndex
 
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
@@ -246,3 +247,20 @@ def person(language: str = "en") -> Person:
 def asked(said: str, language: str = "en", *earlier: dict[str, Any], **more: Any) -> ModelRequest:
     messages = [{"role": "system", "content": "You are Recado."}, *earlier, {"role": "user", "content": said}]
     return ModelRequest("answer", messages, schemas(), said, person(language), **more)
+
+
+async def answered(abilities: Abilities, language: str, *spoken: str) -> ModelAnswer:
+    """What is answered to the last of `spoken`; what stands before it is the person's and ours by turns."""
+    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    who = person(language)
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    messages: list[dict[str, Any]] = [
+        {"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(spoken)
+    ]
+    return await model.complete(ModelRequest("answer", messages, tools, spoken[-1], who))
+
+
+async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple[str, Any]]:
+    """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
+    answer = await answered(abilities, language, *spoken)
+    return [(call.name, call.arguments) for call in answer.calls]

@@ -1,8 +1,6 @@
 """Messages that add to the last thing that was set, or correct its hour."""
 
-import asyncio
 import json
-from typing import Any
 
 import pytest
 
@@ -10,10 +8,7 @@ from app.language import say
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
-from app.skills import SkillLoader
-from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
-from tests.llm.catalogue import NOW, person
+from tests.llm.catalogue import NOW, calls, person
 
 SET = {
     "es": ["recuérdame mañana a las 9 pagar la luz", "✓ Recordatorio mañana 09:00: pagar la luz"],
@@ -26,25 +21,6 @@ EACH_WEEK = {
     "en": ["remind me every tuesday at 7 to take out the trash", "✓ Reminder: take out the trash"],
 }
 MOTHER = ["y a las 10 llamar a mi mamá", "✓ Recordatorio mañana 10:00: llamar a mi mamá"]
-
-
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
-
-
-async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple[str, Any]]:
-    """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
-    who = person(language)
-    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
-    messages = [
-        {"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(spoken)
-    ]
-    answer = await model.complete(ModelRequest("answer", messages, tools, spoken[-1], who))
-    return [(call.name, call.arguments) for call in answer.calls]
 
 
 @pytest.mark.parametrize(

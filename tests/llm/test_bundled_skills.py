@@ -1,6 +1,5 @@
 """The built-in model with the skills of the release and their own phrases."""
 
-import asyncio
 import re
 import time
 from dataclasses import replace
@@ -13,9 +12,6 @@ from app.llm.offline.model import OfflineModel
 from app.llm.offline.templates import read_template
 from app.routing.abilities import Abilities
 from app.search.words import without_given
-from app.skills import SkillLoader
-from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
 from tests.llm.catalogue import NOW, person
 
 MESSAGES: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
@@ -216,13 +212,6 @@ VALUES = {
     "rate": "18,50",
     "to_currency": "pesos",
 }
-
-
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
 
 
 async def _calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:

@@ -1,6 +1,5 @@
-"""Notes, projects and memory told apart by the built-in model, from each other and from reminders."""
+"""Notes, lists, projects and memory told apart by the built-in model, from each other and from reminders."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -8,17 +7,7 @@ import pytest
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
-from app.skills import SkillLoader
-from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
 from tests.llm.catalogue import NOW, person
-
-
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
 
 
 async def calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:

@@ -1,6 +1,5 @@
 """The built-in model and a person's lists: what leads to which call, and what goes on with it."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -9,9 +8,6 @@ from app.language import say
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
-from app.skills import SkillLoader
-from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
 from tests.llm.catalogue import NOW, person
 
 WHAT = "What things? You can name several, with commas between them."
@@ -19,13 +15,6 @@ WHICH = "Which one do you mean? Say its name."
 PUT = ["pon leche en la lista de viaje", "✓ En la lista Viaje: leche, pan"]
 SHOWN = ["qué falta comprar?", "Súper (faltan 2):\n1. leche\n4. pan"]
 TASKS = ["qué tareas tengo", "Tareas pendientes:\n1. pintar la pared"]
-
-
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
 
 
 async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple[str, Any]]:

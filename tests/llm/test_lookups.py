@@ -1,6 +1,5 @@
 """Questions that no tool's phrase fits, answered out of what the person wrote down or had remembered."""
 
-import asyncio
 import json
 
 import pytest
@@ -9,20 +8,10 @@ from app.language import say
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.routing.abilities import Abilities
-from app.skills import SkillLoader
-from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
 from tests.llm.catalogue import NOW, person
 
 NOTHING = json.dumps({"ok": True, "data": {"summary": "Nothing there.", "count": 0}, "meta": {}})
 FOUND = json.dumps({"ok": True, "data": {"summary": "1. wifi: Gato1234", "count": 1}, "meta": {}})
-
-
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
 
 
 async def answered(

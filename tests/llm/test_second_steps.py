@@ -1,6 +1,5 @@
 """Messages that go on with what was said: another place, an hour picked, a line of a list, "it"."""
 
-import asyncio
 import json
 import re
 from typing import Any
@@ -15,29 +14,7 @@ from app.llm.offline.followups import before_last_exchange, exchanges
 from app.llm.offline.model import OfflineModel
 from app.llm.offline.offers import read_offer
 from app.routing.abilities import Abilities
-from app.skills import SkillLoader
-from app.skills.skill import RELEASE_SKILLS
-from app.tools import ToolRegistry
-from tests.llm.catalogue import NOW, person
-
-
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
-
-
-async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple[str, Any]]:
-    """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
-    who = person(language)
-    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
-    messages = [
-        {"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(spoken)
-    ]
-    answer = await model.complete(ModelRequest("answer", messages, tools, spoken[-1], who))
-    return [(call.name, call.arguments) for call in answer.calls]
+from tests.llm.catalogue import NOW, calls, person
 
 
 @pytest.mark.parametrize(

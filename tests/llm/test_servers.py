@@ -20,13 +20,6 @@ from tests.llm.catalogue import NOW, person
 IDS = ("io.github.github/github-mcp-server", "io.github.ana/github-issues")
 
 
-@pytest.fixture(scope="module")
-def abilities() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {})
-    asyncio.run(found.refresh())
-    return found
-
-
 async def calls(abilities: Abilities, language: str, said: str, *before: str) -> list[tuple[str, Any]]:
     """What is called; `before` are the person's last message and our answer."""
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
