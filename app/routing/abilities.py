@@ -1,7 +1,6 @@
 """What the assistant can do right now: skills, servers, their tools and the index over them, in one view."""
 
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -119,8 +118,7 @@ class Abilities:
     async def refresh(self, since: float | None = None) -> None:
         """Takes over what changed on disk; `since` and what it waits for: `Looks.wait`."""
         self._is_asked = True
-        # Whatever it sees, only a look that begins now builds the indexes for the first who asks.
-        await self._looks.wait(since if self._indexed is not None else time.time())
+        await self._looks.wait(since, lacks=self._indexed is None)
 
     async def refresh_for_message(self, received_at: float | None) -> None:
         """Takes over what changed before a message came (None: nobody knows when), and what servers bring

@@ -9,7 +9,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 FIRST_SECONDS = 30.0
-"""That a message waits for the first look: without one there is nothing that could be done for anybody."""
+"""That a message waits for its first look: without one there is nothing that could be done for anybody."""
 _STEADY_SECONDS = 0.1
 """By how much the two clocks of a machine may differ that nobody has set."""
 
@@ -27,22 +27,22 @@ class Looks:
         """When the last look that succeeded began: monotonic, and in Unix seconds."""
         self._asked_at = 0.0
 
-    async def wait(self, since: float | None = None) -> None:
+    async def wait(self, since: float | None = None, *, lacks: bool = False) -> None:
         """Returns after a look that sees all that the caller knows of. Beyond `patience` the look goes on by
-        itself, and the caller with what there is; a message waits longer where there is nothing yet.
+        itself, and the caller with what there is; a message waits longer for a first look.
 
         One look at a time; whoever asks during one waits for the next, which sees all that they know of. Of
         who knows of nothing later than `since` (Unix seconds) a look that began after that is enough: so
-        messages that come together share one.
+        messages that come together share one. `lacks`: no look so far was for the likes of the caller.
         """
-        if since is not None and self._has_looked_since(max(since, self._asked_at)):
+        if since is not None and not lacks and self._has_looked_since(max(since, self._asked_at)):
             return
         if since is None:
             self._asked_at = time.time()  # whoever asks so may have changed something
         coming = self._coming()
         began = time.monotonic() if self._running is None else self._began
-        is_first = since is not None and not self._seen_at
-        left = began + (FIRST_SECONDS if is_first else self._patience) - time.monotonic()
+        patience = FIRST_SECONDS if since is not None and lacks else self._patience
+        left = began + patience - time.monotonic()
         done, _ = await asyncio.wait({coming}, timeout=max(left, 0.0))
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")

@@ -256,6 +256,20 @@ async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(fol
     assert abilities.tool("calculate") is not None
 
 
+async def test_the_first_message_after_a_start_waits_for_the_indexes(folder: Path) -> None:
+    drop(folder, "rose-care", "How to prune and water roses.")
+    loader = Slow(folder)
+    abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
+    await until(lambda: "rose-care" in abilities.skill_names, abilities.load)
+    loader.free.clear()
+    message = asyncio.create_task(abilities.refresh_for_message(time.time()))
+    await asyncio.wait({message}, timeout=0.3)
+    assert not message.done()
+    loader.free.set()
+    await message
+    assert abilities.skill_index.rank("prune my roses")
+
+
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
     loader = Slow(folder)
     abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
