@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 
 from tests.skills.tools import Rows, context, functions
@@ -193,6 +195,14 @@ class Copied(Rows):
 
     def commit(self) -> None:
         self._all.rows |= self._puts
+
+
+def test_nothing_of_what_was_written_outlives_the_call(ana) -> None:
+    add(["Zarzaparrilla azul"], context=ana)
+    check(["zarzaparrilla", "la zarzaparrilla azul"], context=ana)
+    gc.collect()
+    sets = (one for one in gc.get_objects() if isinstance(one, frozenset))
+    assert not [one for one in sets if any(str(word).startswith("zarzap") for word in one)]
 
 
 def test_without_a_person_there_are_no_lists() -> None:

@@ -1,12 +1,14 @@
 """Which things of which list a call is about."""
 
+from functools import cache
+
 from app.tools.sentences import cut
 
 from .choosing import the_list
 from .lines import MOST_TOLD, named, numbered, texts
 from .sentences import MAX_THINGS
 from .shelf import bare
-from .things import LONGEST, clean, found, means_done, means_everything, means_place
+from .things import LONGEST, clean, core, found, means_done, means_everything, means_place
 
 
 class Picked:
@@ -19,6 +21,7 @@ class Picked:
     def __init__(self, say, shelf, items, list_name, *, is_open):
         self._say, self._shelf, self._is_open = say, shelf, is_open
         self.by_list = {}
+        self._core = cache(core)  # of this call alone: what somebody wrote does not outlive its rows
         self._missing = []
         self._unclear = []
         self._key, self.failure = the_list(say, shelf, bare(list_name))
@@ -73,7 +76,9 @@ class Picked:
             entries = [one for one in entries if bool(one.fields.get("done")) != self._is_open]
         if means_everything(wanted):
             return entries
-        return found(entries, wanted if means_place(wanted) else clean(wanted, self._say.language))
+        return found(
+            entries, wanted if means_place(wanted) else clean(wanted, self._say.language), self._core
+        )
 
     def _none(self):
         say, shelf = self._say, self._shelf

@@ -1,7 +1,6 @@
 """What is written on a list: cleaned as it is kept, compared by what it is, found by what people call it."""
 
 import re
-from functools import lru_cache
 
 from app.search.words import spaced, stem, words
 
@@ -73,7 +72,6 @@ def clean(text, language):
     return (_without(_LEADING_PT, line) if language == "pt" else line).strip(_AROUND)
 
 
-@lru_cache(maxsize=16384)
 def core(text):
     """What a thing is, whatever its amount, accents, case and endings: "2 kg de arroz" is "Arroz"."""
     said = words(text)
@@ -104,8 +102,11 @@ def means_place(wanted):
     return _number(wanted) > 0 or _place(wanted) is not None or _is_it(wanted)
 
 
-def found(entries, wanted):
-    """The entries, in the order of the list, that somebody may mean; several where it is not clear which."""
+def found(entries, wanted, core=core):
+    """The entries, in the order of the list, that somebody may mean; several where it is not clear which.
+
+    `core` may be one that remembers, for a call that looks for many things.
+    """
     if number := _number(wanted):
         return [entry for entry in entries if entry.number == number]
     if (place := _place(wanted)) is not None:
