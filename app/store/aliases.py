@@ -100,9 +100,13 @@ def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
 def claim(
     conn: Connection, people: Sequence[str], sender: Sender, aliases: Sequence[Alias], now: float
 ) -> None:
-    """Keeps the names somebody came with, until an owner says whose they are."""
+    """Keeps the names somebody came with, and since when, until an owner says whose they are."""
     conn.executemany(
-        "INSERT OR REPLACE INTO claimed_aliases VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO claimed_aliases VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (person_id, kind, value) DO UPDATE SET address = excluded.address, at = CASE"
+        " WHEN EXISTS (SELECT 1 FROM claimed_aliases c WHERE c.person_id = excluded.person_id"
+        " AND c.kind = excluded.kind AND c.at > claimed_aliases.at)"
+        " THEN excluded.at ELSE claimed_aliases.at END",  # it counts anew where they came with another since
         [
             (person, alias.kind, alias.value, address_of(sender, alias), now)
             for person in people
@@ -111,16 +115,20 @@ def claim(
     )
 
 
-def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> list[str]:
+def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> dict[str, float]:
     """Gives a person the names they claimed, in place of those of the same kind, from whoever held them.
 
-    Gives those who go by no name any more.
+    Gives those who go by no name any more, each with when the first of theirs was claimed.
     """
     claimed = conn.execute(
         "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
     ).fetchall()
-    names = [Alias(claim["kind"], claim["value"]) for claim in claimed]
-    losers = [holder for holder in holders_of(conn, realm, names) if holder != person]
+    since = {
+        holder: claim["at"]
+        for claim in reversed(claimed)
+        for holder in holders_of(conn, realm, [Alias(claim["kind"], claim["value"])])
+        if holder != person
+    }
     for claim in claimed:
         conn.execute(
             "DELETE FROM aliases WHERE realm = ? AND kind = ? AND (person_id = ? OR value = ?)",
@@ -133,7 +141,7 @@ def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> l
             " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
             (claim["kind"], claim["value"], realm),
         )
-    return [loser for loser in losers if not names_of(conn, loser)]
+    return {loser: at for loser, at in since.items() if not names_of(conn, loser)}
 
 
 def add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:

@@ -142,8 +142,8 @@ def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
 def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     """Lets somebody in (by phone or user id), confirming them where they were frozen; gives the person id."""
     person = _known_or_new(conn, realm, who, now)
-    for nameless in confirm_claims(conn, realm, person, now):
-        _hand_over(conn, nameless, person, now)
+    for nameless, since in confirm_claims(conn, realm, person, now).items():
+        _hand_over(conn, nameless, person, since, now)
     conn.execute(
         "UPDATE people SET access = 'allowed', frozen = '', epoch = epoch + (frozen <> '') WHERE id = ?",
         (person,),
@@ -152,13 +152,14 @@ def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
     return person
 
 
-def _hand_over(conn: Connection, nameless: str, person: str, now: float) -> None:
-    """What waits for an answer came under a name that is the person's: it is theirs, and nothing else is."""
+def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: float) -> None:
+    """What waits for an answer and came since the name was the person's is theirs, and nothing else is: a
+    number may have been another's before."""
     rows = conn.execute(
         "SELECT i.seq, i.message_id, c.channel, c.group_id FROM inbox i"
         " JOIN conversations c ON c.id = i.conversation_id"
-        " WHERE i.person_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL",
-        (nameless,),
+        " WHERE i.person_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL AND i.received_at >= ?",
+        (nameless, since),
     ).fetchall()
     for row in rows:
         there = conversation(conn, person, row["channel"], row["group_id"], now).id

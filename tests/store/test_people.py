@@ -350,6 +350,31 @@ def test_what_waits_under_a_name_goes_with_the_name_that_an_owner_confirms(conn:
     assert value(conn, "SELECT person_id FROM inbox WHERE turn_id = 'turn_before'") == id_only.person_id
 
 
+def test_what_was_written_before_a_name_was_the_persons_stays_with_who_wrote_it(conn: Connection) -> None:
+    beto = conversation(conn, Sender(phone=NEW.phone))
+    freeze(conn, [beto.person_id], "of another matter")
+    take(conn, inbound("wamid.0", "of Beto alone", sender=Sender(phone=NEW.phone)), now=T)
+    ana = admit(conn, ANA_PHONE).id
+    people.apply_change(conn, "whatsapp", AliasChange(ANA_PHONE, Sender(phone=NEW.phone)), OPEN, T + 60)
+    take(conn, inbound("wamid.1", "of Ana, with Beto's number", sender=Sender(phone=NEW.phone)), now=T + 70)
+    people.apply_change(conn, "whatsapp", AliasChange(ANA_PHONE, Sender(phone=NEW.phone)), OPEN, T + 80)
+    assert people.allow(conn, "whatsapp", ANA.phone, T + 90) == ana
+    assert aliases(conn, beto.person_id) == []
+    waiting = conn.execute("SELECT i.person_id, m.text FROM inbox i JOIN messages m ON m.id = i.message_id")
+    assert [tuple(row) for row in waiting] == [
+        (beto.person_id, "of Beto alone"),
+        (ana, "of Ana, with Beto's number"),
+    ]
+
+
+def test_of_names_that_somebody_came_with_the_last_is_confirmed(conn: Connection) -> None:
+    ana = admit(conn).id
+    for minute, name in enumerate(("MX.one", "MX.two", "MX.one", "MX.one")):
+        take(conn, inbound(f"wamid.{minute}", sender=Sender(ANA.phone, name)), now=T + minute)
+    people.allow(conn, "whatsapp", ANA.phone, T + 9)
+    assert aliases(conn, ana) == [canonical(ANA.phone), "MX.one"]
+
+
 def test_what_waits_of_somebody_who_keeps_a_name_stays_theirs(conn: Connection) -> None:
     _, two = two_who_share(conn)
     take(conn, inbound("wamid.1", "mine", sender=Sender(phone=BETO.phone)))
