@@ -100,15 +100,15 @@ DAY: list[Scene] = [
         "place",
         (
             "vivo en rosario",
-            "(?s)Tu zona horaria: America/Argentina.*✓ Tu lugar para el tiempo: Rosario, Arg",
+            r"(?s)\A(?=.*Tu zona horaria: America/Argentina).*✓ Tu lugar para el tiempo: Rosario, Arg",
         ),
         (
             "moro em recife",
-            "(?s)Seu fuso horário: America/Recife.*✓ Seu lugar para o tempo: Recife, Brasil",
+            r"(?s)\A(?=.*Seu fuso horário: America/Recife).*✓ Seu lugar para o tempo: Recife, Brasil",
         ),
         (
             "i live in boston",
-            "(?s)Your time zone: America/New_York.*✓ Your place for the weather: Boston, Unit",
+            r"(?s)\A(?=.*Your time zone: America/New_York).*✓ Your place for the weather: Boston, Unit",
         ),
     ),
     (

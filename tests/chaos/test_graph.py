@@ -134,7 +134,7 @@ def test_health_is_not_well_while_whatsapp_takes_everything_and_delivers_nothing
     assert (health["status"], str(code) in health.get("reason", "")) == (status, status == "degraded")
     graph.say("p19", f"after {code}")
     wait_for(lambda: row_of(server, f"after {code}") and not open_work(server), "the next reply")
-    assert server.http.get("/health").json() == {"status": "ok"}
+    wait_for(lambda: server.http.get("/health").json() == {"status": "ok"}, "the health to be well")
 
 
 def test_statuses_of_nobodys_messages_are_taken_and_change_nothing(liar):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from app.llm.offline.again import may_add
 from app.llm.offline.offers import Kind, Offer
+from app.llm.offline.slots import ADDRESS
 from app.llm.offline.steps import Plan, Step
 from app.llm.offline.templates import read_template
 from app.search.words import ALL_STOP_WORDS, content, fold, holds, spaced, spans, stem, words
@@ -39,7 +40,7 @@ def answering(facts: Sequence[str], said: str, queries: Sequence[str] = ()) -> l
 
 def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Plan:
     """Looks for what a question asks for in what the person has written down; no steps for what is none."""
-    if len(said) > _LONGEST:
+    if len(said) > _LONGEST or re.search(ADDRESS, said):  # it is the page that is meant
         return Plan()
     asks = _QUESTION.match(fold(said)) is not None
     telling = set(_telling(said))

@@ -190,7 +190,7 @@ def _as_unit(text: str, parameter: Parameter, reader: Reader) -> JSON:
 def _as_file(text: str, parameter: Parameter, reader: Reader) -> JSON:
     """A name with an ending or a folder, as many words as it has; else a single word."""
     bare = str(_as_bare(text, parameter, reader) or "")
-    if re.search(_URL, bare):
+    if re.search(ADDRESS, bare):
         return None
     if is_file_name(bare) or len(bare.split()) == 1:
         return bare
@@ -206,7 +206,7 @@ def is_file_name(text: str) -> bool:
 _LONG = 18
 """Digits that surely fit into 64 bits."""
 _GROUPS = {"en": ","}
-_URL = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
+ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _FILE = r"(?<!\S)(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,4}(?!\w)|(?<!\S)/?(?:[\w.-]+/)+[\w.-]*"
 _CONVERTERS: Mapping[Kind, Callable[[str, Parameter, Reader], JSON]] = {
@@ -218,7 +218,7 @@ _CONVERTERS: Mapping[Kind, Callable[[str, Parameter, Reader], JSON]] = {
     Kind.WHEN: _as_when,
     Kind.PLACE: _as_place,
     Kind.FILE: _as_file,
-    Kind.URL: _matching(_URL),
+    Kind.URL: _matching(ADDRESS),
     Kind.EMAIL: _matching(_EMAIL),
     Kind.QUANTITY: _as_quantity,
     Kind.UNIT: _as_unit,
@@ -313,7 +313,7 @@ _FINDERS: Mapping[Kind, Callable[[str, Reader], str | tuple[str, ...] | None]] =
     Kind.WHEN: _find_when,
     Kind.PLACE: _find_place,
     Kind.FILE: _first_match(_FILE),
-    Kind.URL: _first_match(_URL),
+    Kind.URL: _first_match(ADDRESS),
     Kind.EMAIL: _first_match(_EMAIL),
     Kind.WORDS: _find_text,
     Kind.TEXT: _find_text,
