@@ -24,6 +24,7 @@ from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import PersonStore, Services
 from app.tools.plain import dumps, loads
+from app.tools.result import MODEL_LIMIT
 from app.transport.address import origins
 from app.transport.client import HttpClient, SyncHttpClient
 from app.transport.transport import Transport
@@ -366,7 +367,8 @@ def _repeated(result: str, first: str) -> str:
     """The result of call `first` for one that repeats it; what is meant twice is called again later."""
     told = loads(result)
     told["meta"] = {**told.get("meta", {}), "same_call_as": first, "ran_again": False}
-    return _text(told)
+    text = _text(told)
+    return text if len(text.encode()) <= MODEL_LIMIT else result
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: UncertainCall) -> bool:

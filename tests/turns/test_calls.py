@@ -19,6 +19,7 @@ from app.store.opening import Opened
 from app.store.outbox import Draft
 from app.store.tool_statistics import ToolFigures, summary
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
+from app.tools.result import MODEL_LIMIT
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.calls import ToolCalls
 from app.turns.consent import Agreed, Verdicts, call_identity
@@ -235,6 +236,19 @@ async def test_a_repeated_call_is_told_what_came_of_the_first_before_a_crash(
     hall.run_of.transcript = Transcript(Routed(("tables",), ("book",)), (Round("", (BOOK, again), done),))
     results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Verdicts(repeats={"b": "a"}))
     assert ([*results], orjson.loads(results["b"])["data"], len(hall.ran)) == (["b"], "table 4", 1)
+
+
+async def test_what_a_repeated_call_is_told_is_no_longer_than_any_result(
+    make_hall: Callable[..., Any],
+) -> None:
+    hall = await make_hall()
+    again = ToolCall("b", "book", {"table": 4})
+    told = '{"ok":true,"data":"' + "x" * (MODEL_LIMIT - 21) + '"}'
+    hall.run_of.transcript = Transcript(
+        Routed(("tables",), ("book",)), (Round("", (BOOK, again), {"a": told}),)
+    )
+    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Verdicts(repeats={"b": "a"}))
+    assert (len(results["b"]), orjson.loads(results["b"])["ok"]) == (MODEL_LIMIT, True)
 
 
 async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[..., Any]) -> None:
