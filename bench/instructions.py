@@ -44,6 +44,7 @@ async def main() -> None:
                 await server.answers()
                 await server.settled()
                 people = cycle(range(PEOPLE))
+                await Talk(server, world).turns(islice(people, 1))  # what it loads outlasts a connection
                 await Talk(server, world).turns(islice(people, WARM_UP))
                 for number in range(1, COUNTS + 1):
                     await _control(server, "--zero")
