@@ -76,13 +76,13 @@ class RightOfWay:
             self._next_pass = None
             return
         loop = asyncio.get_running_loop()
-        self._is_held = True  # before the look: the writer may leave right after it
-        held = max(self._webhooks.hold_up(), self._writer.hold_up())
-        self._is_held = held > 0
-        if self._is_held:
-            self._next_pass = loop.call_later(held, self._pass)
-            return
-        self._webhooks.keeps_waiting = self._writer.keeps_waiting = False
+        if self._webhooks.inside or self._writer.inside:
+            self._is_held = True  # before the look: the writer may leave right after it
+            held = max(self._webhooks.hold_up(), self._writer.hold_up())
+            if held > 0:
+                self._next_pass = loop.call_later(held, self._pass)
+                return
+        self._is_held = self._webhooks.keeps_waiting = self._writer.keeps_waiting = False
         now = time.monotonic()
         were_quick = now - self._last_went_on < _QUICK_SECONDS
         self._at_once = min(2 * self._at_once, MOST_AT_ONCE) if were_quick else 1

@@ -159,19 +159,28 @@ def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             continue
         arguments = function.get("arguments")
-        if not can_be_written(arguments):
-            arguments = TOO_DEEP
-        elif not isinstance(arguments, str | dict):
-            arguments = {} if arguments is None else orjson.dumps(arguments).decode()
+        if not isinstance(arguments, str):
+            arguments = _written(arguments)
         given = entry.get("id")
         name, attached = bare_name(function["name"]), _attached(entry, "extra_content")
         calls.append(ToolCall(given if isinstance(given, str) else "", name, arguments, attached))
     return tuple(calls)
 
 
+def _written(arguments: JSON) -> JSON:
+    """Arguments that came as JSON where a text of it is usual."""
+    if not can_be_written(arguments):
+        return TOO_DEEP
+    if arguments is None or isinstance(arguments, dict):
+        return arguments or {}
+    return orjson.dumps(arguments).decode()
+
+
 def _attached(answered: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
     """What the server may want back with an answer, as it came, within bounds."""
     found = {name: answered[name] for name in names if answered.get(name) is not None}
+    if not found:
+        return found
     return found if can_be_written(found) and len(orjson.dumps(found)) <= ATTACHED_BYTES else {}
 
 

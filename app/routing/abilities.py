@@ -67,6 +67,9 @@ class Offer:
     schemas: list[dict[str, JSON]] = field(default_factory=list)
     names: list[JSON] = field(default_factory=list)
     catalog: Catalog = field(default_factory=Catalog)
+    asked: Sequence[str] = ()
+    person: Person | None = None
+    """What it was made from."""
 
 
 class Abilities:
@@ -219,15 +222,9 @@ class Abilities:
     def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
         """Which of these skills, and of the skills and servers with these tools, came from elsewhere or are
         gone."""
-        categories = (tool.category for name in tools if (tool := self.tool(name)) is not None)
-        named = dict.fromkeys((*skills, *filter(None, categories)))
-        return tuple(name for name in named if self._is_from_elsewhere(name))
-
-    def _is_from_elsewhere(self, category: str) -> bool:
-        skill, server = self.skill(category), self._view.servers.get(category)
-        if skill is not None:
-            return skill.installed is not None
-        return server is None or server.from_elsewhere
+        known = filter(None, map(self.registry.find, tools))
+        named = dict.fromkeys((*skills, *filter(None, [tool.category for tool in known])))
+        return tuple(name for name in named if name not in self._view.trusted)
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
         """The tools that a person may be offered, with their categories."""
@@ -287,7 +284,7 @@ class Abilities:
         or not for this person. `about` are the skills that may be loaded; files of `shown` ones are read
         too."""
         view = self._view
-        offer = Offer(catalog=view.catalog)
+        offer = Offer(catalog=view.catalog, asked=names, person=person)
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app.messages import JSON
 from app.routing.intent import Intent
 from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
 from app.search.answers import Parts
@@ -51,6 +52,21 @@ class Chosen:
     kept: bool = False
     learned: float = 0.0
     parts: Mapping[str, float] = field(default_factory=_no_parts)
+
+    @property
+    def row(self) -> dict[str, JSON]:
+        """As a journal keeps it."""
+        return {
+            "name": self.name,
+            "why": self.why,
+            "phrase": self.phrase,
+            "score": self.score,
+            "boost": self.boost,
+            "coverage": self.coverage,
+            "kept": self.kept,
+            "learned": self.learned,
+            "parts": self.parts,
+        }
 
 
 def select_tools(

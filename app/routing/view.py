@@ -77,6 +77,8 @@ class View:
     categories: Mapping[str, str] = field(default_factory=dict)
     """The category of each tool that has one, by name, in the order of the names."""
     categories_for_everyone: Mapping[str, str] = field(default_factory=dict)
+    trusted: frozenset[str] = frozenset()
+    """The skills and servers that are the release's or the operator's own."""
 
     def usable(self, person: Person) -> Mapping[str, Skill]:
         """The skills that a person may use."""
@@ -140,6 +142,12 @@ def view_of(
         {name: len(body) for name, body in bodies.items()},
         categories_of_tools,
         {name: one for name, one in categories_of_tools.items() if offered[name].audience != "owners"},
+        frozenset(
+            (
+                *(server.name for server in categories.values() if not server.from_elsewhere),
+                *(skill.name for skill in by_name.values() if skill.installed is None),
+            )
+        ),
     )
 
 

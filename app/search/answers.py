@@ -1,7 +1,9 @@
 """What some tools answer of a question, word by word, and their ranking spread over its words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from operator import mul
 from typing import NamedTuple
 
 from app.search.postings import Asked
@@ -43,6 +45,10 @@ class Parts(NamedTuple):
     grams: float = 0.0
 
 
+_Column = tuple[float, ...]
+"""What a slot answers of each word."""
+
+
 class Answers:
     """What each of some tools answers of a question: the best of a ranking, and others that are looked at.
 
@@ -53,22 +59,22 @@ class Answers:
     def __init__(
         self,
         question: Question,
-        slots: Iterable[int],
+        slots: Collection[int],
         scores: Sequence[float] | None = None,
         *,
         pieces: bool = False,
     ) -> None:
         self._question = question
-        self._slots = frozenset(slots)
-        self._near = None if scores is None else self._slots
-        nothing = [0.0] * len(self._slots) if scores is None else dict.fromkeys(self._slots, 0.0)
+        self._near = None if scores is None else frozenset(slots)
+        nothing = [0.0] * len(slots) if self._near is None else dict.fromkeys(self._near, 0.0)
         self._by_word = [nothing.copy() for _ in range(question.said)]
         self._said, self._meant, self._covered = nothing.copy(), nothing.copy(), nothing.copy()
         words = len(question.words)
         self._add_words(question.word_of[:words])
         if pieces:
             self._add_pieces(question.word_of[words:])
-        self.scores = self._sums() if scores is None else scores
+        self._columns = [] if scores is not None else list(zip(*self._by_word, strict=True))
+        self.scores = list(map(sum, self._columns)) if scores is None else scores
 
     def told_of(self, slot: int) -> tuple[float, Parts]:
         """The share of the question that it knows, weighted by how telling each word is; and of what its
@@ -76,8 +82,43 @@ class Answers:
         said, meant = self._said[slot], self._meant[slot]
         return self._covered[slot], Parts(said, meant, max(self.scores[slot] - said - meant, 0.0))
 
-    def _sums(self) -> list[float]:
-        return [sum(answers) for answers in zip(*self._by_word, strict=True)]
+    def spread(self, slots: Sequence[int], limit: int) -> dict[int, float]:
+        """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
+
+        They come with the best first. What one answers of a word, those that follow answer no more.
+        """
+        among = slots[:SPREAD_AMONG]
+        alike: dict[_Column, list[int]] = {}
+        for place, slot in enumerate(among):
+            alike.setdefault(self._column(slot), []).append(place)
+        most = list(map(max, zip(*alike, strict=True)))
+        left = [1.0] * len(most)
+        # What each adds, as it was known last: it only ever becomes less, so few need be looked at again.
+        known = [(-sum(column), places[0], column) for column, places in alike.items()]
+        heapify(known)
+        order: dict[int, float] = {}
+        last = 0.0
+        while known and len(order) < min(limit, _SPREAD_PLACES):
+            before, place, column = known[0]
+            last = sum(map(mul, left, column))
+            if last < -before:
+                heapreplace(known, (-last, place, column))
+                continue
+            order[among[place]] = last
+            left = [
+                share - share * _SPREAD * answer / best if answer else share
+                for share, answer, best in zip(left, column, most, strict=True)
+            ]
+            del alike[column][0]
+            if alike[column]:
+                heapreplace(known, (-last, alike[column][0], column))
+            else:
+                heappop(known)
+        rest = [slot for slot in slots if slot not in order][: limit - len(order)]
+        return order | {slot: min(self.scores[slot], last) for slot in rest}
+
+    def _column(self, slot: int) -> _Column:
+        return self._columns[slot] if self._columns else tuple([answers[slot] for answers in self._by_word])
 
     def _add_words(self, word_of: Sequence[int]) -> None:
         question, said, meant, covered = self._question, self._said, self._meant, self._covered
@@ -94,29 +135,3 @@ class Answers:
             by_word, whole = self._by_word[word], one.whole
             for slot, weight in one.near(self._near):
                 by_word[slot] += whole * weight
-
-    def spread(self, slots: Sequence[int], limit: int) -> dict[int, float]:
-        """The slots, at most `limit`, in the order in which each adds most to those before it, and how much.
-
-        They come with the best first. What one answers of a word, those that follow answer no more.
-        """
-        among = slots[:SPREAD_AMONG]
-        columns = ([answers[slot] for slot in among] for answers in self._by_word)
-        by_word = [answers for answers in columns if any(answers)]
-        most = [max(answers) for answers in by_word]
-        left = [1.0] * len(most)
-        now = [self.scores[slot] for slot in among]
-        order: dict[int, float] = {}
-        last = 0.0
-        for to_come in reversed(range(min(limit, _SPREAD_PLACES, len(among)))):
-            last = max(now)
-            best = now.index(last)
-            order[among[best]] = last
-            now[best] = -1.0  # taken
-            for word, answers in enumerate(by_word if to_come else ()):
-                if answer := answers[best]:
-                    gone = left[word] * _SPREAD * answer / most[word]
-                    left[word] -= gone
-                    now = [score - gone * other for score, other in zip(now, answers, strict=True)]
-        rest = [slot for slot in slots if slot not in order][: limit - len(order)]
-        return order | {slot: min(self.scores[slot], last) for slot in rest}

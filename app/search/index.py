@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import nlargest
+from operator import attrgetter
 from typing import NamedTuple
 
 from app.search.answers import SPREAD_AMONG, Answers, Parts, Question
@@ -68,6 +69,7 @@ _COMPACT_AT = 64
 """Slots of removed tools that stay at least."""
 _FEW = 256
 """Of so many tools all that each answers is told sooner than which of them to look at."""
+_ID, _SCORE = attrgetter("id"), attrgetter("score")
 _LATELY = 8
 """Texts of which it is kept what they ask for."""
 
@@ -77,6 +79,7 @@ class ToolIndex:
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._lock = threading.Lock()
+        self._sorted: list[tuple[str, int]] = []
         self._documents: dict[str, Document] = {}
         self._reset()
         self.add(documents)
@@ -149,7 +152,10 @@ class ToolIndex:
             own = self._best(scores, apart, len(apart))
             answers = of_all or Answers(asked, (*best, *own), scores, pieces=True)
             spread = answers.spread(best, limit) | answers.spread(own, len(own))
-            return sorted(self._hits(spread, answers), key=lambda hit: (-hit.score, hit.id))
+            hits = self._hits(spread, answers)
+            hits.sort(key=_ID)
+            hits.sort(key=_SCORE, reverse=True)
+            return hits
 
     def coverage(self, id: str, query: str) -> float:
         """The share of `query` that one tool knows, as in `Hit.coverage`; 0 for an unknown id."""
@@ -211,12 +217,23 @@ class ToolIndex:
         """The slots with the highest scores, best first, without those of score 0."""
         if among is not None and len(among) < len(self) / 4:
             slots = (self._slot_of.get(id) for id in among)
-            found = [slot for slot in slots if slot is not None and scores[slot] > 0]
+            found = sorted(
+                [slot for slot in slots if slot is not None and scores[slot] > 0], key=self._ids.__getitem__
+            )
+        elif len(self._ids) <= _FEW:
+            found = [
+                slot for id, slot in self._by_id() if scores[slot] > 0 and (among is None or id in among)
+            ]
         else:
-            found = self._highest(scores, among, limit)
-        found.sort(key=self._ids.__getitem__)
+            found = sorted(self._highest(scores, among, limit), key=self._ids.__getitem__)
         found.sort(key=scores.__getitem__, reverse=True)
         return found[:limit]
+
+    def _by_id(self) -> Sequence[tuple[str, int]]:
+        """The ids with their slots, in the order of the ids."""
+        if not self._sorted:
+            self._sorted = sorted(self._slot_of.items())
+        return self._sorted
 
     def _highest(self, scores: Sequence[float], among: Collection[str] | None, limit: int) -> list[int]:
         """At least `limit` slots, if as many score, among them the highest; looks no further than it must."""
@@ -239,6 +256,7 @@ class ToolIndex:
         slot = len(self._ids)
         self._ids.append(document.id)
         self._slot_of[document.id] = slot
+        self._sorted = []
         by_word, by_gram = _weights(document)
         self._words.add(slot, by_word)
         self._grams.add(slot, by_gram)
@@ -248,6 +266,7 @@ class ToolIndex:
         if document is None:
             return
         del self._slot_of[id]
+        self._sorted = []
         by_word, by_gram = _weights(document)
         self._words.forget(by_word)
         self._grams.forget(by_gram)
@@ -262,6 +281,7 @@ class ToolIndex:
     def _reset(self) -> None:
         self._ids: list[str] = []
         self._slot_of: dict[str, int] = {}
+        self._sorted = []
         self._lately: dict[tuple[bytes, bool], Question] = {}
         self._words = Postings(_COMMON_WORD)
         self._grams = Postings(_COMMON_GRAM)

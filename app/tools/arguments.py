@@ -10,6 +10,8 @@ from app.tools.checks import Compiler, Mismatch, TooManySteps
 from app.tools.kinds import LONGEST_SHOWN, came, expected
 from app.tools.plain import DEEPEST, loads
 
+_HOLD_NOTHING = frozenset({str, int, float, bool, type(None)})
+
 
 class InvalidArguments(ValueError):
     """Arguments a tool cannot take; the text names each one, what was expected and what came."""
@@ -119,8 +121,9 @@ def _is_deep(value: JSON) -> bool:
     """Whether it is nested deeper than intents and questions are written."""
     level = [value]
     for _ in range(DEEPEST):
-        holders = (part.values() if isinstance(part, Mapping) else part for part in level)
-        level = [one for parts in holders for one in parts if isinstance(one, Mapping | list | tuple)]
+        parts = (part.values() if isinstance(part, Mapping) else part for part in level)
+        inner = (one for each in parts for one in each if type(one) not in _HOLD_NOTHING)
+        level = [one for one in inner if isinstance(one, Mapping | list | tuple)]
         if not level:
             return False
     return True

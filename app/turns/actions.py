@@ -1,7 +1,7 @@
 """What a turn does next, from what is written down: pure, so that a restart decides the same."""
 
-import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -76,12 +76,12 @@ class Transcript:
         return replace(self, routed=routed)
 
     def with_round(self, new: Round) -> "Transcript":
-        return replace(self, rounds=(*self.rounds, new))
+        return Transcript(self.routed, (*self.rounds, new), self.found, self.files)
 
     def with_results(self, number: int, results: Mapping[str, str]) -> "Transcript":
-        rounds = list(self.rounds)
-        rounds[number] = replace(rounds[number], results={**rounds[number].results, **results})
-        return replace(self, rounds=tuple(rounds))
+        rounds, one = list(self.rounds), self.rounds[number]
+        rounds[number] = replace(one, results={**one.results, **results})
+        return Transcript(self.routed, tuple(rounds), self.found, self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,12 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
 
 def _repeats(rounds: tuple[Round, ...]) -> bool:
     """Whether the last two rounds asked for exactly the same."""
-    return len(rounds) > 1 and _signature(rounds[-1]) == _signature(rounds[-2])
-
-
-def _signature(one: Round) -> list[bytes]:
-    return sorted(_call_signature(call) for call in one.calls)
+    if len(rounds) < 2:
+        return False
+    last, before = rounds[-1].calls, rounds[-2].calls
+    if sorted(call.name for call in last) != sorted(call.name for call in before):
+        return False
+    return sorted(map(_call_signature, last)) == sorted(map(_call_signature, before))
 
 
 def _loaded(result: str) -> str:
@@ -222,11 +223,10 @@ def _loaded(result: str) -> str:
 def _call_signature(call: ToolCall) -> bytes:
     """The call in one spelling, however the model wrote its arguments."""
     arguments = call.arguments
-    try:
+    with suppress(ValueError, TypeError):  # no JSON, or integers of more than 64 bits
         read = loads(arguments) if isinstance(arguments, str) else arguments
-        return json.dumps([call.name, read], sort_keys=True).encode()
-    except (ValueError, RecursionError):  # no JSON, or nested deeper than it can be written
-        return json.dumps([call.name, {"": str(arguments)}]).encode()
+        return orjson.dumps([call.name, read], option=orjson.OPT_SORT_KEYS)
+    return f"{call.name} {arguments!r}".encode()
 
 
 def _answered_nothing_twice(rounds: tuple[Round, ...]) -> bool:

@@ -194,7 +194,10 @@ class Consent:
         firsts: dict[UncertainCall, str] = {}
         repeats: dict[str, str] = {}
         rounds = run.transcript.rounds
-        for call in rounds[number].calls if number < len(rounds) else calls:
+        of_round = rounds[number].calls if number < len(rounds) else calls
+        if len({call.name for call in of_round}) == len(of_round):
+            return repeats
+        for call in of_round:
             tool = self._abilities.tool(call.name)
             if tool is None or tool.harmless:
                 continue

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import accumulate
+from typing import NamedTuple
 
 import orjson
 
@@ -31,6 +33,20 @@ from app.turns.context import (
 from app.turns.offers import offers
 from app.turns.receipts import receipts
 from app.turns.taint import sources
+
+
+class _Offers(NamedTuple):
+    """Names of the tools of each model call of a transcript and of the next one, and of all up to each."""
+
+    transcript: Transcript
+    each: Sequence[tuple[str, ...]]
+    by_then: Sequence[frozenset[str]]
+
+    @classmethod
+    def of(cls, transcript: Transcript, limit: int) -> "_Offers":
+        chosen = transcript.routed.tools if transcript.routed is not None else ()
+        each = offers(chosen, transcript.rounds, limit)
+        return cls(transcript, each, list(accumulate(map(frozenset[str], each), frozenset[str].union)))
 
 
 @dataclass(slots=True)
@@ -73,7 +89,7 @@ class Run:
     outcomes: dict[UncertainCall, bool] = field(default_factory=dict)
     """Whether a call became uncertain in this run, or is not any more."""
     _sources: tuple[Transcript, object, tuple[str, ...]] | None = None
-    _offered: tuple[Transcript, list[tuple[str, ...]]] | None = None
+    _offered: "_Offers | None" = None
     """Both of a transcript, the sources of a view too: each call of a round asks for them several times."""
     _newest: int = 0
     """Where in the prompt stands what the person sent now."""
@@ -97,19 +113,18 @@ class Run:
     @property
     def offered(self) -> tuple[str, ...]:
         """Names of the tools of the next model call; none before the turn is routed."""
-        return self._offers[-1]
+        return self._offers.each[-1]
 
     def offered_by(self, number: int) -> frozenset[str]:
         """Names of all tools that the model calls up to that of round `number` were offered."""
-        return frozenset().union(*self._offers[: number + 1])
+        by_then = self._offers.by_then
+        return by_then[min(number, len(by_then) - 1)]
 
     @property
-    def _offers(self) -> list[tuple[str, ...]]:
-        """Names of the tools of each model call so far, and of the next one."""
-        if self._offered is None or self._offered[0] is not self.transcript:
-            chosen = self.transcript.routed.tools if self.transcript.routed is not None else ()
-            self._offered = self.transcript, offers(chosen, self.transcript.rounds, self.most_tools)
-        return self._offered[1]
+    def _offers(self) -> "_Offers":
+        if self._offered is None or self._offered.transcript is not self.transcript:
+            self._offered = _Offers.of(self.transcript, self.most_tools)
+        return self._offered
 
     @property
     def chosen_skills(self) -> frozenset[str]:

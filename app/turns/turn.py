@@ -161,7 +161,7 @@ class TurnRunner:
             "shown": choice.shown,
             "phrases": intent.phrases,
             "source": intent.source,
-            "reasons": choice.reasons,
+            "reasons": [one.row for one in choice.reasons],
             "catalog": abilities.catalog.version,
         }
         self._record(run, "route", "route", payload, _classifier_cost(classified, started, catalog))
@@ -280,8 +280,11 @@ class TurnRunner:
 
     def _offer(self, run: Run) -> Offer:
         """The tools of the next model call, so far as the person may know of them."""
+        last, offered = run.offer, run.offered
+        if last.catalog is self._abilities.catalog and last.asked is offered and last.person is run.person:
+            return last
         routed = run.transcript.routed or Routed((), ())
-        return self._abilities.offer(run.offered, run.person, routed.skills, routed.shown)
+        return self._abilities.offer(offered, run.person, routed.skills, routed.shown)
 
     def _intent_request(self, run: Run, learned: Fits) -> IntentRequest:
         return IntentRequest(
