@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from app.commands.reasons import EXPLAINED, reasons_table
@@ -59,7 +58,7 @@ def route_text(settings: Settings, message: str) -> str:
     if set(offered) <= {SEARCH_TOOLS}:
         only = f" ({SEARCH_TOOLS})" if offered else ""
         return f"{parts[0]}{only}: no tool knows the words of this message."
-    parts.append(reasons_table([asdict(one) for one in choice.reasons], tools))
+    parts.append(reasons_table([one.row for one in choice.reasons], tools))
     if len(tools) <= settings.max_tools_per_call:
         parts[0] += f"; all of them, since MAX_TOOLS_PER_CALL is {settings.max_tools_per_call}"
     hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=_MATCHES_SHOWN)
