@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ MAX_DEPTH = 32
 LARGEST = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
 KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json")
 NOT_COUNTED = {"__pycache__", "node_modules"}
+_SETTLED_NS = 1_000_000_000
+"""File times are as coarse as the kernel's ticks, or a second in some file systems."""
 
 Stamp = tuple[int, int, int, int] | None
 Signature = tuple[Stamp, ...]
@@ -42,7 +45,7 @@ class Signatures:
             return
         listed = self._listed.get(path)
         if listed is None or listed[0] != changed:
-            listed = self._listed[path] = (changed, *_listing(path, wanted))
+            listed = self._listed[path] = (_settled(changed), *_listing(path, wanted))
         signature += map(stamp, listed[2])
         for below in listed[1]:
             self._add(signature, below, wanted)
@@ -153,6 +156,12 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         shown = (one for one in entries if not one.name.startswith(".") and one.name not in NOT_COUNTED)
         return sorted(shown, key=lambda one: one.name)
+
+
+def _settled(changed: tuple[int, int, int, int]) -> Stamp:
+    """A folder's stamp where whatever comes later shows in it, else None: in the moment of a change another
+    one leaves no trace."""
+    return changed if time.time_ns() - max(changed[0], changed[1]) >= _SETTLED_NS else None
 
 
 def _listing(folder: str, wanted: str | None) -> tuple[list[str], list[str]]:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
+from app.skills.folder import Signatures
+from app.skills.folder import stamp as times_of
 from app.tools import ToolContext
 from app.tools.catalog import stamp
 from tests.skills.folders import write
@@ -63,6 +65,20 @@ def test_what_is_read_of_the_release_is_what_runs() -> None:
         tool.get_schema() for tool in read.tools()
     )
     assert live.phrases() == read.phrases()
+
+
+def test_a_file_is_seen_that_came_in_the_moment_in_which_its_folder_was_read(tmp_path: Path) -> None:
+    """Files have the time of the kernel's last tick: some milliseconds long nothing shows in a folder's."""
+    for number in range(500):
+        scripts = tmp_path / f"skill{number}" / "scripts"
+        scripts.mkdir(parents=True)
+        signatures, before = Signatures(), times_of(str(scripts))
+        known = signatures.of(str(scripts.parent))
+        (scripts / "tools.py").write_text("")
+        if times_of(str(scripts)) == before:
+            assert signatures.of(str(scripts.parent)) != known
+            return
+    pytest.skip("every change of a folder shows in its time here")
 
 
 def _facts(skill: Skill) -> list[object]:
