@@ -85,7 +85,7 @@ async def test_a_commit_that_is_not_urgent_gives_way(tmp_path: Path) -> None:
     try:
         with way:
             ordinary = asyncio.create_task(store.tx(one))
-            assert await asyncio.wait_for(store.tx(one, urgent=True), LIMIT) == 1
+            assert await asyncio.wait_for(store.submit(one, urgent=True), LIMIT) == 1
             await asyncio.wait_for(store.submit(one), LIMIT)  # what came before it is committed too
             assert not ordinary.done()
         assert await asyncio.wait_for(ordinary, LIMIT) == 1

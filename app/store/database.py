@@ -106,25 +106,17 @@ class Database:
         fn: Callable[[sqlite3.Connection], T],
         *,
         then: Callable[[T], None] | None = None,
-        within: float | None = None,
-        urgent: bool = False,
     ) -> T:
         """Runs `fn(connection)` in the writer thread as part of the next commit and gives its result.
 
         `fn` runs whole and is undone alone if it raises. It may run twice (again, if another of the same
         commit raised), so it touches nothing but the connection it is given.
         `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
-        Raises what `fn` raised, StoreError where the commit failed, or TimeoutError where it took more than
-        `within` seconds: then `fn` stays queued, and is written all the same.
-        An `urgent` function passes those that are not, and its caller goes on before theirs.
+        Raises what `fn` raised, or StoreError where the commit failed. Who stops waiting leaves `fn` queued:
+        it is written all the same.
         """
-        written = self.submit(fn, then=then, urgent=urgent)
-        if within is not None:
-            limit = asyncio.get_running_loop().call_later(within, _give_up, written)
-            written.add_done_callback(lambda _: limit.cancel())
-        result = await written
-        if not urgent:
-            await self._right_of_way.give()
+        result = await self.submit(fn, then=then)
+        await self._right_of_way.give()
         return result
 
     def submit(
@@ -134,7 +126,10 @@ class Database:
         then: Callable[[T], None] | None = None,
         urgent: bool = False,
     ) -> "asyncio.Future[T]":
-        """As `tx`, for whoever waits later: what is submitted after it is written after it."""
+        """As `tx`, for whoever waits later, or not at all: what is submitted after it is written after it.
+
+        An `urgent` function passes those that are not, and its caller goes on before theirs.
+        """
         if self._writer is None:
             raise StoreError("the database is closed")
         assert self._loop is not None
@@ -339,11 +334,6 @@ def _tell(then: Callable[[Any], None], outcome: Any) -> None:
         then(outcome)
     except Exception:
         log.exception("a hint after a commit failed")
-
-
-def _give_up(future: "asyncio.Future[Any]") -> None:
-    if not future.done():
-        _fail(future, TimeoutError())
 
 
 def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:

@@ -52,8 +52,9 @@ def _says_else(sign: str) -> bool:
 
 def _plain(text: str) -> str:
     """Lower case, without accents and punctuation, one space between words; "siii" is "si"."""
-    decomposed = unicodedata.normalize("NFD", text.casefold())
-    bare = "".join(c for c in decomposed if not unicodedata.combining(c))
+    bare = text.casefold()
+    if not bare.isascii():
+        bare = "".join(c for c in unicodedata.normalize("NFD", bare) if not unicodedata.combining(c))
     return re.sub(r"([a-z])\1{2,}", r"\1", " ".join(re.findall(r"[^\W_]+", bare.replace("'", ""))))
 
 

@@ -109,7 +109,7 @@ async def test_an_urgent_function_joins_the_commit_under_way(store: Database) ->
     async with Batch(store):
         tasks = [asyncio.create_task(store.tx(note(key))) for key in "abc"]
         await queued()
-        urgent = [asyncio.create_task(store.tx(note(key), urgent=True)) for key in "xy"]
+        urgent = [store.submit(note(key), urgent=True) for key in "xy"]
         await queued()
     await asyncio.gather(*tasks, *urgent)
     assert order == ["x", "y", "a", "b", "c"]

@@ -17,6 +17,7 @@ from app.channels.whatsapp.client import HOLD
 from app.channels.whatsapp.payloads import Webhook, read_webhook
 from app.channels.whatsapp.signature import verify_handshake, verify_signature
 from app.channels.whatsapp.values import decode
+from app.deadlines import Deadlines
 from app.errors import StoreError
 from app.messages import Inbound, Unreadable
 from app.phones import mask
@@ -77,6 +78,7 @@ class WhatsAppWebhook:
         self._on_answer = on_answer
         self._right_of_way = right_of_way
         self._held = 0
+        self._commits = Deadlines(COMMIT_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -128,12 +130,13 @@ class WhatsAppWebhook:
         arrivals = [self._arrival(message) for message in webhook.messages]
         entrance, now = self._entrance(), time.time()
         try:
-            await self._store.tx(
+            written = self._store.submit(
                 lambda conn: receive(conn, entrance, webhook, arrivals, now),
                 then=self._on_received,
-                within=COMMIT_SECONDS,
                 urgent=True,
             )
+            self._commits.add(written)
+            await written
         except (TimeoutError, StoreError) as error:
             log.error("webhook not committed", error=str(error) or "took over 3 s")
             return PlainTextResponse("not stored, send it again", 503)
