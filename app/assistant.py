@@ -34,7 +34,6 @@ from app.routing.tool_search import ToolSearch
 from app.schedule.reminders import Reminders
 from app.schedule.service import ScheduleService
 from app.search.history import History
-from app.search.learned import LearnedPhrases
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
@@ -175,7 +174,6 @@ class Assistant:
             alarms=wakes,
         )
         self.profiles = Profiles(
-            store=self.store,
             doors=self.entrances.doors,
             default_timezone=settings.timezone or local_timezone(),
         )
@@ -319,7 +317,6 @@ class Assistant:
             Endings(self.store, wake_person),
             self.channels,
             self.profiles,
-            LearnedPhrases(self.store),
             Limits(
                 settings.max_tools_per_call,
                 settings.max_tool_rounds,
@@ -407,7 +404,7 @@ class Assistant:
 
     async def ready(self) -> None:
         """Returns once the clients are loaded; what went wrong with them shows at the first call."""
-        if self._warming is not None:
+        if self._warming is not None and not self._warming.done():
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
 

@@ -89,8 +89,13 @@ class OperatorCalls:
             return ToolResult.failure("UNAVAILABLE", f"{name} did not run: {error}", "try again later")
 
     async def _run(self, turn: str, call: UncertainCall, name: str, arguments: dict[str, JSON]) -> ToolResult:
-        entered = await self._store.tx(lambda conn: operator.enter(conn, self._doors(), call, time.time()))
-        person = await self._profiles.known(entered.person, entered.names)
+        now = time.time()
+
+        def enter(conn: Connection) -> tuple[operator.Entered, Person]:
+            entered = operator.enter(conn, self._doors(), call, now)
+            return entered, self._profiles.known(conn, entered.person, entered.names)
+
+        entered, person = await self._store.tx(enter)
         tool = self._abilities.tool(name)
         store = None if tool is None else self._calls.store_for(tool, person.id, outside=True)
         context = replace(

@@ -1,17 +1,15 @@
 """What successful calls taught: how well tools fit a message by the words they were asked for with before."""
 
 import math
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from sqlite3 import Connection
 
 import structlog
 
-from app.errors import StoreError
 from app.people import Person
 from app.search.index import Hit
 from app.search.words import ALL_STOP_WORDS, stem, words
 from app.store import phrases
-from app.store.database import Database
 from app.store.phrases import OwnStem, SharedStem
 
 log = structlog.get_logger(__name__)
@@ -40,28 +38,22 @@ def stems_of(text: str) -> list[str]:
     return list(dict.fromkeys(one for one in found if len(one) <= LONGEST_STEM))
 
 
-class LearnedPhrases:
-    """Asks the rows anew for each message: nothing of anybody is held in memory, nothing outlives its row.
+def learned_about(conn: Connection, person: Person, said: str) -> Fits:
+    """How tools fit by this person's own phrases, and by the words that enough people share.
 
-    In the writer's thread, which turns give way to, and after the turn's attempt is counted.
+    Read from the rows anew for each message: nothing of anybody is held in memory, nothing outlives its row.
+    Whatever fails on somebody's words, a turn goes on without it.
     """
-
-    def __init__(self, store: Database) -> None:
-        self._store = store
-
-    async def about(self, person: Person, said: str) -> Fits:
-        """How tools fit by this person's own phrases, and by the words that enough people share."""
+    try:
         stems = stems_of(said)[:MOST_ASKED]
         if not stems:
-            return {}
-        try:
-            own, shared = await self._store.tx(
-                lambda conn: phrases.held(conn, person.id, person.realm, stems)
-            )
-        except (sqlite3.Error, StoreError):  # a turn goes on without it
-            log.exception("what was learned could not be read")
-            return {}
-        return fits(len(stems), own, shared)
+            return NOTHING_LEARNED
+        return fits(len(stems), *phrases.held(conn, person.id, person.realm, stems))
+    except Exception:
+        if not conn.in_transaction:
+            raise
+        log.exception("what was learned could not be read")
+        return NOTHING_LEARNED
 
 
 def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> dict[str, float]:

@@ -1,12 +1,40 @@
 """What a turn saw and what it cost, for whoever runs the server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 
 import orjson
 
 from app.messages import JSON
-from app.store import catalogs
+from app.store import catalogs, space
 from app.store.database import Database
+from app.store.journal import Tokens
+
+PART_CHARACTERS = 256 * 1024
+"""Of one part of a prompt."""
+_ROWS_AT_ONCE = 50
+"""In one statement: SQLite takes some thousands of values in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A model call as it is kept: the prompt by the hashes of its parts, and what it cost."""
+
+    key: str
+    """That of the journal's row with its answer."""
+    model: str
+    hashes: tuple[str, ...]
+    """Of each part of the prompt, in order."""
+    parts: tuple[tuple[str, str], ...]
+    """(hash, body) of the parts that no earlier call of the turn had."""
+    tokens: Tokens
+    seconds: float
+    at: float
+    catalog: str = ""
+    """Hash of the catalogue that the tools, or the categories, were chosen from."""
+    definitions: str = ""
+    """That catalogue itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +65,48 @@ class CallTrace:
     catalog: str
     """Hash of the catalogue that the tools, or the categories, were chosen from."""
     prompt: list[JSON]
+
+
+def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
+    """Keeps the model calls of a turn, each once: nothing of a turn that was erased, nor where there is no
+    room for traces."""
+    row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
+    if row is None or not calls or not space.keeps(conn, "traces"):
+        return
+    for catalog, definitions in {one.catalog: one.definitions for one in calls if one.catalog}.items():
+        catalogs.keep(conn, catalog, definitions, calls[-1].at)
+    person = row["person_id"]
+    parts = {part: (person, part, _bounded(body), one.at) for one in calls for part, body in one.parts}
+    _insert(conn, "prompt_parts (person_id, hash, body, at)", list(parts.values()))
+    _insert(
+        conn,
+        "model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens, cached_tokens,"
+        " seconds, catalog, at)",
+        [(turn, one.key, person, *_costs(one)) for one in calls],
+    )
+
+
+def _costs(call: ModelCall) -> tuple[object, ...]:
+    used, hashes = call.tokens, orjson.dumps(call.hashes).decode()
+    return call.model, hashes, used.prompt, used.completion, used.cached, call.seconds, call.catalog, call.at
+
+
+def _insert(conn: Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Rows that are not there yet, many in one statement: after each the writer waits for the interpreter."""
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[first : first + _ROWS_AT_ONCE]
+        marks = f"({', '.join('?' * len(some[0]))})"
+        conn.execute(
+            f"INSERT INTO {table} VALUES {', '.join([marks] * len(some))} ON CONFLICT DO NOTHING",
+            [value for row in some for value in row],
+        )
+
+
+def _bounded(body: str) -> str:
+    """A part as a trace keeps it: of a very long one its beginning, and how long it was."""
+    if len(body) <= PART_CHARACTERS:
+        return body
+    return orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()
 
 
 async def recent_turns(store: Database, limit: int = 20) -> list[TurnLine]:

@@ -37,6 +37,11 @@ class Ready:
     attempts: int = 0
     more: bool = field(default=False, compare=False)
 
+    @property
+    def runs_alone(self) -> bool:
+        """It was cut off twice: once more, and it must be known that it was this one."""
+        return self.attempts >= 2
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:

@@ -15,6 +15,7 @@ from app.store.database import Database
 from app.store.ids import new_id
 from app.store.journal import TurnGone
 from app.store.turns import Pause, Ready
+from app.turns.beginning import Begun
 from app.turns.hearing import Hearing
 from app.turns.turn import TurnRunner
 
@@ -135,39 +136,54 @@ class LocalCarrier:
             self._lanes.pop(conversation, None)
 
     async def _guarded(self, conversation: str, lane: _Lane) -> Ready | Pause | None:
-        """Looks for a turn and runs it; whatever goes wrong, the lane goes on."""
+        """Looks for a turn and runs it; whatever goes wrong, the lane goes on. None begins before the model
+        can be asked: a crash while starting speaks against no turn."""
         try:
-            found = await self._next(conversation)
+            await self._ready()
+            found, begun = await self._next(conversation)
             if isinstance(found, Ready):
-                await self._run(conversation, lane, found)
+                await self._run(conversation, lane, found, begun)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
         return found
 
-    async def _next(self, conversation: str) -> Ready | Pause | None:
-        now, turn = time.time(), new_id("turn")
+    async def _next(self, conversation: str) -> tuple[Ready | Pause | None, Begun | None]:
+        """What there is to do; a turn that can run at once is begun with it, which spares a transaction."""
+        try:
+            return await self._claim(conversation, begins=True)
+        except Exception:  # rows that cannot be read speak against their turn, which begins by itself then
+            return await self._claim(conversation, begins=False)
 
-        def choose(conn: Connection) -> tuple[Ready | Pause | None, str]:
+    async def _claim(self, conversation: str, *, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
+        now, turn = time.time(), new_id("turn")
+        begins = begins and not (self._places.locked() or self._closing)
+
+        def choose(conn: Connection) -> tuple[Ready | Pause | None, Begun | None, str]:
             told, again = self._hearing.hear(conn, conversation, now, self._quiet, self._longest)
             found: Ready | Pause | None = turns.stop(conn, conversation, turn, now)
             if found is None and again:
                 found = Pause(again)
-            return found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest), told
+            found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
+            begun = None
+            if begins and isinstance(found, Ready) and not found.runs_alone:
+                begun = self._runner.begin(conn, found.id, now)
+            return found, begun, told
 
-        found, told = await self._store.tx(choose)
+        found, begun, told = await self._store.tx(choose)
         if told:
             self._on_notice(told)
-        return found
+        return found, begun
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready) -> None:
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready, begun: Begun | None) -> None:
         """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells
-        the turn that brings the server down from those that only ran beside it. None begins before the
-        model can be asked: a crash while starting speaks against no turn."""
-        await self._ready()
-        async with self._places, self._alone if turn.attempts >= 2 else nullcontext():
+        the turn that brings the server down from those that only ran beside it."""
+        if begun is not None:
+            lane.turn = turn.id  # whoever closes gives it back
+        async with self._places, self._alone if turn.runs_alone else nullcontext():
             lane.turn = turn.id
-            lane.attempt = asyncio.create_task(self._attempt(turn.id, lane), name=f"turn {turn.id}")
+            attempt = self._attempt(turn.id, begun, lane)
+            lane.attempt = asyncio.create_task(attempt, name=f"turn {turn.id}")
             if lane.dirty.is_set():  # it may have waited long for its place
                 self._watch_for_stop(conversation, lane)
             try:
@@ -195,10 +211,10 @@ class LocalCarrier:
             if lane.attempt is attempt:
                 lane.stopping = None
 
-    async def _attempt(self, turn: str, lane: _Lane) -> None:
+    async def _attempt(self, turn: str, begun: Begun | None, lane: _Lane) -> None:
         """Runs a turn; what it raises postpones it, and after the third attempt ends it."""
         try:
-            await self._runner.run(turn)
+            await self._runner.run(turn, begun)
         except TurnGone as gone:
             log.info("turn had ended", turn=turn, reason=str(gone))
         except Exception as error:

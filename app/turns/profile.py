@@ -1,14 +1,12 @@
 """What is known of a person beyond their messages: country, time zone and language, found out once."""
 
 from collections.abc import Callable, Sequence
-from sqlite3 import Row
+from sqlite3 import Connection, Row
 
 from app.language import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people
-from app.store.database import Database
-from app.store.opening import Opened
 from app.store.ownership import Doors
 
 LANGUAGE_CHARACTERS = 500
@@ -17,23 +15,20 @@ LANGUAGE_CHARACTERS = 500
 class Profiles:
     """Makes the `Person` of a turn from its rows, and fills in what a first message left open."""
 
-    def __init__(self, store: Database, doors: Callable[[str], Doors | None], default_timezone: str) -> None:
-        self._store = store
+    def __init__(self, doors: Callable[[str], Doors | None], default_timezone: str) -> None:
         self._doors = doors
         self._default_timezone = default_timezone
 
-    async def person(self, opened: Opened, said: str) -> Person:
-        """The person as prompts and tools see them. Their language: that of what they said just now, else
-        of what they said before, else their country's. Their time zone: what they said, else their
-        country's where it has one, else the machine's."""
-        return await self.known(opened.person, opened.aliases, said)
+    def known(self, conn: Connection, row: Row, names: Sequence[str], said: str = "") -> Person:
+        """The person of a row with these aliases, as prompts and tools see them.
 
-    async def known(self, row: Row, names: Sequence[str], said: str = "") -> Person:
-        """The same of a person's row and aliases."""
+        Their language: that of what they said just now, else of what they said before, else their country's.
+        Their time zone: what they said, else their country's where it has one, else the machine's.
+        """
         land = row["country"] or _country(names)
         spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
-            await self._store.tx(lambda conn: people.settle(conn, row["id"], spoken, land))
+            people.settle(conn, row["id"], spoken, land)
         known = people.person_of(row, self._doors(row["realm"]), names)
         return Person(
             id=known.id,

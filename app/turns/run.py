@@ -1,6 +1,7 @@
 """A turn in progress: what its rows say, and the prompt as far as it has come."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,10 +17,12 @@ from app.messages import JSON, Channel, MediaFile
 from app.people import Person
 from app.routing.abilities import Instructions, Offer
 from app.routing.view import Catalog
+from app.search.learned import Fits
 from app.store.facts import Fact
-from app.store.journal import Spent
+from app.store.journal import Tokens
 from app.store.opening import Opened
 from app.store.own_words import in_own_words
+from app.store.traces import ModelCall
 from app.store.uncertain import UncertainCall
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import (
@@ -59,6 +62,8 @@ class Run:
     said: str
     transcript: Transcript
     tokens_today: int
+    learned: Fits = field(default_factory=dict)
+    """How tools fit by what the person asked for before."""
     facts: tuple[Fact, ...] = ()
     """What the person asked to be remembered, as far as the prompt shows it."""
     most_tools: int = 8
@@ -95,6 +100,8 @@ class Run:
     """Where in the prompt stands what the person sent now."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
+    calls: list[ModelCall] = field(default_factory=list)
+    """Of this run, for the trace."""
     recording: "asyncio.Future[int | None] | None" = None
     """The newest journal row, perhaps still on its way to the disk."""
 
@@ -263,14 +270,14 @@ class Run:
         """A rough size of the prompt with these tools: four characters a token."""
         return len(orjson.dumps([self.prompt, tools])) // 4
 
-    def spent(self, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> Spent:
-        """What a call with the prompt as it stands cost."""
+    def called(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
+        """A call with the prompt as it stands, for the trace."""
         names = self.offer.names if with_tools else []
         shown = hashed([{"tools": names, "catalog": self.offer.catalog.hash}] if names else [])
         new = hashed(self.prompt[len(self._hashes) :])
         self._hashes += [part for part, _ in new]
         hashes = (*(part for part, _ in shown), *self._hashes)
-        return cost(answer, hashes, (*shown, *new), seconds, self.offer.catalog)
+        return model_call(key, answer, hashes, (*shown, *new), seconds, self.offer.catalog)
 
 
 def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
@@ -279,23 +286,17 @@ def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:
     return tuple((blake2b(body, digest_size=12).hexdigest(), body.decode()) for body in bodies)
 
 
-def cost(
+def model_call(
+    key: str,
     answer: ModelAnswer,
     hashes: tuple[str, ...],
     parts: tuple[tuple[str, str], ...],
     seconds: float,
     catalog: Catalog,
-) -> Spent:
+) -> ModelCall:
     """A model call as it is kept."""
     usage = answer.usage
-    return Spent(
-        answer.model,
-        hashes,
-        parts,
-        usage.prompt,
-        usage.completion,
-        usage.cached,
-        seconds,
-        catalog.hash,
-        catalog.body,
+    tokens = Tokens(usage.prompt, usage.completion, usage.cached)
+    return ModelCall(
+        key, answer.model, hashes, parts, tokens, seconds, time.time(), catalog.hash, catalog.body
     )

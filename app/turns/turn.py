@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from sqlite3 import Connection
 
 import structlog
 
+from app.errors import StoreError
 from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.messages import JSON, Channel
@@ -14,10 +16,10 @@ from app.routing import Classified, Intent, IntentRequest, classify_intent
 from app.routing.abilities import Abilities, Choice, Offer
 from app.routing.tool_search import SEARCH_TOOLS
 from app.routing.view import Catalog
-from app.search.learned import Fits, LearnedPhrases
-from app.store import journal, opening
+from app.store import journal, traces
 from app.store.database import Database
-from app.store.journal import Spent
+from app.store.tool_statistics import day_of
+from app.store.traces import ModelCall
 from app.store.turns import MAX_ATTEMPTS
 from app.tools.masking import mask_text
 from app.tools.plain import dumps
@@ -35,18 +37,17 @@ from app.turns.actions import (
     read_journal,
     unique_calls,
 )
+from app.turns.beginning import Begun, begin
 from app.turns.calls import ToolCalls
 from app.turns.consent import Consent
-from app.turns.context import said_by
 from app.turns.endings import Endings, cut_short
 from app.turns.profile import Profiles
 from app.turns.remembered import remembered
-from app.turns.run import Run, cost, hashed
+from app.turns.run import Run, hashed, model_call
 from app.turns.typing import Typing
 
 log = structlog.get_logger(__name__)
 
-HISTORY_TURNS = 40
 RECENT = 4
 """Exchanges that a message is classified beside."""
 CALLS_PER_ROUND = 16
@@ -79,7 +80,6 @@ class TurnRunner:
         endings: Endings,
         channels: Mapping[str, Channel],
         profiles: Profiles,
-        learned: LearnedPhrases,
         limits: Limits,
         *,
         offline: bool,
@@ -92,14 +92,20 @@ class TurnRunner:
         self._endings = endings
         self._channels = channels
         self._profiles = profiles
-        self._learned = learned
         self._limits = limits
         self._offline = offline
         self._typing = Typing()
 
-    async def run(self, turn: str) -> None:
+    def begin(self, conn: Connection, turn: str, now: float) -> Begun:
+        """Counts an attempt at a turn and reads what `run` needs. Raises TurnGone where it has ended."""
+        return begin(conn, turn, self._profiles, now)
+
+    async def run(self, turn: str, begun: Begun | None = None) -> None:
         """Runs a turn from wherever its journal stands to its end. Raises what no reply can mend."""
-        run = await self._open(turn)
+        if begun is None:
+            now = time.time()
+            begun = await self._store.tx(lambda conn: self.begin(conn, turn, now))
+        run = self._run(begun)
         last = run.opened.members[-1] if run.opened.members else None
         if run.opened.attempts > MAX_ATTEMPTS:
             return await self._endings.given_up(run, "it failed three times")
@@ -112,9 +118,19 @@ class TurnRunner:
                 await self._endings.model_failed(run, error)
             except OverBudget:
                 await self._endings.over_budget(run)
+            finally:
+                self._keep_trace(run)
 
     async def close(self) -> None:
         await self._typing.close()
+
+    def _keep_trace(self, run: Run) -> None:
+        """Once for all its model calls: a third of the pages that a turn writes is its prompts. Nobody waits
+        for it; a crash before it costs the trace of the calls since the turn was taken up."""
+        turn, calls = run.opened.id, run.calls
+        if calls:
+            with suppress(StoreError):  # the store closed first
+                self._store.submit(lambda conn: traces.keep(conn, turn, calls))
 
     async def execute_tool_loop(self, run: Run) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
@@ -128,7 +144,6 @@ class TurnRunner:
                 case Route():
                     await self._route(run)
                 case AskModel(number, with_tools):
-                    await run.recorded()  # no model is asked on top of a step that may yet be lost
                     await self._ask(run, number, with_tools)
                 case RunTools(number, calls, begun):
                     if not await self._run_tools(run, number, calls, begun):
@@ -142,8 +157,7 @@ class TurnRunner:
         self._check_budget(run)
         started = time.monotonic()
         abilities, catalog = self._abilities, self._abilities.catalog
-        learned = {} if run.in_group else await self._learned.about(run.person, run.said)
-        request = self._intent_request(run, learned)
+        request = self._intent_request(run)
         classified = await classify_intent(self._model, request, abilities.index, abilities.skill_index)
         if classified.problem:
             log.warning(
@@ -153,7 +167,7 @@ class TurnRunner:
                 problem=mask_text(classified.problem),
             )
         intent = classified.intent
-        choice = self._choose(run, intent, learned)
+        choice = self._choose(run, intent)
         payload = {
             "categories": intent.categories,
             "tools": choice.tools,
@@ -164,13 +178,13 @@ class TurnRunner:
             "reasons": [one.row for one in choice.reasons],
             "catalog": abilities.catalog.version,
         }
-        self._record(run, "route", "route", payload, _classifier_cost(classified, started, catalog))
+        self._record(run, "route", "route", payload, _classifier_call(classified, started, catalog))
         goes_on = intent.source == "continued"
         routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown, goes_on)
         run.transcript = run.transcript.with_route(routed)
         self._build_prompt(run, routed)
 
-    def _choose(self, run: Run, intent: Intent, learned: Fits) -> Choice:
+    def _choose(self, run: Run, intent: Intent) -> Choice:
         if run.in_group:
             return Choice()
         return self._abilities.choose(
@@ -180,20 +194,24 @@ class TurnRunner:
             sticky=run.opened.sticky_tools,
             active=run.opened.active_skills,
             always=(SEARCH_TOOLS,),
-            learned=learned,
+            learned=run.learned,
             limit=self._limits.tools_per_call,
         )
 
     async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
-        """One model call, recorded before anything follows from it."""
+        """One model call, recorded before anything follows from it, as is the step that led to it."""
         tools = run.offer.schemas if with_tools else []
+        if self._limits.daily_tokens:
+            await run.recorded()  # which says what is left of them
         started = time.monotonic()
         answer = await self._answer(run, tools)
+        await run.recorded()
         text, calls = _read(run, answer, run.offered if with_tools else ())
         attached = answer.attached if calls else {}
         asked = Round(text, calls, attached=attached)
-        spent = run.spent(answer, time.monotonic() - started, with_tools=with_tools)
-        self._record(run, answer_key(number), "llm", answer_row(asked), spent)
+        key = answer_key(number)
+        call = run.called(key, answer, time.monotonic() - started, with_tools=with_tools)
+        self._record(run, key, "llm", answer_row(asked), call)
         run.transcript = run.transcript.with_round(asked)
         if not calls:
             run.add_round(asked)
@@ -237,21 +255,20 @@ class TurnRunner:
             run.add_round(run.transcript.rounds[number])
         return True
 
-    async def _open(self, turn: str) -> Run:
-        now, day = time.time(), today()
-        opened = await self._store.tx(lambda conn: opening.begin(conn, turn, now, HISTORY_TURNS, day))
-        said, transcript = said_by(opened.members), read_journal(opened.journal)
+    def _run(self, begun: Begun) -> Run:
+        opened, transcript = begun.opened, read_journal(begun.opened.journal)
         return Run(
             opened=opened,
-            person=await self._profiles.person(opened, said),
+            person=begun.person,
             channel=self._channels[opened.conversation.channel],
-            said=said,
+            said=begun.said,
+            learned=begun.learned,
             transcript=transcript,
             found=[*(one for exchange in opened.exchanges for one in exchange.found), *transcript.found],
             files=dict(transcript.files),
             files_taken=sum(map(len, transcript.files.values())),
             tokens_today=opened.tokens_today,
-            facts=remembered(opened.facts, said),
+            facts=remembered(opened.facts, begun.said),
             most_tools=self._limits.tools_per_call,
             is_outside=self._abilities.is_outside,
             ships=self._abilities.ships,
@@ -286,7 +303,7 @@ class TurnRunner:
         routed = run.transcript.routed or Routed((), ())
         return self._abilities.offer(offered, run.person, routed.skills, routed.shown)
 
-    def _intent_request(self, run: Run, learned: Fits) -> IntentRequest:
+    def _intent_request(self, run: Run) -> IntentRequest:
         return IntentRequest(
             said=run.said,
             person=run.person,
@@ -296,7 +313,7 @@ class TurnRunner:
             sticky=run.opened.sticky_categories,
             timeout=self._limits.classifier_seconds,
             catalog=self._abilities.catalog.hash,
-            learned=learned,
+            learned=run.learned,
         )
 
     def _check_budget(self, run: Run) -> None:
@@ -320,13 +337,16 @@ class TurnRunner:
             raise OverBudget
         return budget
 
-    def _record(self, run: Run, key: str, kind: str, payload: JSON, spent: Spent | None) -> None:
-        """Queues a journal row: what is written later is written after it."""
-        now, turn, tried, day = time.time(), run.opened.id, run.opened.tried_before, today()
+    def _record(self, run: Run, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
+        """Queues a journal row, with what the call cost: what is written later is written after it."""
+        now, turn, tried = time.time(), run.opened.id, run.opened.tried_before
         text = dumps(payload).decode()
+        if call is not None:
+            run.calls.append(call)
+        tokens = call.tokens if call is not None else None
         run.recording = self._store.submit(
             lambda conn: journal.record(
-                conn, turn, key, kind, text, now, tried_before=tried, spent=spent, day=day
+                conn, turn, key, kind, text, now, tried_before=tried, tokens=tokens, day=day_of(now)
             )
         )
 
@@ -342,14 +362,9 @@ def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, t
     return text, unique_calls(calls[:CALLS_PER_ROUND], taken)
 
 
-def _classifier_cost(classified: Classified, started: float, catalog: Catalog) -> Spent | None:
+def _classifier_call(classified: Classified, started: float, catalog: Catalog) -> ModelCall | None:
     if classified.answer is None:
         return None
     parts = hashed(classified.prompt)
     hashes = tuple(part for part, _ in parts)
-    return cost(classified.answer, hashes, parts, time.monotonic() - started, catalog)
-
-
-def today() -> str:
-    """The day that token budgets count by: UTC, YYYY-MM-DD."""
-    return datetime.now(UTC).date().isoformat()
+    return model_call("route", classified.answer, hashes, parts, time.monotonic() - started, catalog)

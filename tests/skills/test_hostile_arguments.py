@@ -107,7 +107,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         lambda conn: conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p1', 'simulator', 0)")
     )
     reminders = Reminders(database, ("simulator",), template=None, wake_person=lambda _: None, alarms=False)
-    profiles = Profiles(database, lambda realm: None, "UTC")
+    profiles = Profiles(lambda realm: None, "UTC")
     services = Services(
         schedule=ScheduleService(database, reminders),
         zones=Zones(database, profiles),

@@ -4,16 +4,18 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.store import alerts, journal, retention, turns
-from app.store.journal import Spent
+from app.store import alerts, retention, traces, turns
+from app.store.journal import Tokens
 from app.store.retention import CATALOG_DAYS, DAY, TRACE_DAYS
+from app.store.traces import ModelCall
 from tests.store.rows import T, begun, conversation, draft, inbound, take, value
 
 
 def call(conn: Connection, number: int, now: float, catalog: str = "c1") -> None:
     """A model call of the turn t1."""
-    spent = Spent("m", (), (), 1, 1, 0, 0.1, catalog, f"[{catalog}]" if catalog else "")
-    journal.record(conn, "t1", f"llm:{number}", "llm", "{}", now, spent=spent, day="d")
+    definitions = f"[{catalog}]" if catalog else ""
+    one = ModelCall(f"llm:{number}", "m", (), (), Tokens(1, 1, 0), 0.1, now, catalog, definitions)
+    traces.keep(conn, "t1", [one])
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Status
-from app.store import dead_letters, journal, outbox, retention, tool_statistics, turns
-from app.store.journal import Spent
+from app.store import dead_letters, journal, outbox, retention, tool_statistics, traces, turns
+from app.store.journal import Tokens
 from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
+from app.store.traces import ModelCall
 from tests.store.rows import T, begun, conversation, draft, inbound, take, value
 
 
@@ -15,8 +16,8 @@ def a_turn(conn: Connection, *, ended: bool) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    spent = Spent("m", ("h",), (("h", "body"),), 1, 1, 0, 0.1)
-    journal.record(conn, "t1", "llm:0", "llm", "{}", T, spent=spent, day="d")
+    journal.record(conn, "t1", "llm:0", "llm", "{}", T)
+    traces.keep(conn, "t1", [ModelCall("llm:0", "m", ("h",), (("h", "body"),), Tokens(1, 1, 0), 0.1, T)])
     if ended:
         turns.end(conn, "t1", where, "answered", draft("ok"), T)
 

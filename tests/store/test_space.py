@@ -5,9 +5,10 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.store import alerts, journal, space
-from app.store.journal import PART_CHARACTERS, Spent
+from app.store import alerts, space, traces
+from app.store.journal import Tokens
 from app.store.space import MEGABYTE, Disk
+from app.store.traces import PART_CHARACTERS, ModelCall
 from tests.store.rows import T, begun, conversation, inbound, take, value
 
 LEAST = 500 * MEGABYTE
@@ -55,20 +56,19 @@ def test_the_disk_of_a_folder_that_is_still_to_be_made_is_known(tmp_path: Path) 
     assert Disk(tmp_path / "not" / "yet", 1).free() > 0
 
 
-def trace(conn: Connection, body: str) -> int:
+def trace(conn: Connection, body: str) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    return journal.record(
-        conn, "t1", "llm:0", "llm", "{}", T, spent=Spent("m", ("h",), (("h", body),), 5, 2, 0, 0.1), day="d"
-    )
+    traces.keep(conn, "t1", [ModelCall("llm:0", "m", ("h",), (("h", body),), Tokens(5, 2, 0), 0.1, T)])
 
 
-def test_without_room_a_call_is_journaled_and_counted_but_not_traced(conn: Connection) -> None:
-    space.update_alerts(conn, 0, LEAST, T)
-    assert trace(conn, '"hello"') == 7
-    tables = ("journal", "token_use", "model_calls", "prompt_parts")
-    assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == [1, 1, 0, 0]
+@pytest.mark.parametrize(("free", "kept"), [(LEAST, 1), (0, 0)])
+def test_without_room_a_call_is_not_traced(conn: Connection, free: int, kept: int) -> None:
+    space.update_alerts(conn, free, LEAST, T)
+    trace(conn, '"hello"')
+    tables = ("model_calls", "prompt_parts")
+    assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == [kept, kept]
 
 
 @pytest.mark.parametrize("characters", [PART_CHARACTERS, 50 * PART_CHARACTERS])

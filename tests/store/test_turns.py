@@ -2,12 +2,11 @@
 
 from sqlite3 import Connection
 
-import orjson
 import pytest
 
 from app.errors import RecadoError
 from app.store import aliases, journal, opening, people, turns
-from app.store.journal import Spent, TurnGone
+from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Kept, Pause, Ready
 from tests.store.rows import (
     ANA,
@@ -434,11 +433,10 @@ def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) ->
     where = conversation(conn)
     take(conn, inbound("w1"))
     opened = begun(conn, where, "t1")
-    spent = Spent("m", ("h1", "h2"), (("h1", "a body"), ("h2", "")), 100, 20, 5, 0.5)
     used = [
-        journal.record(conn, "t1", key, "llm", "{}", T, spent=spent, day=day)
+        journal.record(conn, "t1", key, "llm", "{}", T, tokens=Tokens(100, 20, 5), day=day)
         for key, day in (("llm:0", "mon"), ("llm:1", "mon"), ("llm:2", "tue"))
     ]
     assert used == [120, 240, 120]
     assert journal.tokens_used(conn, opened.conversation.person_id, "mon") == 240
-    assert orjson.loads(value(conn, "SELECT parts FROM model_calls LIMIT 1")) == ["h1", "h2"]
+    assert value(conn, "SELECT cached_tokens FROM turns") == 15

@@ -7,6 +7,7 @@ from typing import cast
 from app.people import Conversation
 from app.store import opening, turns
 from app.store.database import Database
+from app.store.opening import Opened
 from app.store.outbox import Draft
 from app.turns.carrier import LocalCarrier
 from app.turns.hearing import Hearing
@@ -23,9 +24,12 @@ class FailsFirst:
         self.ended = asyncio.Event()
         self.runs = 0
 
-    async def run(self, turn: str) -> None:
+    def begin(self, conn: Connection, turn: str, now: float) -> Opened:
+        return opening.begin(conn, turn, now, 40, "2027-01-15")
+
+    async def run(self, turn: str, begun: Opened | None) -> None:
         self.runs += 1
-        await self._store.tx(lambda conn: opening.begin(conn, turn, T, 40, "2027-01-15"))
+        assert begun is not None
         if self.runs == 1:
             raise RuntimeError("the first time")
         await self._store.tx(lambda conn: turns.end(conn, turn, self._where, "answered", Draft("", ()), T))
@@ -75,8 +79,11 @@ class Waits:
         self.begun: asyncio.Queue[str] = asyncio.Queue()
         self.go = asyncio.Event()
 
-    async def run(self, turn: str) -> None:
-        opened = await self._store.tx(lambda conn: opening.begin(conn, turn, T, 40, "2027-01-15"))
+    def begin(self, conn: Connection, turn: str, now: float) -> Opened:
+        return opening.begin(conn, turn, now, 40, "2027-01-15")
+
+    async def run(self, turn: str, begun: Opened | None) -> None:
+        opened = begun or await self._store.tx(lambda conn: self.begin(conn, turn, T))
         self.begun.put_nowait(opened.members[-1].text)
         if not opened.members[-1].command:
             await self.go.wait()
