@@ -144,6 +144,7 @@ class TurnRunner:
                 case Route():
                     await self._route(run)
                 case AskModel(number, with_tools):
+                    await run.recorded()  # no model is asked on top of a step that may yet be lost
                     await self._ask(run, number, with_tools)
                 case RunTools(number, calls, begun):
                     if not await self._run_tools(run, number, calls, begun):
@@ -199,13 +200,10 @@ class TurnRunner:
         )
 
     async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
-        """One model call, recorded before anything follows from it, as is the step that led to it."""
+        """One model call, recorded before anything follows from it."""
         tools = run.offer.schemas if with_tools else []
-        if self._limits.daily_tokens:
-            await run.recorded()  # which says what is left of them
         started = time.monotonic()
         answer = await self._answer(run, tools)
-        await run.recorded()
         text, calls = _read(run, answer, run.offered if with_tools else ())
         attached = answer.attached if calls else {}
         asked = Round(text, calls, attached=attached)
