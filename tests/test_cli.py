@@ -517,7 +517,7 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
     assert turns[0].startswith("TURN")
     assert len(turns) == 3
     shown = house.run("trace", turns[1].split()[0]).stdout
-    assert "llm:0" in shown
+    assert "Model call llm:0" in shown
     assert "how much is 100-1?" in shown
     assert "no turn" in house.run("trace", "turn_unknown", status=1).stderr
 
@@ -623,7 +623,7 @@ def test_beside_a_server_commands_go_through_it(served: House) -> None:
     renewed = served.run("token", "--renew").stdout.strip()
     assert (served.folder / "data" / "admin_token").read_text().strip() == renewed
     turn = served.run("trace").stdout.splitlines()[1].split()[0]
-    assert "llm:0" in served.run("trace", turn).stdout
+    assert "Model call llm:0" in served.run("trace", turn).stdout
 
     report = served.run("doctor").stdout
     assert re.search(r"^OK   server: runs at http://127\.0\.0\.1", report, re.MULTILINE)

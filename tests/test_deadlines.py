@@ -1,22 +1,25 @@
-"""How long a webhook waits for its commit."""
+"""Futures with a time limit and one timer for all."""
 
 import asyncio
 
 from app.deadlines import Deadlines
 
+LIMIT = 10.0
+
 
 async def test_each_has_its_time_and_one_that_ended_keeps_its_result() -> None:
-    loop, deadlines = asyncio.get_running_loop(), Deadlines(0.05)
-    first, early, last = (loop.create_future() for _ in range(3))
+    loop, deadlines = asyncio.get_running_loop(), Deadlines(0.1)
+    began = loop.time()
+    first, early, last, again = (loop.create_future() for _ in range(4))
     deadlines.add(first)
     deadlines.add(early)
     early.set_result("done")
-    await asyncio.sleep(0.02)
-    deadlines.add(last)
-    await asyncio.sleep(0.2)
-    assert [type(one.exception()) for one in (first, last)] == [TimeoutError, TimeoutError]
+    loop.call_later(0.05, deadlines.add, last)
+    await asyncio.wait({first}, timeout=LIMIT)
+    assert not last.done()
+    await asyncio.wait({last}, timeout=LIMIT)
+    assert loop.time() - began >= 0.14
+    deadlines.add(again)  # after a time in which nobody waited
+    await asyncio.wait({again}, timeout=LIMIT)
+    assert [type(one.exception()) for one in (first, last, again)] == [TimeoutError] * 3
     assert await early == "done"
-    again = loop.create_future()  # after a time in which nobody waited
-    deadlines.add(again)
-    await asyncio.sleep(0.2)
-    assert type(again.exception()) is TimeoutError

@@ -67,9 +67,9 @@ class Offer:
     schemas: list[dict[str, JSON]] = field(default_factory=list)
     names: list[JSON] = field(default_factory=list)
     catalog: Catalog = field(default_factory=Catalog)
-    asked: Sequence[str] = ()
+    wanted: Sequence[str] = ()
+    """The names that it was made of; with `person` and `catalog` it says whether it can be used again."""
     person: Person | None = None
-    """What it was made from."""
 
 
 class Abilities:
@@ -284,7 +284,7 @@ class Abilities:
         or not for this person. `about` are the skills that may be loaded; files of `shown` ones are read
         too."""
         view = self._view
-        offer = Offer(catalog=view.catalog, asked=names, person=person)
+        offer = Offer(catalog=view.catalog, wanted=names, person=person)
         for name in names:
             tool = self._narrowed(name, about, shown) if name in self._reading else self.tool(name)
             if tool is not None and is_for(person, tool):

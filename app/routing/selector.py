@@ -55,7 +55,7 @@ class Chosen:
 
     @property
     def row(self) -> dict[str, JSON]:
-        """As a journal keeps it."""
+        """As a journal keeps it, field by field: `asdict` copies deep."""
         return {
             "name": self.name,
             "why": self.why,

@@ -68,7 +68,7 @@ _LEAST = math.ulp(0.0)
 _COMPACT_AT = 64
 """Slots of removed tools that stay at least."""
 _FEW = 256
-"""Of so many tools all that each answers is told sooner than which of them to look at."""
+"""Up to so many tools it is quicker to look at all than to find out which."""
 _ID, _SCORE = attrgetter("id"), attrgetter("score")
 _LATELY = 8
 """Texts of which it is kept what they ask for."""

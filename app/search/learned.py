@@ -16,6 +16,8 @@ log = structlog.get_logger(__name__)
 
 MOST_ASKED = 64
 """Stems of a message that are looked for."""
+LONGEST_ASKED = 2_000
+"""Characters of it that they are taken from."""
 LONGEST_STEM = 24
 SHARED_SHARE = 0.15
 """The most that words of others make of a fit, however many of them a message holds."""
@@ -45,7 +47,7 @@ def learned_about(conn: Connection, person: Person, said: str) -> Fits:
     Whatever fails on somebody's words, a turn goes on without it.
     """
     try:
-        stems = stems_of(said)[:MOST_ASKED]
+        stems = stems_of(said[:LONGEST_ASKED])[:MOST_ASKED]
         if not stems:
             return NOTHING_LEARNED
         return fits(len(stems), *phrases.held(conn, person.id, person.realm, stems))

@@ -12,7 +12,7 @@ class TurnGone(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Of a model call: the prompt's, those of them that the provider had kept, the answer's."""
+    """Of a model call: the prompt's, the answer's, and those of the prompt's that the provider had cached."""
 
     prompt: int
     completion: int

@@ -1,4 +1,4 @@
-"""Opening a turn: the attempt counted, and everything it starts from read in one transaction."""
+"""The rows that a turn starts from, read where its attempt is counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Everything a turn starts from, read in the transaction that counts the attempt."""
+    """What the rows say that a turn starts from, read in the transaction that counts the attempt."""
 
     id: str
     attempts: int

@@ -71,7 +71,7 @@ async def read_summary(store: Database, since_day: str) -> list[ToolFigures]:
 
 
 def day_of(at: float) -> str:
-    """The day that a call counts by: UTC, YYYY-MM-DD."""
+    """The day that calls and tokens count by: UTC, YYYY-MM-DD."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 

@@ -68,8 +68,8 @@ class CallTrace:
 
 
 def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
-    """Keeps the model calls of a turn, each once: nothing of a turn that was erased, nor where there is no
-    room for traces."""
+    """Keeps the model calls of a turn; of one that was made again because its answer was lost, the later one.
+    Nothing of a turn that was erased, nor where there is no room for traces."""
     row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
     if row is None or not calls or not space.keeps(conn, "traces"):
         return
@@ -77,11 +77,11 @@ def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
         catalogs.keep(conn, catalog, definitions, calls[-1].at)
     person = row["person_id"]
     parts = {part: (person, part, _bounded(body), one.at) for one in calls for part, body in one.parts}
-    _insert(conn, "prompt_parts (person_id, hash, body, at)", list(parts.values()))
+    _insert(conn, "INSERT OR IGNORE INTO prompt_parts (person_id, hash, body, at)", list(parts.values()))
     _insert(
         conn,
-        "model_calls (turn_id, key, person_id, model, parts, prompt_tokens, completion_tokens, cached_tokens,"
-        " seconds, catalog, at)",
+        "INSERT OR REPLACE INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens,"
+        " completion_tokens, cached_tokens, seconds, catalog, at)",
         [(turn, one.key, person, *_costs(one)) for one in calls],
     )
 
@@ -91,13 +91,13 @@ def _costs(call: ModelCall) -> tuple[object, ...]:
     return call.model, hashes, used.prompt, used.completion, used.cached, call.seconds, call.catalog, call.at
 
 
-def _insert(conn: Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Rows that are not there yet, many in one statement: after each the writer waits for the interpreter."""
+def _insert(conn: Connection, into: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Many rows in one statement: after each the writer waits for the interpreter."""
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[first : first + _ROWS_AT_ONCE]
         marks = f"({', '.join('?' * len(some[0]))})"
         conn.execute(
-            f"INSERT INTO {table} VALUES {', '.join([marks] * len(some))} ON CONFLICT DO NOTHING",
+            f"{into} VALUES {', '.join([marks] * len(some))}",
             [value for row in some for value in row],
         )
 

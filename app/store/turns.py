@@ -239,12 +239,12 @@ def recover(conn: Connection) -> int:
     return int(running)
 
 
-def release(conn: Connection, turn: str) -> None:
-    """Gives a turn back unfinished at an orderly stop: that run does not count as an attempt."""
+def release(conn: Connection) -> None:
+    """Gives back unfinished what ran, at an orderly stop, once nothing runs any more: that run counts as no
+    attempt."""
     conn.execute(
         "UPDATE turns SET state = 'queued', attempts = max(attempts - 1, 0)"
-        " WHERE id = ? AND state = 'running'",
-        (turn,),
+        " WHERE state <> 'done' AND state = 'running'"
     )
 
 

@@ -76,12 +76,12 @@ class Transcript:
         return replace(self, routed=routed)
 
     def with_round(self, new: Round) -> "Transcript":
-        return Transcript(self.routed, (*self.rounds, new), self.found, self.files)
+        return replace(self, rounds=(*self.rounds, new))
 
     def with_results(self, number: int, results: Mapping[str, str]) -> "Transcript":
         rounds, one = list(self.rounds), self.rounds[number]
         rounds[number] = replace(one, results={**one.results, **results})
-        return Transcript(self.routed, tuple(rounds), self.found, self.files)
+        return replace(self, rounds=tuple(rounds))
 
 
 @dataclass(frozen=True, slots=True)

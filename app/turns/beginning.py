@@ -1,4 +1,4 @@
-"""How a turn begins: one transaction counts its attempt and reads everything that it starts from."""
+"""What a turn starts from: its rows, the person, what they taught; read where its attempt is counted."""
 
 from dataclasses import dataclass
 from sqlite3 import Connection

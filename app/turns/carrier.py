@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from sqlite3 import Connection
 
@@ -114,12 +114,10 @@ class LocalCarrier:
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=seconds)
-            unfinished = [lane.turn for lane in self._lanes.values() if lane.turn]
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for turn in unfinished:
-                await self._store.tx(lambda conn, turn=turn: turns.release(conn, turn))  # type: ignore[misc]
+            await self._store.tx(turns.release)
         await self._runner.close()
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
@@ -140,24 +138,34 @@ class LocalCarrier:
         can be asked: a crash while starting speaks against no turn."""
         try:
             await self._ready()
-            found, begun = await self._next(conversation)
-            if isinstance(found, Ready):
-                await self._run(conversation, lane, found, begun)
+            async with AsyncExitStack() as place:
+                if begins := not self._places.locked():
+                    await place.enter_async_context(self._places)
+                found, begun = await self._next(conversation, begins)
+                if begun is None:
+                    await place.aclose()
+                if isinstance(found, Ready):
+                    await self._run(conversation, lane, found, begun)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
             return Pause(time.time() + RETRY_SECONDS)
         return found
 
-    async def _next(self, conversation: str) -> tuple[Ready | Pause | None, Begun | None]:
-        """What there is to do; a turn that can run at once is begun with it, which spares a transaction."""
+    async def _next(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
+        """What there is to do. Who holds a place `begins` a turn with it, which spares a transaction."""
         try:
-            return await self._claim(conversation, begins=True)
-        except Exception:  # rows that cannot be read speak against their turn, which begins by itself then
-            return await self._claim(conversation, begins=False)
+            found, begun, told = await self._claim(conversation, begins)
+        except StoreError:
+            raise
+        except Exception as error:  # rows that cannot be read speak against their turn: it begins by itself
+            log.warning("a turn could not begin with its claim", error=f"{type(error).__name__}: {error}")
+            found, begun, told = await self._claim(conversation, begins=False)
+        if told:
+            self._on_notice(told)
+        return found, begun
 
-    async def _claim(self, conversation: str, *, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
+    async def _claim(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None, str]:
         now, turn = time.time(), new_id("turn")
-        begins = begins and not (self._places.locked() or self._closing)
 
         def choose(conn: Connection) -> tuple[Ready | Pause | None, Begun | None, str]:
             told, again = self._hearing.hear(conn, conversation, now, self._quiet, self._longest)
@@ -170,17 +178,14 @@ class LocalCarrier:
                 begun = self._runner.begin(conn, found.id, now)
             return found, begun, told
 
-        found, begun, told = await self._store.tx(choose)
-        if told:
-            self._on_notice(told)
-        return found, begun
+        return await self._store.tx(choose)
 
     async def _run(self, conversation: str, lane: _Lane, turn: Ready, begun: Begun | None) -> None:
-        """Runs a turn. One that was cut off twice runs beside no other such, so that a crash tells
-        the turn that brings the server down from those that only ran beside it."""
-        if begun is not None:
-            lane.turn = turn.id  # whoever closes gives it back
-        async with self._places, self._alone if turn.runs_alone else nullcontext():
+        """Runs a turn; one that is not `begun` waits for its place. One that was cut off twice runs beside no
+        other such, so that a crash tells the turn that brings the server down from those that only ran beside
+        it."""
+        place: AbstractAsyncContextManager[None] = self._places if begun is None else nullcontext()
+        async with place, self._alone if turn.runs_alone else nullcontext():
             lane.turn = turn.id
             attempt = self._attempt(turn.id, begun, lane)
             lane.attempt = asyncio.create_task(attempt, name=f"turn {turn.id}")

@@ -196,7 +196,7 @@ class Consent:
         rounds = run.transcript.rounds
         of_round = rounds[number].calls if number < len(rounds) else calls
         if len({call.name for call in of_round}) == len(of_round):
-            return repeats
+            return repeats  # no two of one name: none repeats another
         for call in of_round:
             tool = self._abilities.tool(call.name)
             if tool is None or tool.harmless:
@@ -210,6 +210,7 @@ class Consent:
         """Sends the questions and lays the turn aside until one of them is answered."""
         await run.recorded()  # no question is asked on top of a step that may yet be lost
         turn, where, now, sources = run.opened.id, run.opened.conversation, time.time(), run.sources
+        run.keep_trace(self._store)
         await self._store.tx(
             lambda conn: approvals.park(conn, turn, where, verdicts.questions, now, sources),
             then=lambda _: self._on_question(where.person_id),

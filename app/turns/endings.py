@@ -122,6 +122,7 @@ class Endings:
             elif outcome == "answered":
                 alerts.mend(conn, "model", now)
 
+        run.keep_trace(self._store)
         await self._store.tx(write, then=lambda _: self._on_reply(run.person.id))
 
 

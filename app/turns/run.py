@@ -4,11 +4,13 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from itertools import accumulate
 from typing import NamedTuple
 
 import orjson
+import structlog
 
 from app.characters import visible
 from app.llm.model import ModelAnswer
@@ -18,6 +20,8 @@ from app.people import Person
 from app.routing.abilities import Instructions, Offer
 from app.routing.view import Catalog
 from app.search.learned import Fits
+from app.store import traces
+from app.store.database import Database
 from app.store.facts import Fact
 from app.store.journal import Tokens
 from app.store.opening import Opened
@@ -36,6 +40,8 @@ from app.turns.context import (
 from app.turns.offers import offers
 from app.turns.receipts import receipts
 from app.turns.taint import sources
+
+log = structlog.get_logger(__name__)
 
 
 class _Offers(NamedTuple):
@@ -100,10 +106,20 @@ class Run:
     """Where in the prompt stands what the person sent now."""
     _hashes: list[str] = field(default_factory=list)
     """Of the messages that an earlier call of this run had."""
-    calls: list[ModelCall] = field(default_factory=list)
-    """Of this run, for the trace."""
+    model_calls: list[ModelCall] = field(default_factory=list)
+    """Of this run, in their order: those that the trace does not have yet."""
     recording: "asyncio.Future[int | None] | None" = None
     """The newest journal row, perhaps still on its way to the disk."""
+
+    def keep_trace(self, store: Database) -> None:
+        """Queues the trace of the model calls since the last time: as a rule once for all of a turn, for with
+        each answer they were a fifth of the pages that it writes. Who ends it or lays it aside does so first:
+        it goes with that commit. A crash costs the trace of the calls since the turn was taken up.
+        """
+        turn, calls, self.model_calls = self.opened.id, self.model_calls, []
+        if calls:
+            kept = store.submit(lambda conn: traces.keep(conn, turn, calls))
+            kept.add_done_callback(partial(_not_traced, turn))
 
     async def recorded(self) -> None:
         """Waits until the newest journal row is on the disk. Raises what kept it from being written."""
@@ -270,7 +286,7 @@ class Run:
         """A rough size of the prompt with these tools: four characters a token."""
         return len(orjson.dumps([self.prompt, tools])) // 4
 
-    def called(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
+    def traced_call(self, key: str, answer: ModelAnswer, seconds: float, *, with_tools: bool) -> ModelCall:
         """A call with the prompt as it stands, for the trace."""
         names = self.offer.names if with_tools else []
         shown = hashed([{"tools": names, "catalog": self.offer.catalog.hash}] if names else [])
@@ -278,6 +294,12 @@ class Run:
         self._hashes += [part for part, _ in new]
         hashes = (*(part for part, _ in shown), *self._hashes)
         return model_call(key, answer, hashes, (*shown, *new), seconds, self.offer.catalog)
+
+
+def _not_traced(turn: str, kept: "asyncio.Future[None]") -> None:
+    """Says so: nobody waits for a trace."""
+    if not kept.cancelled() and (error := kept.exception()) is not None:
+        log.warning("not traced", turn=turn, error=f"{type(error).__name__}: {error}")
 
 
 def hashed(parts: Sequence[JSON]) -> tuple[tuple[str, str], ...]:

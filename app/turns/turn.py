@@ -16,7 +16,7 @@ from app.routing import Classified, Intent, IntentRequest, classify_intent
 from app.routing.abilities import Abilities, Choice, Offer
 from app.routing.tool_search import SEARCH_TOOLS
 from app.routing.view import Catalog
-from app.store import journal, traces
+from app.store import journal
 from app.store.database import Database
 from app.store.tool_statistics import day_of
 from app.store.traces import ModelCall
@@ -105,7 +105,7 @@ class TurnRunner:
         if begun is None:
             now = time.time()
             begun = await self._store.tx(lambda conn: self.begin(conn, turn, now))
-        run = self._run(begun)
+        run = self._taken_up(begun)
         last = run.opened.members[-1] if run.opened.members else None
         if run.opened.attempts > MAX_ATTEMPTS:
             return await self._endings.given_up(run, "it failed three times")
@@ -119,18 +119,11 @@ class TurnRunner:
             except OverBudget:
                 await self._endings.over_budget(run)
             finally:
-                self._keep_trace(run)
+                with suppress(StoreError):  # the store closed first
+                    run.keep_trace(self._store)
 
     async def close(self) -> None:
         await self._typing.close()
-
-    def _keep_trace(self, run: Run) -> None:
-        """Once for all its model calls: a third of the pages that a turn writes is its prompts. Nobody waits
-        for it; a crash before it costs the trace of the calls since the turn was taken up."""
-        turn, calls = run.opened.id, run.calls
-        if calls:
-            with suppress(StoreError):  # the store closed first
-                self._store.submit(lambda conn: traces.keep(conn, turn, calls))
 
     async def execute_tool_loop(self, run: Run) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
@@ -208,7 +201,7 @@ class TurnRunner:
         attached = answer.attached if calls else {}
         asked = Round(text, calls, attached=attached)
         key = answer_key(number)
-        call = run.called(key, answer, time.monotonic() - started, with_tools=with_tools)
+        call = run.traced_call(key, answer, time.monotonic() - started, with_tools=with_tools)
         self._record(run, key, "llm", answer_row(asked), call)
         run.transcript = run.transcript.with_round(asked)
         if not calls:
@@ -253,7 +246,7 @@ class TurnRunner:
             run.add_round(run.transcript.rounds[number])
         return True
 
-    def _run(self, begun: Begun) -> Run:
+    def _taken_up(self, begun: Begun) -> Run:
         opened, transcript = begun.opened, read_journal(begun.opened.journal)
         return Run(
             opened=opened,
@@ -296,7 +289,7 @@ class TurnRunner:
     def _offer(self, run: Run) -> Offer:
         """The tools of the next model call, so far as the person may know of them."""
         last, offered = run.offer, run.offered
-        if last.catalog is self._abilities.catalog and last.asked is offered and last.person is run.person:
+        if last.catalog is self._abilities.catalog and last.wanted == offered and last.person is run.person:
             return last
         routed = run.transcript.routed or Routed((), ())
         return self._abilities.offer(offered, run.person, routed.skills, routed.shown)
@@ -340,7 +333,7 @@ class TurnRunner:
         now, turn, tried = time.time(), run.opened.id, run.opened.tried_before
         text = dumps(payload).decode()
         if call is not None:
-            run.calls.append(call)
+            run.model_calls.append(call)
         tokens = call.tokens if call is not None else None
         run.recording = self._store.submit(
             lambda conn: journal.record(

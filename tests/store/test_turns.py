@@ -179,7 +179,7 @@ def test_an_orderly_stop_gives_the_attempt_back(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    turns.release(conn, "t1")
+    turns.release(conn)
     assert claim(conn, where, "t2", T + 1) == Ready("t1", attempts=0)
 
 

@@ -1,22 +1,35 @@
 """Lanes: what brings a turn to its runner, and again when it failed."""
 
 import asyncio
+import threading
 from sqlite3 import Connection
 from typing import cast
 
+from app.messages import Sender
 from app.people import Conversation
-from app.store import opening, turns
+from app.store import turns
 from app.store.database import Database
-from app.store.opening import Opened
 from app.store.outbox import Draft
+from app.turns.beginning import Begun, begin
 from app.turns.carrier import LocalCarrier
 from app.turns.hearing import Hearing
+from app.turns.profile import Profiles
 from app.turns.turn import TurnRunner
 from tests.store.rows import BETO, T, conversation, inbound, take
 
 
-class FailsFirst:
-    """Begins each turn; fails the first time and ends it the second."""
+class Begins:
+    """What is common to all of them."""
+
+    def begin(self, conn: Connection, turn: str, now: float) -> Begun:
+        return begin(conn, turn, Profiles(lambda realm: None, "UTC"), now)
+
+    async def close(self) -> None:
+        return None
+
+
+class FailsFirst(Begins):
+    """Fails the first time and ends the turn the second."""
 
     def __init__(self, store: Database, where: Conversation) -> None:
         self._store = store
@@ -24,19 +37,13 @@ class FailsFirst:
         self.ended = asyncio.Event()
         self.runs = 0
 
-    def begin(self, conn: Connection, turn: str, now: float) -> Opened:
-        return opening.begin(conn, turn, now, 40, "2027-01-15")
-
-    async def run(self, turn: str, begun: Opened | None) -> None:
+    async def run(self, turn: str, begun: Begun | None) -> None:
         self.runs += 1
         assert begun is not None
         if self.runs == 1:
             raise RuntimeError("the first time")
         await self._store.tx(lambda conn: turns.end(conn, turn, self._where, "answered", Draft("", ()), T))
         self.ended.set()
-
-    async def close(self) -> None:
-        return None
 
 
 def local_carrier(store: Database, runner: object, at_once: int = 100) -> LocalCarrier:
@@ -71,7 +78,7 @@ async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Datab
     assert runner.runs == 2
 
 
-class Waits:
+class Waits(Begins):
     """Begins each turn and stays at it until it is cancelled or `go` is set."""
 
     def __init__(self, store: Database) -> None:
@@ -79,19 +86,13 @@ class Waits:
         self.begun: asyncio.Queue[str] = asyncio.Queue()
         self.go = asyncio.Event()
 
-    def begin(self, conn: Connection, turn: str, now: float) -> Opened:
-        return opening.begin(conn, turn, now, 40, "2027-01-15")
-
-    async def run(self, turn: str, begun: Opened | None) -> None:
-        opened = begun or await self._store.tx(lambda conn: self.begin(conn, turn, T))
+    async def run(self, turn: str, begun: Begun | None) -> None:
+        opened = (begun or await self._store.tx(lambda conn: self.begin(conn, turn, T))).opened
         self.begun.put_nowait(opened.members[-1].text)
         if not opened.members[-1].command:
             await self.go.wait()
         where = opened.conversation
         await self._store.tx(lambda conn: turns.end(conn, turn, where, "answered", Draft("", ()), T))
-
-    async def close(self) -> None:
-        return None
 
 
 async def test_a_stop_that_came_while_the_turn_waited_for_its_place_ends_it(store: Database) -> None:
@@ -116,3 +117,74 @@ async def test_a_stop_that_came_while_the_turn_waited_for_its_place_ends_it(stor
             begun = await runner.begun.get()
     assert begun == "/stop"
     await carrier.close(5)
+
+
+class CannotRead(Begins):
+    """Rows that a turn starts from cannot be read."""
+
+    def __init__(self) -> None:
+        self.runs: asyncio.Queue[Begun | None] = asyncio.Queue()
+
+    def begin(self, conn: Connection, turn: str, now: float) -> Begun:
+        super().begin(conn, turn, now)
+        raise ValueError("no JSON")
+
+    async def run(self, turn: str, begun: Begun | None) -> None:
+        self.runs.put_nowait(begun)
+        await asyncio.Event().wait()
+
+
+async def test_rows_that_cannot_be_read_fail_in_the_turn_and_not_in_its_claim(store: Database) -> None:
+    runner = CannotRead()
+    carrier = local_carrier(store, runner)
+    where = await store.tx(conversation)
+    await store.tx(lambda conn: take(conn, inbound("w1")))
+    carrier.wake(where.id)
+    assert await asyncio.wait_for(runner.runs.get(), 10) is None
+    row = await store.one("SELECT state, attempts FROM turns")
+    assert row is not None
+    assert (row["state"], row["attempts"]) == ("queued", 0)
+    await carrier.close(0)
+
+
+async def test_a_stop_of_the_server_while_a_turn_is_claimed_counts_no_attempt(store: Database) -> None:
+    carrier = local_carrier(store, Waits(store))
+    where = await store.tx(conversation)
+    await store.tx(lambda conn: take(conn, inbound("w1")))
+    held = threading.Event()
+    busy = store.submit(lambda conn: held.wait(10))
+    carrier.wake(where.id)
+    await asyncio.sleep(0.05)  # until the lane waits for its claim
+    closing = asyncio.create_task(carrier.close(0.5))
+    await asyncio.sleep(0.05)
+    held.set()
+    await asyncio.gather(busy, closing)
+    row = await store.one("SELECT state, attempts FROM turns")
+    assert row is not None
+    assert (row["state"], row["attempts"]) == ("queued", 0)
+
+
+async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) -> None:
+    runner = Waits(store)
+    carrier = local_carrier(store, runner, at_once=2)
+
+    def arrive(conn: Connection) -> list[str]:
+        people = [Sender(phone=f"5215550000{n:02}", user_id=f"MX.{n}", name="") for n in range(12)]
+        for number, sender in enumerate(people):
+            take(conn, inbound(f"w{number}", sender=sender))
+        return [conversation(conn, sender).id for sender in people]
+
+    for where in await store.tx(arrive):
+        carrier.wake(where)
+    async with asyncio.timeout(10):
+        for _ in range(2):
+            await runner.begun.get()
+        while len(await store.all("SELECT 1 FROM turns")) < 12:
+            await asyncio.sleep(0.01)
+    rows = await store.all("SELECT state, attempts, count(*) AS n FROM turns GROUP BY 1, 2 ORDER BY 1")
+    assert [tuple(row) for row in rows] == [("queued", 0, 10), ("running", 1, 2)]
+    assert carrier.running == 2
+    await carrier.close(0)
+    rows = await store.all("SELECT state, attempts, count(*) AS n FROM turns GROUP BY 1, 2 ORDER BY 1")
+    assert [tuple(row) for row in rows] == [("queued", 0, 12)]
+    assert runner.begun.empty()

@@ -1,0 +1,40 @@
+"""What is kept of the model calls of a turn."""
+
+from sqlite3 import Connection
+
+import orjson
+import pytest
+
+from app.store import traces
+from app.store.journal import Tokens
+from app.store.traces import ModelCall
+from tests.store.rows import T, begun, conversation, inbound, take, value
+
+HASHES = tuple(f"h{number}" for number in range(120))
+CALL = ModelCall(
+    "llm:0", "m", HASHES, tuple((one, f"body of {one}") for one in HASHES), Tokens(5, 2, 1), 0.1, T
+)
+
+
+@pytest.fixture
+def turn(conn: Connection) -> Connection:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    return conn
+
+
+def test_calls_are_kept_once_however_many_parts_they_have(turn: Connection) -> None:
+    for _ in range(2):
+        traces.keep(turn, "t1", [CALL])
+    row = turn.execute("SELECT * FROM model_calls").fetchall()
+    assert [(one["key"], orjson.loads(one["parts"])) for one in row] == [("llm:0", list(HASHES))]
+    assert (row[0]["prompt_tokens"], row[0]["completion_tokens"], row[0]["cached_tokens"]) == (5, 2, 1)
+    assert value(turn, "SELECT count(*) FROM prompt_parts") == len(HASHES)
+    assert value(turn, "SELECT body FROM prompt_parts WHERE hash = 'h77'") == "body of h77"
+
+
+def test_of_a_turn_that_is_gone_nothing_is_kept(turn: Connection) -> None:
+    traces.keep(turn, "t2", [CALL])
+    assert value(turn, "SELECT count(*) FROM model_calls") == 0
+    assert value(turn, "SELECT count(*) FROM prompt_parts") == 0
