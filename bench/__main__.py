@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvloop
 
+from bench.caches import Caches
 from bench.measure import Plan, Row, print_header, print_rows
 from bench.process import Release
 
@@ -24,11 +25,14 @@ async def run(names: list[str], plan: Plan) -> None:
         folder = Path(name)
         release = Release(folder / "release")
         for group in names:
+            caches = Caches()
+            caches.look()
             async with asyncio.timeout(GROUP_SECONDS):
                 rows: list[Row] = await importlib.import_module(f"bench.{group}").rows(
                     folder / group, release, plan
                 )
-            print_rows(rows)
+            caches.look()
+            print_rows([*rows, caches.row(group)])
             missed += sum(row.met is False for row in rows)
     print(f"\n{missed} goals missed" if missed else "\nevery goal met", flush=True)
 
