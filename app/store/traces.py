@@ -77,11 +77,15 @@ def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
         catalogs.keep(conn, catalog, definitions, calls[-1].at)
     person = row["person_id"]
     parts = {part: (person, part, _bounded(body), one.at) for one in calls for part, body in one.parts}
-    _insert(conn, "INSERT OR IGNORE INTO prompt_parts (person_id, hash, body, at)", list(parts.values()))
+    _insert(
+        conn,
+        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES {rows} ON CONFLICT DO NOTHING",
+        list(parts.values()),
+    )
     _insert(
         conn,
         "INSERT OR REPLACE INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens,"
-        " completion_tokens, cached_tokens, seconds, catalog, at)",
+        " completion_tokens, cached_tokens, seconds, catalog, at) VALUES {rows}",
         [(turn, one.key, person, *_costs(one)) for one in calls],
     )
 
@@ -91,15 +95,13 @@ def _costs(call: ModelCall) -> tuple[object, ...]:
     return call.model, hashes, used.prompt, used.completion, used.cached, call.seconds, call.catalog, call.at
 
 
-def _insert(conn: Connection, into: str, rows: Sequence[tuple[object, ...]]) -> None:
+def _insert(conn: Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
     """Many rows in one statement: after each the writer waits for the interpreter."""
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[first : first + _ROWS_AT_ONCE]
         marks = f"({', '.join('?' * len(some[0]))})"
-        conn.execute(
-            f"{into} VALUES {', '.join([marks] * len(some))}",
-            [value for row in some for value in row],
-        )
+        places = ", ".join([marks] * len(some))
+        conn.execute(statement.format(rows=places), [value for row in some for value in row])
 
 
 def _bounded(body: str) -> str:

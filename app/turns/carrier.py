@@ -23,6 +23,7 @@ log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
+RELEASE_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -117,8 +118,16 @@ class LocalCarrier:
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._store.tx(turns.release)
+            await self._release()
         await self._runner.close()
+
+    async def _release(self) -> None:
+        """Gives back what ran, as far as the disk lets us: what is left is told from its rows at a start."""
+        try:
+            async with asyncio.timeout(RELEASE_SECONDS):
+                await self._store.tx(turns.release)
+        except (StoreError, TimeoutError) as error:
+            log.error("turns were not given back", error=str(error) or f"took over {RELEASE_SECONDS:g} s")
 
     async def _serve(self, conversation: str, lane: _Lane) -> None:
         """A lane's life."""
@@ -154,17 +163,14 @@ class LocalCarrier:
     async def _next(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
         """What there is to do. Who holds a place `begins` a turn with it, which spares a transaction."""
         try:
-            found, begun, told = await self._claim(conversation, begins)
-        except StoreError:
-            raise
+            return await self._claim(conversation, begins)
         except Exception as error:  # rows that cannot be read speak against their turn: it begins by itself
+            if not begins or isinstance(error, StoreError):
+                raise
             log.warning("a turn could not begin with its claim", error=f"{type(error).__name__}: {error}")
-            found, begun, told = await self._claim(conversation, begins=False)
-        if told:
-            self._on_notice(told)
-        return found, begun
+            return await self._claim(conversation, begins=False)
 
-    async def _claim(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None, str]:
+    async def _claim(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
         now, turn = time.time(), new_id("turn")
 
         def choose(conn: Connection) -> tuple[Ready | Pause | None, Begun | None, str]:
@@ -178,7 +184,12 @@ class LocalCarrier:
                 begun = self._runner.begin(conn, found.id, now)
             return found, begun, told
 
-        return await self._store.tx(choose)
+        def tell(chosen: tuple[object, object, str]) -> None:
+            if chosen[2]:
+                self._on_notice(chosen[2])
+
+        found, begun, _ = await self._store.tx(choose, then=tell)
+        return found, begun
 
     async def _run(self, conversation: str, lane: _Lane, turn: Ready, begun: Begun | None) -> None:
         """Runs a turn; one that is not `begun` waits for its place. One that was cut off twice runs beside no

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from sqlite3 import Connection
 from typing import cast
 
@@ -24,8 +25,10 @@ class Begins:
     def begin(self, conn: Connection, turn: str, now: float) -> Begun:
         return begin(conn, turn, Profiles(lambda realm: None, "UTC"), now)
 
+    closed = False
+
     async def close(self) -> None:
-        return None
+        self.closed = True
 
 
 class FailsFirst(Begins):
@@ -46,15 +49,15 @@ class FailsFirst(Begins):
         self.ended.set()
 
 
-def local_carrier(store: Database, runner: object, at_once: int = 100) -> LocalCarrier:
+def local_carrier(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> LocalCarrier:
     async def ready() -> None:
         return None
 
     return LocalCarrier(
         store,
         cast(TurnRunner, runner),
-        quiet=0,
-        longest=0,
+        quiet=quiet,
+        longest=quiet,
         at_once=at_once,
         ready=ready,
         hearing=Hearing({}),
@@ -188,3 +191,16 @@ async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) ->
     rows = await store.all("SELECT state, attempts, count(*) AS n FROM turns GROUP BY 1, 2 ORDER BY 1")
     assert [tuple(row) for row in rows] == [("queued", 0, 12)]
     assert runner.begun.empty()
+
+
+async def test_a_store_that_is_gone_keeps_no_stop_of_the_server(store: Database) -> None:
+    """A lane waits out its burst; what it might have to give back cannot be written."""
+    runner = Waits(store)
+    carrier = local_carrier(store, runner, quiet=60.0)
+    where = await store.tx(conversation)
+    await store.tx(lambda conn: take(conn, inbound("w1"), now=time.time()))
+    carrier.wake(where.id)
+    await asyncio.sleep(0.05)  # until it knows that the burst is not complete
+    store.path.rename(store.path.with_suffix(".gone"))
+    await asyncio.wait_for(carrier.close(0.1), 10)
+    assert runner.closed
