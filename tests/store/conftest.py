@@ -1,4 +1,4 @@
-"""A database file with every migration applied."""
+"""A database file with every migration applied, and one in which a turn runs."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.store.migrations import migrate
+from tests.store.rows import begun, conversation, inbound, take
 
 
 @pytest.fixture
@@ -18,3 +19,12 @@ def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA foreign_keys=ON")
         migrate(connection)
         yield connection
+
+
+@pytest.fixture
+def turn(conn: sqlite3.Connection) -> sqlite3.Connection:
+    """The turn t1 runs."""
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    return conn

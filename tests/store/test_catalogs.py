@@ -2,13 +2,11 @@
 
 from sqlite3 import Connection
 
-import pytest
-
 from app.store import alerts, retention, traces, turns
 from app.store.journal import Tokens
 from app.store.retention import CATALOG_DAYS, DAY, TRACE_DAYS
 from app.store.traces import ModelCall
-from tests.store.rows import T, begun, conversation, draft, inbound, take, value
+from tests.store.rows import T, conversation, draft, value
 
 
 def call(conn: Connection, number: int, now: float, catalog: str = "c1") -> None:
@@ -16,14 +14,6 @@ def call(conn: Connection, number: int, now: float, catalog: str = "c1") -> None
     definitions = f"[{catalog}]" if catalog else ""
     one = ModelCall(f"llm:{number}", "m", (), (), Tokens(1, 1, 0), 0.1, now, catalog, definitions)
     traces.keep(conn, "t1", [one])
-
-
-@pytest.fixture
-def turn(conn: Connection) -> Connection:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    return conn
 
 
 def rows(conn: Connection) -> list[tuple[str, str, float]]:

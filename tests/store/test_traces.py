@@ -3,25 +3,16 @@
 from sqlite3 import Connection
 
 import orjson
-import pytest
 
 from app.store import traces
 from app.store.journal import Tokens
 from app.store.traces import ModelCall
-from tests.store.rows import T, begun, conversation, inbound, take, value
+from tests.store.rows import T, value
 
 HASHES = tuple(f"h{number}" for number in range(120))
 CALL = ModelCall(
     "llm:0", "m", HASHES, tuple((one, f"body of {one}") for one in HASHES), Tokens(5, 2, 1), 0.1, T
 )
-
-
-@pytest.fixture
-def turn(conn: Connection) -> Connection:
-    where = conversation(conn)
-    take(conn, inbound("w1"))
-    begun(conn, where, "t1")
-    return conn
 
 
 def test_calls_are_kept_once_however_many_parts_they_have(turn: Connection) -> None:
