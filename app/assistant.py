@@ -40,6 +40,7 @@ from app.skills import SkillLoader, Workers
 from app.skills.elsewhere import Elsewhere
 from app.skills.installed import is_from_elsewhere, tidy
 from app.skills.sandbox import Sandbox
+from app.skills.watch import Watch
 from app.store import alerts, turns
 from app.store.approvals import OpenQuestion
 from app.store.database import Database
@@ -125,8 +126,9 @@ class Assistant:
         self.workers = Workers(
             launcher=self._launcher, on_aside=self.troubles.of_skill, homes=settings.data_dir / "workers"
         )
-        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
+        watch = Watch()
+        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal, watch)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere, watch=watch)
         self.installing = Installing(
             self.transport,
             settings.data_dir,
@@ -136,7 +138,7 @@ class Assistant:
             on_change=self._look,
         )
         environment = skill_environment()
-        self.configuration = Configuration(settings, environment, of_skills(loader))
+        self.configuration = Configuration(settings, environment, of_skills(loader), watch)
         self.servers = McpServers(
             self.configuration.look,
             sandbox=self.sandbox,
@@ -144,7 +146,7 @@ class Assistant:
             on_change=self._look,
             on_trouble=self.troubles.of_server,
         )
-        served = ServedAbilities(self.servers, settings.data_dir)
+        served = ServedAbilities(self.servers, settings.data_dir, watch)
         self.abilities = Abilities(
             loader, registry, environment, servers=served, on_change=self._look_for_phrases
         )

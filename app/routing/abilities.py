@@ -96,6 +96,7 @@ class Abilities:
         self.registry = registry
         self._loader = loader
         self._servers = servers
+        self._watch = loader.watch
         self._environment = environment
         self._on_change = on_change
         self._view = View()
@@ -126,7 +127,8 @@ class Abilities:
     async def refresh_for_message(self, received_at: float | None) -> None:
         """Takes over what changed before a message came (None: nobody knows when), and what servers bring
         that start for the first time."""
-        await self.refresh(since=received_at)
+        if received_at is None or not self._holds():
+            await self.refresh(since=received_at)
         if self._servers is not None and await self._servers.first_starts():
             await self.refresh()
 
@@ -137,6 +139,12 @@ class Abilities:
     async def close(self) -> None:
         """Waits for no look any more."""
         await self._looks.close()
+        self._watch.close()
+
+    def _holds(self) -> bool:
+        """Whether what the last look found still holds, so that nobody need look."""
+        looked = self._indexed is not None and self._looks.is_idle
+        return looked and self._loader.follows_files_alone and self._watch.holds()
 
     async def _look(self) -> None:
         if self._servers is not None:
@@ -157,6 +165,7 @@ class Abilities:
         if self._is_asked and (view is not None or self._indexed is None):
             self._index(view or self._view)
         self._served, self._outdated = served, False
+        self._watch.confirm()
         return view
 
     def _seen(self, served: Sequence[ServerAbility]) -> View:

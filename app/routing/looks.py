@@ -47,6 +47,11 @@ class Looks:
         if not done:
             log.warning("the skill folders answer slowly: going on with what was loaded before")
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no look is under way or wanted."""
+        return self._running is None and self._next is None
+
     def begin(self) -> None:
         """Looks in the background at what has just changed."""
         self._asked_at = time.time()

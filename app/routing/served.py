@@ -6,15 +6,16 @@ from pathlib import Path
 
 from app.mcp.running.servers import McpServers
 from app.routing.view import Phrases, ServerAbility
-from app.skills.folder import stamp
 from app.skills.phrases import FILE, phrases
+from app.skills.watch import Watch
 from app.tools import Tool
 
 
 class ServedAbilities:
     """Fulfils `Servers`."""
 
-    def __init__(self, servers: McpServers, data_dir: Path) -> None:
+    def __init__(self, servers: McpServers, data_dir: Path, watch: Watch | None = None) -> None:
+        self._watch = watch or Watch()
         self._servers = servers
         self._data_dir = data_dir
         self._abilities: Sequence[ServerAbility] = ()
@@ -26,7 +27,7 @@ class ServedAbilities:
         named: dict[str, list[Tool]] = {}
         for tool in self._servers.tools:
             named.setdefault(tool.category, []).append(tool)
-        stamps = tuple(stamp(str(self._file(name))) for name in named)
+        stamps = tuple(self._watch.stamp(str(self._file(name))) for name in named)
         made_of = (tuple(self._servers.tools), stamps)
         if made_of == self._made_of:
             return

@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.settings import Settings
-from app.skills.folder import Signatures, Stamp, stamp
-from app.skills.installed import Installed, current, records
+from app.skills.folder import Signatures
+from app.skills.installed import RECORD, Installed, current
 from app.skills.phrases import phrases
 from app.skills.runner import Workers
 from app.skills.sandbox import Sandbox
 from app.skills.skill import Skill, broken_skill, load_skill
 from app.skills.trees import TreeError
+from app.skills.watch import Stamp, Watch
 from app.tools import Tool
 
 
@@ -22,7 +23,8 @@ class Elsewhere:
     `refusal()` says why code from elsewhere must not run here, "" where it may; it may take seconds.
     """
 
-    def __init__(self, data_dir: Path, refusal: Callable[[], str]) -> None:
+    def __init__(self, data_dir: Path, refusal: Callable[[], str], watch: Watch | None = None) -> None:
+        self._watch = watch or Watch()
         self._data_dir = data_dir
         self._refusal = refusal
         self._stamps: Mapping[str, Stamp] = {}
@@ -36,7 +38,7 @@ class Elsewhere:
 
     def look(self) -> Mapping[str, Installed]:
         """What is installed, by its folder's absolute path: a few file times where nothing changed."""
-        stamps = {str(path): stamp(str(path)) for path in records(self._data_dir)}
+        stamps = self._watch.stamps_below(self._data_dir / "skills", RECORD)
         if stamps != self._stamps:
             self._stamps = stamps
             self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
@@ -53,7 +55,7 @@ class Elsewhere:
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, from_elsewhere=True)
         unrun = self._refusal() if skill.tools else ""
-        self._phrases[str(folder)] = stamp(str(installed.phrases))
+        self._phrases[str(folder)] = self._watch.stamp(str(installed.phrases))
         brought = {tool: said for tool, said in skill.phrases.items() if any(said.values())}
         silent = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
         written = phrases(installed.phrases, silent)
@@ -74,7 +76,7 @@ class Elsewhere:
         installed = self._installed.get(str(skill.folder))
         if installed is None or installed != skill.installed:
             return True
-        if stamp(str(installed.phrases)) != self._phrases.get(str(skill.folder)):
+        if self._watch.stamp(str(installed.phrases)) != self._phrases.get(str(skill.folder)):
             return True
         return bool(skill.unrun) and self._refusal() != skill.unrun
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.skills.manifest import ManifestError
+from app.skills.watch import Stamp, Watch
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
@@ -19,7 +20,6 @@ NOT_COUNTED = {"__pycache__", "node_modules"}
 _SETTLED_NS = 1_000_000_000
 """File times are as coarse as the kernel's ticks, or a second in some file systems."""
 
-Stamp = tuple[int, int, int, int] | None
 Signature = tuple[Stamp, ...]
 """The stamps of the files that make a skill: other files, other signature."""
 
@@ -27,26 +27,27 @@ Signature = tuple[Stamp, ...]
 class Signatures:
     """Signatures of folders, at the price of a few file times for those it saw before."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
+        self._stamp = (watch or Watch()).stamp
         self._listed: dict[str, tuple[Stamp, list[str], list[str]]] = {}
 
     def of(self, folder: str) -> Signature:
         """SKILL.md's stamp is the first."""
-        signature = [stamp(f"{folder}/SKILL.md"), stamp(f"{folder}/mcp.json")]
+        signature = [self._stamp(f"{folder}/SKILL.md"), self._stamp(f"{folder}/mcp.json")]
         for name, wanted in (("scripts", ".py"), ("assets", "/phrases.yaml"), ("references", None)):
             self._add(signature, f"{folder}/{name}", wanted)
         return tuple(signature)
 
     def _add(self, signature: list[Stamp], path: str, wanted: str | None) -> None:
         """A folder and those below it, which change with what comes and goes, and the files that end so."""
-        changed = stamp(path)
+        changed = self._stamp(path)
         signature.append(changed)
         if changed is None or len(signature) > MAX_FILES:  # a skill of more is refused
             return
         listed = self._listed.get(path)
         if listed is None or listed[0] != changed:
             listed = self._listed[path] = (_settled(changed), *_listing(path, wanted))
-        signature += map(stamp, listed[2])
+        signature += map(self._stamp, listed[2])
         for below in listed[1]:
             self._add(signature, below, wanted)
 
@@ -74,18 +75,6 @@ def is_skill(folder: str | Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def stamp(path: str) -> Stamp:
-    """When a file and its inode were changed, in nanoseconds, its length and inode; None where there is none.
-
-    `cp -p` and rsync keep the first of the times; nobody sets the second.
-    """
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def read_file(folder: Path, name: str) -> bytes:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # each start reads what is installed, few look at what could 
 
 log = logging.getLogger(__name__)
 
-_RECORD = "installed.json"
+RECORD = "installed.json"
+"""In the folder of each: says what is installed, and is replaced in one step."""
 
 
 class InstallError(RecadoError):
@@ -106,7 +107,7 @@ def install(
     try:
         write_tree(tree.files, installed.folder)
         record = {**dataclasses.asdict(installed), "folder": installed.folder.name}
-        write_private(installed.folder.parent / _RECORD, json.dumps(record))
+        write_private(installed.folder.parent / RECORD, json.dumps(record))
     except (OSError, TreeError) as error:
         raise InstallError(f"{tree.name} could not be written: {error}") from error
     return installed
@@ -118,21 +119,17 @@ def check_free(name: str, reserved: frozenset[str]) -> None:
         raise InstallError(f"there is a skill {name} that came another way; it is not replaced")
 
 
-def records(data_dir: Path) -> list[Path]:
-    """The files that say what is installed, by name; each is replaced in one step."""
-    return sorted((data_dir / "skills").glob(f"*/{_RECORD}"))
-
-
 def current(data_dir: Path) -> list[Installed]:
     """What is installed, by name: a small file for each is read, none of their own."""
-    return [installed for path in records(data_dir) if (installed := _read_record(path)) is not None]
+    paths = sorted((data_dir / "skills").glob(f"*/{RECORD}"))
+    return [installed for path in paths if (installed := _read_record(path)) is not None]
 
 
 def remove(data_dir: Path, name: str) -> bool:
     """Removes a skill with all its versions; False where there was none of that name."""
     home = _home(data_dir, name)
     try:
-        (home / _RECORD).unlink()
+        (home / RECORD).unlink()
     except FileNotFoundError:
         return False
     remove_tree(home)
@@ -144,10 +141,10 @@ def tidy(data_dir: Path) -> None:
     for home in (data_dir / "skills").glob("*"):
         if not home.is_dir() or (home / "SKILL.md").exists():  # the operator's, where SKILLS_DIR is this one
             continue
-        if not (home / _RECORD).exists():
+        if not (home / RECORD).exists():
             remove_tree(home)
-        elif installed := _read_record(home / _RECORD):
-            _keep_only(home, {_RECORD, FILE, installed.sha256})
+        elif installed := _read_record(home / RECORD):
+            _keep_only(home, {RECORD, FILE, installed.sha256})
 
 
 def is_from_elsewhere(data_dir: Path, folder: Path) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.skills.elsewhere import Elsewhere
-from app.skills.folder import Signature, Signatures, Stamp, has_same_files, is_skill, stamp
+from app.skills.folder import Signature, Signatures, has_same_files, is_skill
 from app.skills.imports import is_installed
 from app.skills.installed import Installed
 from app.skills.runner import Workers
@@ -22,6 +22,7 @@ from app.skills.skill import (
     load_skill,
     machine_lacks,
 )
+from app.skills.watch import Stamp, Watch
 from app.tools import Tool
 
 log = logging.getLogger(__name__)
@@ -57,9 +58,12 @@ class SkillLoader:
         bundled: Path = RELEASE_SKILLS,
         workers: Workers | None = None,
         elsewhere: Elsewhere | None = None,
+        watch: Watch | None = None,
         *,
         runs_code: bool = True,
     ) -> None:
+        self.watch = watch or Watch()
+        """Of what was looked at; who else looks for the same turns shares it."""
         self._skills_dir = skills_dir
         self._release = bundled
         self._workers = workers
@@ -68,12 +72,14 @@ class SkillLoader:
         self._installed: Mapping[str, Installed] = {}
         self._named: Stamp = None
         self._names: frozenset[str] = frozenset()
-        self._signatures = Signatures()
+        self._signatures = Signatures(self.watch)
         self._loaded: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] = ()
         self._tools: tuple[Tool, ...] = ()
         self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         self._clashes: tuple[str, ...] = ()
+        self._set_aside = 0
+        self._hangs_on_more = False
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -98,8 +104,17 @@ class SkillLoader:
         named = [skill for skill in self._skills if skill.name == name]
         return next((skill for skill in named if skill.available), named[0] if named else None)
 
+    @property
+    def follows_files_alone(self) -> bool:
+        """Whether, as long as no file changes, another look would find what the last one found."""
+        return not self._hangs_on_more and (
+            self._workers is None or self._workers.set_aside == self._set_aside
+        )
+
     def refresh(self) -> Changes:
         """Looks at the folders and loads what differs: a few file times when nothing does."""
+        if self._workers is not None:
+            self._set_aside = self._workers.set_aside
         before = self._loaded
         after: dict[str, Skill] = {}
         for path in self._folders():
@@ -107,6 +122,7 @@ class SkillLoader:
             if signature[0] is not None or is_skill(path):
                 after[path] = self._current(path, signature)
         self._loaded = after
+        self._hangs_on_more = any(_hangs_on_more(skill) for skill in after.values())
         changes = Changes(
             added=tuple(skill.name for path, skill in after.items() if path not in before),
             changed=tuple(
@@ -121,12 +137,13 @@ class SkillLoader:
         return changes
 
     def _folders(self) -> Iterator[str]:
-        named = stamp(os.path.join(self._release, "bundled.txt"))
+        named = self.watch.stamp(os.path.join(self._release, "bundled.txt"))
         if named != self._named:
             self._named, self._names = named, bundled_names(self._release)
         release = os.path.abspath(self._release)
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
+        self.watch.note(own)
         paths += [os.path.join(own, name) for name in _directories(own)]
         if self._elsewhere is not None:
             self._installed = self._elsewhere.look()
@@ -220,6 +237,11 @@ class SkillLoader:
             *(bool(skill.installed), not skill.available, bool(skill.faults)),
             *(misnamed, skill.folder in copies, shipped, str(skill.folder)),
         )
+
+
+def _hangs_on_more(skill: Skill) -> bool:
+    """Whether it needs what no file of ours tells of: programs, variables, packages, a sandbox."""
+    return bool(skill.manifest.requirements or skill.packages or skill.unrun)
 
 
 def _real_name(folder: Path) -> str:

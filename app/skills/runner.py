@@ -62,6 +62,8 @@ class Workers:
         """The one used last stands last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.set_aside = 0
+        """How many versions were set aside so far."""
 
     async def call(
         self, folder: Path, version: Signature, function: str, args: dict[str, JSON], context: ToolContext
@@ -145,6 +147,7 @@ class Workers:
         )
         if used.failures >= FAILURES and not used.aside:
             used.aside = f"set aside after {FAILURES} failures in a row, until its folder changes: {how}"
+            self.set_aside += 1
             log.error("a skill is set aside", skill=folder.name, reason=used.aside)
             await self._tell(folder, used.aside)
 

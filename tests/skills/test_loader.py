@@ -13,7 +13,7 @@ import pytest
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.folder import Signatures
-from app.skills.folder import stamp as times_of
+from app.skills.watch import Watch
 from app.tools import ToolContext
 from app.tools.catalog import stamp
 from tests.skills.folders import write
@@ -72,10 +72,10 @@ def test_a_file_is_seen_that_came_in_the_moment_in_which_its_folder_was_read(tmp
     for number in range(500):
         scripts = tmp_path / f"skill{number}" / "scripts"
         scripts.mkdir(parents=True)
-        signatures, before = Signatures(), times_of(str(scripts))
+        signatures, before = Signatures(), Watch().stamp(str(scripts))
         known = signatures.of(str(scripts.parent))
         (scripts / "tools.py").write_text("")
-        if times_of(str(scripts)) == before:
+        if Watch().stamp(str(scripts)) == before:
             assert signatures.of(str(scripts.parent)) != known
             return
     pytest.skip("every change of a folder shows in its time here")

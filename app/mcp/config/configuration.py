@@ -17,8 +17,8 @@ from app.mcp.config.skill_servers import SkillServers, entries_of, kept_as, name
 from app.mcp.definitions import ServerDefinition, is_server_name
 from app.messages import JSON
 from app.settings import Settings
-from app.skills.folder import Stamp, stamp
 from app.skills.sandbox import Grants
+from app.skills.watch import Watch
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,13 @@ class Configuration:
     """
 
     def __init__(
-        self, settings: Settings, environment: Mapping[str, str], skill_servers: SkillServers = lambda: ()
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        skill_servers: SkillServers = lambda: (),
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch or Watch()
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)
         self._smithery_key = settings.smithery_api_key.get_secret_value()
@@ -70,10 +75,10 @@ class Configuration:
         """
         skills = tuple(self._skill_servers())
         seen = (
-            stamp(str(self.path)),
-            [(skill, source, stamp(str(path))) for skill, path, source in skills],
-            _below(self._data_dir / "mcp", f"/{installed.RECORD}"),
-            _below(self.secrets.folder, ""),
+            self._watch.stamp(str(self.path)),
+            [(skill, source, self._watch.stamp(str(path))) for skill, path, source in skills],
+            self._watch.stamps_below(self._data_dir / "mcp", installed.RECORD),
+            self._watch.stamps_below(self.secrets.folder),
         )
         if seen != self._seen:  # of before the reading: what changes meanwhile is read the next time
             self._read(skills)
@@ -155,13 +160,3 @@ class Configuration:
 
 def _has_record(data_dir: Path, name: str) -> bool:
     return is_server_name(name) and (data_dir / "mcp" / name / installed.RECORD).exists()
-
-
-def _below(folder: Path, file: str) -> dict[str, Stamp]:
-    """The stamps of a file in each folder, or of each file, there."""
-    try:
-        with os.scandir(folder) as entries:
-            found = {one.name: stamp(f"{one.path}{file}") for one in entries if one.name[0] != "."}
-    except OSError:
-        return {}
-    return {name: at for name, at in found.items() if at is not None}
