@@ -126,9 +126,9 @@ class Assistant:
         self.workers = Workers(
             launcher=self._launcher, on_aside=self.troubles.of_skill, homes=settings.data_dir / "workers"
         )
-        watch = Watch()
-        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal, watch)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere, watch=watch)
+        self.watch = Watch()
+        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal, self.watch)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere, watch=self.watch)
         self.installing = Installing(
             self.transport,
             settings.data_dir,
@@ -138,7 +138,7 @@ class Assistant:
             on_change=self._look,
         )
         environment = skill_environment()
-        self.configuration = Configuration(settings, environment, of_skills(loader), watch)
+        self.configuration = Configuration(settings, environment, of_skills(loader), self.watch)
         self.servers = McpServers(
             self.configuration.look,
             sandbox=self.sandbox,
@@ -146,7 +146,7 @@ class Assistant:
             on_change=self._look,
             on_trouble=self.troubles.of_server,
         )
-        served = ServedAbilities(self.servers, settings.data_dir, watch)
+        served = ServedAbilities(self.servers, settings.data_dir, self.watch)
         self.abilities = Abilities(
             loader, registry, environment, servers=served, on_change=self._look_for_phrases
         )

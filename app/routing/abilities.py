@@ -147,6 +147,7 @@ class Abilities:
         return looked and self._loader.follows_files_alone and self._watch.holds()
 
     async def _look(self) -> None:
+        self._watch.begin()
         if self._servers is not None:
             await self._servers.refresh()
         view = await self._thread.run(self._changed)
@@ -164,8 +165,8 @@ class Abilities:
         view = self._seen(served) if self._outdated else None
         if self._is_asked and (view is not None or self._indexed is None):
             self._index(view or self._view)
-        self._served, self._outdated = served, False
         self._watch.confirm()
+        self._served, self._outdated = served, False
         return view
 
     def _seen(self, served: Sequence[ServerAbility]) -> View:

@@ -14,8 +14,8 @@ from app.tools import Tool
 class ServedAbilities:
     """Fulfils `Servers`."""
 
-    def __init__(self, servers: McpServers, data_dir: Path, watch: Watch | None = None) -> None:
-        self._watch = watch or Watch()
+    def __init__(self, servers: McpServers, data_dir: Path, watch: Watch) -> None:
+        self._watch = watch
         self._servers = servers
         self._data_dir = data_dir
         self._abilities: Sequence[ServerAbility] = ()

@@ -28,7 +28,8 @@ class Signatures:
     """Signatures of folders, at the price of a few file times for those it saw before."""
 
     def __init__(self, watch: Watch | None = None) -> None:
-        self._stamp = (watch or Watch()).stamp
+        self._watch = watch or Watch()
+        self._stamp = self._watch.stamp
         self._listed: dict[str, tuple[Stamp, list[str], list[str]]] = {}
 
     def of(self, folder: str) -> Signature:
@@ -46,10 +47,16 @@ class Signatures:
             return
         listed = self._listed.get(path)
         if listed is None or listed[0] != changed:
-            listed = self._listed[path] = (_settled(changed), *_listing(path, wanted))
+            listed = self._listed[path] = (_settled(changed), *self._listing(path, wanted))
         signature += map(self._stamp, listed[2])
         for below in listed[1]:
             self._add(signature, below, wanted)
+
+    def _listing(self, folder: str, wanted: str | None) -> tuple[list[str], list[str]]:
+        """The folders in it, and the files that end so."""
+        counted = [one for one in self._watch.entries(folder) if one.name not in NOT_COUNTED][:MAX_FILES]
+        files = [one.path for one in counted if wanted is not None and one.path.endswith(wanted)]
+        return [one.path for one in counted if one.is_dir(follow_symlinks=False)], files
 
 
 def walk(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -151,16 +158,6 @@ def _settled(changed: tuple[int, int, int, int]) -> Stamp:
     """A folder's stamp where whatever comes later shows in it, else None: in the moment of a change another
     one leaves no trace."""
     return changed if time.time_ns() - max(changed[0], changed[1]) >= _SETTLED_NS else None
-
-
-def _listing(folder: str, wanted: str | None) -> tuple[list[str], list[str]]:
-    """The folders in it, and the files that end so; none where it cannot be read, which is a fault."""
-    try:
-        entries = _entries(folder)[:MAX_FILES]
-    except OSError:
-        return [], []
-    files = [one.path for one in entries if wanted is not None and one.path.endswith(wanted)]
-    return [one.path for one in entries if one.is_dir(follow_symlinks=False)], files
 
 
 def _leads_out(folder: str, name: str) -> bool:

@@ -143,8 +143,7 @@ class SkillLoader:
         release = os.path.abspath(self._release)
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
-        self.watch.note(own)
-        paths += [os.path.join(own, name) for name in _directories(own)]
+        paths += [entry.path for entry in self.watch.entries(own) if _is_folder(entry)]
         if self._elsewhere is not None:
             self._installed = self._elsewhere.look()
         yield from dict.fromkeys((*paths, *self._installed))
@@ -249,15 +248,12 @@ def _real_name(folder: Path) -> str:
     return os.path.basename(os.path.realpath(folder) if os.path.islink(folder) else folder)
 
 
-def _directories(path: str) -> list[str]:
-    """Names of the folders in it, links to folders too; none where it is not there."""
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Whether it is a folder or leads to one."""
     try:
-        with os.scandir(path) as entries:
-            return sorted(
-                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
-            )
-    except OSError:
-        return []
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:

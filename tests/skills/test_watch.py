@@ -2,14 +2,18 @@
 
 import mmap
 import os
+import resource
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from app.assistant import Assistant
+from app.settings import Settings
 from app.skills import SkillLoader
 from app.skills.watch import Watch
 from tests.skills.folders import write
@@ -30,6 +34,7 @@ class Place:
 
     def look(self) -> list[str]:
         """The skills there are, with their descriptions."""
+        self.watch.begin()
         loader = SkillLoader(self.root / "skills", self.root / "none", watch=self.watch)
         loader.refresh()
         self.watch.stamp(str(self.root / "data/mcp.json"))
@@ -45,6 +50,15 @@ def place(tmp_path: Path) -> Place:
     (tmp_path / "skills/link").symlink_to("../outside/linked")
     (tmp_path / "outside/linked.py").write_text("")
     (tmp_path / "skills/tea/scripts/linked.py").symlink_to("../../../outside/linked.py")
+    (tmp_path / "skills/later").symlink_to("../outside/later")
+    (tmp_path / "skills/circle").symlink_to("circle")
+    (tmp_path / "skills/chain").symlink_to("../outside/current")
+    (tmp_path / "outside/current").symlink_to("linked")
+    (tmp_path / "skills/mapped").mkdir()  # as Kubernetes mounts a ConfigMap
+    (tmp_path / "skills/mapped/SKILL.md").symlink_to("..data/SKILL.md")
+    (tmp_path / "skills/mapped/..data").symlink_to("..one")
+    write(tmp_path / "skills/mapped/..one", name="mapped")
+    (tmp_path / "skills/tea/mcp.json").symlink_to("../../outside/servers.json")
     (tmp_path / "data").mkdir()
     place = Place(tmp_path, Watch())
     place.look()
@@ -96,7 +110,13 @@ CHANGES: dict[str, Callable[[Place], object]] = {
     "a module comes": lambda place: (place.tea / "scripts/more.py").write_text(""),
     "a module goes": lambda place: (place.tea / "scripts/tools.py").unlink(),
     "a folder for phrases comes": lambda place: (place.tea / "assets").mkdir(),
-    "servers of a skill come": lambda place: (place.tea / "mcp.json").write_text("{}"),
+    "what a link leads to comes": lambda place: (place.root / "outside/servers.json").write_text("{}"),
+    "a folder comes that a link leads to": lambda place: write(place.root / "outside/later", CODE),
+    "a link that a link leads to leads elsewhere": lambda place: _relinked(
+        place.root / "outside/current", "nowhere"
+    ),
+    "a ConfigMap is another": lambda place: _relinked(place.root / "skills/mapped/..data", "..two"),
+    "what is around all of it is swapped": lambda place: _swapped(place.root),
     "another name of a file is written to": lambda place: _under_another_name(place.tea / "SKILL.md"),
     "what a link leads to is written": lambda place: (place.root / "outside/linked.py").write_text("1"),
     "what a link leads to is replaced": lambda place: _replaced(place.root / "outside/linked.py", "1"),
@@ -170,9 +190,26 @@ def test_too_many_notices_end_it(place: Place) -> None:
 
 @pytest.mark.parametrize("path", ["/proc/self/status", "/sys/kernel"])
 def test_where_changes_may_go_unheard_no_look_holds(place: Place, path: str) -> None:
-    place.watch.note(path)
-    place.look()
-    place.look()
+    for _ in range(3):
+        place.watch.begin()
+        place.watch.note(path)
+        place.watch.confirm()
+        assert not place.watch.holds()
+
+
+def test_a_look_that_could_not_see_all_does_not_hold(place: Place) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert place.look() == []
+        assert not place.watch.holds()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert place.look() != []
+
+
+def test_a_look_that_came_to_no_end_ends_what_held(place: Place) -> None:
+    place.watch.begin()
     assert not place.watch.holds()
 
 
@@ -186,4 +223,35 @@ def test_after_its_time_no_look_holds(tmp_path: Path) -> None:
 def test_nothing_holds_once_it_is_closed(place: Place) -> None:
     place.watch.close()
     assert not place.watch.holds()
-    place.watch.close()
+    place.look()
+    place.look()
+    assert not place.watch.holds()
+
+
+WRITTEN = {
+    "the operator's servers": "mcp_servers.json",
+    "a server's secrets": "secrets/maps",
+    "the record of an installed server": "mcp/maps/installed.json",
+    "the record of an installed skill": "skills/tea/installed.json",
+}
+
+
+@pytest.mark.parametrize("file", WRITTEN.values(), ids=WRITTEN)
+async def test_all_that_an_assistant_looks_at_shares_one_watch(tmp_path: Path, file: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    settings = Settings(  # type: ignore[call-arg]
+        _env_file=None,
+        DATA_DIR=tmp_path,
+        database_url=f"sqlite:///{tmp_path}/recado.db",
+        mcp_config_path=tmp_path / "mcp_servers.json",
+    )
+    assistant = Assistant(settings)
+    for change in (lambda: path.write_text("{}"), lambda: path.write_text("[]"), path.unlink):
+        for _ in range(3):
+            await assistant.abilities.refresh_for_message(time.time())
+        if not assistant.watch.holds():
+            pytest.skip("nothing tells of changed files on this file system")
+        change()
+        assert not assistant.watch.holds()
+    await assistant.abilities.close()
