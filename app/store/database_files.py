@@ -24,6 +24,7 @@ class DatabaseFiles:
         self._log_path = file.with_name(file.name + "-wal")
         self._lock_path = file.with_name(file.name + ".lock")
         self._lock: int | None = None
+        self._locked: tuple[int, int] | None = None
         self._file: tuple[int, int] | None = None
         self._log: tuple[int, int] | None = None
 
@@ -46,13 +47,13 @@ class DatabaseFiles:
         os.write(handle, str(os.getpid()).encode())
         if self._lock is not None:
             os.close(self._lock)
-        self._lock = handle
+        self._lock, self._locked = handle, _identity(handle)
 
     def let_go(self) -> None:
         """Gives the lock back; what is opened next may be other files."""
         if self._lock is not None:
             os.close(self._lock)
-        self._lock = self._file = self._log = None
+        self._lock = self._locked = self._file = self._log = None
 
     def opened(self) -> None:
         """Tells that SQLite has opened them: the file is that one for good, the log may be another again."""
@@ -69,7 +70,7 @@ class DatabaseFiles:
                 raise FilesGoneError(
                     f"{path.name} was removed or replaced under the running server; put it back, or restart"
                 )
-        if self._lock is None or _identity(self._lock_path) != _identity(self._lock):
+        if self._lock is None or _identity(self._lock_path) != self._locked:
             try:
                 self.lock()
             except (OSError, StoreLockedError) as error:
