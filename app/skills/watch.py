@@ -21,7 +21,7 @@ _TRY_AGAIN_SECONDS = 60.0
 
 
 class Watch:
-    """Whoever looks says at what, between `begin` and `confirm`.
+    """Whoever looks asks it for stamps and entries, between `begin` and `confirm`.
 
     A look holds where the one before it found the same paths, and nothing of them has changed since. One at a
     time looks; meanwhile nobody asks whether it holds. After `seconds` it holds no more.
@@ -30,7 +30,7 @@ class Watch:
     def __init__(self, seconds: float = LOOK_AGAIN_SECONDS) -> None:
         self._seconds = seconds
         self._noted: set[str] = set()
-        self._doubt: OSError | None = None
+        self._saw_all = True
         self._followed: frozenset[str] | None = None
         self._inotify: Inotify | None = None
         self._holds_until = self._tries_at = 0.0
@@ -38,11 +38,7 @@ class Watch:
 
     def begin(self) -> None:
         """Nothing holds until the look that begins now is confirmed."""
-        self._holds_until, self._noted, self._doubt = 0.0, set(), None
-
-    def note(self, path: str) -> None:
-        """Says that it matters what is there: a file's content, a folder's names, or that there is none."""
-        self._noted.add(path)
+        self._holds_until, self._noted, self._saw_all = 0.0, set(), True
 
     def stamp(self, path: str) -> Stamp:
         """When a file and its inode were changed, in nanoseconds, its length and inode; None where there is
@@ -77,12 +73,12 @@ class Watch:
         return {name: at for name, at in found.items() if at is not None}
 
     def confirm(self) -> None:
-        """Ends a look that saw all that was noted. Blocks briefly; never raises."""
+        """Ends a look, at all that was asked for since `begin`. Blocks briefly; never raises."""
         if self._closed:
             return
         noted = frozenset(self._noted)
         if self._inotify is not None and noted == self._followed and not self._inotify.has_news():
-            if self._doubt is None:
+            if self._saw_all:
                 self._holds_until = time.monotonic() + self._seconds
         elif self._inotify is not None or time.monotonic() >= self._tries_at:
             self._follow(noted)
@@ -103,7 +99,7 @@ class Watch:
     def _fail(self, error: OSError) -> None:
         """What is not there is a finding; what could not be looked at may be there at the next look."""
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-            self._doubt = error
+            self._saw_all = False
 
     def _follow(self, paths: frozenset[str]) -> None:
         self._inotify = None  # closes it: the kernel has no two to give away

@@ -45,22 +45,23 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    write(tmp_path / "skills/tea", CODE)
-    write(tmp_path / "outside/linked", CODE.replace("brew", "lead"), name="link")
-    (tmp_path / "skills/link").symlink_to("../outside/linked")
-    (tmp_path / "outside/linked.py").write_text("")
-    (tmp_path / "skills/tea/scripts/linked.py").symlink_to("../../../outside/linked.py")
-    (tmp_path / "skills/later").symlink_to("../outside/later")
-    (tmp_path / "skills/circle").symlink_to("circle")
-    (tmp_path / "skills/chain").symlink_to("../outside/current")
-    (tmp_path / "outside/current").symlink_to("linked")
-    (tmp_path / "skills/mapped").mkdir()  # as Kubernetes mounts a ConfigMap
-    (tmp_path / "skills/mapped/SKILL.md").symlink_to("..data/SKILL.md")
-    (tmp_path / "skills/mapped/..data").symlink_to("..one")
-    write(tmp_path / "skills/mapped/..one", name="mapped")
-    (tmp_path / "skills/tea/mcp.json").symlink_to("../../outside/servers.json")
-    (tmp_path / "data").mkdir()
-    place = Place(tmp_path, Watch())
+    root = tmp_path / "place"
+    write(root / "skills/tea", CODE)
+    write(root / "outside/linked", CODE.replace("brew", "lead"), name="link")
+    (root / "skills/link").symlink_to("../outside/linked")
+    (root / "outside/linked.py").write_text("")
+    (root / "skills/tea/scripts/linked.py").symlink_to("../../../outside/linked.py")
+    (root / "skills/later").symlink_to("../outside/later")
+    (root / "skills/circle").symlink_to("circle")
+    (root / "skills/chain").symlink_to("../outside/current")
+    (root / "outside/current").symlink_to("linked")
+    (root / "skills/mapped").mkdir()  # as Kubernetes mounts a ConfigMap
+    (root / "skills/mapped/SKILL.md").symlink_to("..data/SKILL.md")
+    (root / "skills/mapped/..data").symlink_to("..one")
+    write(root / "skills/mapped/..one", name="mapped")
+    (root / "skills/tea/mcp.json").symlink_to("../../outside/servers.json")
+    (root / "data").mkdir()
+    place = Place(root, Watch())
     place.look()
     place.look()
     if not place.watch.holds():
@@ -73,6 +74,11 @@ def _replaced(path: Path, text: str) -> None:
     new = path.with_name(f"{path.name}.new")
     new.write_text(text)
     new.replace(path)
+
+
+def _appended(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("x")
 
 
 def _mapped(path: Path) -> None:
@@ -99,9 +105,7 @@ CHANGES: dict[str, Callable[[Place], object]] = {
     "a skill goes": lambda place: shutil.rmtree(place.tea),
     "a skill is moved away": lambda place: place.tea.rename(place.root / "away"),
     "a text is written over": lambda place: (place.tea / "SKILL.md").write_text("x"),
-    "a byte is added": lambda place: os.write(
-        os.open(place.tea / "SKILL.md", os.O_WRONLY | os.O_APPEND), b"x"
-    ),
+    "a byte is added": lambda place: _appended(place.tea / "SKILL.md"),
     "a file is emptied": lambda place: os.truncate(place.tea / "scripts/tools.py", 0),
     "a file is replaced": lambda place: _replaced(place.tea / "SKILL.md", "x"),
     "a file is written through memory": lambda place: _mapped(place.tea / "scripts/tools.py"),
@@ -192,7 +196,7 @@ def test_too_many_notices_end_it(place: Place) -> None:
 def test_where_changes_may_go_unheard_no_look_holds(place: Place, path: str) -> None:
     for _ in range(3):
         place.watch.begin()
-        place.watch.note(path)
+        place.watch.stamp(path)
         place.watch.confirm()
         assert not place.watch.holds()
 
