@@ -8,38 +8,42 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.access import AdminToken
+from app.channels.access import AccessPolicy
+from app.channels.intake import Intake
 from app.channels.sender import Sender
 from app.channels.terminal import TerminalChannel
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.client import GraphClient
 from app.console.inside import Inside
 from app.console.operator import OperatorCalls, nobody_to_ask
-from app.entrances import Entrances
-from app.health import Health
-from app.intake import Intake
+from app.http.transport import Transport
+from app.installs.installing import Installing
+from app.installs.server_installing import ServerInstalling
 from app.llm.model import Model
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.skill_servers import of_skills
-from app.mcp.running.servers import McpServers
-from app.mcp.serving.server import ToolServer
+from app.mcp.configuration import Configuration
+from app.mcp.own_server import ToolServer
+from app.mcp.servers import McpServers
+from app.mcp.skill_servers import of_skills
+from app.memory.history import History
 from app.messages import Channel
-from app.observe.metrics import Metrics
+from app.ops.alerts import AlertReporter
+from app.ops.health import Health
+from app.ops.metrics import Metrics
+from app.ops.sweep import Sweep
 from app.people import Realm
-from app.right_of_way import RightOfWay
-from app.routing.abilities import Abilities
+from app.processes.sandbox import Sandbox
 from app.routing.phrase_writer import PhraseWriter
-from app.routing.served import ServedAbilities
+from app.routing.server_tools import ServerToolCatalog
+from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.schedule.reminders import Reminders
 from app.schedule.service import ScheduleService
-from app.search.history import History
+from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
-from app.skills.elsewhere import Elsewhere
 from app.skills.installed import is_from_elsewhere, tidy
-from app.skills.sandbox import Sandbox
+from app.skills.installed_skills import InstalledSkills
 from app.skills.watch import Watch
 from app.store import alerts, turns
 from app.store.approvals import OpenQuestion
@@ -47,27 +51,22 @@ from app.store.database import Database
 from app.store.folders import Folders
 from app.store.media import MediaFolder
 from app.store.space import MEGABYTE, Disk
-from app.sweep import Sweep
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.rates import Rates
-from app.transport.transport import Transport
-from app.troubles import Troubles
 from app.turns import workspace, zones
 from app.turns.calls import ToolCalls
 from app.turns.carrier import LocalCarrier
 from app.turns.consent import Consent, MakesCard
-from app.turns.endings import Endings
+from app.turns.endings import TurnFinalizer
 from app.turns.hearing import Hearing
-from app.turns.installing import Installing
 from app.turns.profile import Profiles, local_timezone
-from app.turns.server_installing import ServerInstalling
 from app.turns.turn import Limits, TurnRunner
 
 if TYPE_CHECKING:
-    from app.mcp.install.installer import ServerInstaller
-    from app.mcp.registry.directory import Directory
+    from app.installs.directory import Directory
+    from app.installs.server_installer import ServerInstaller
 
 log = structlog.get_logger(__name__)
 
@@ -95,10 +94,9 @@ class Assistant:
         transport: Transport | None = None,
     ) -> None:
         self.settings = settings
-        self.right_of_way = RightOfWay()
-        self.store = Database(settings.database_path, self.right_of_way)
-        self.troubles = Troubles(self.store, settings.data_dir)
-        self.entrances = Entrances(settings, self.store)
+        self.store = Database(settings.database_path)
+        self.troubles = AlertReporter(self.store, settings.data_dir)
+        self.entrances = AccessPolicy(settings, self.store)
         self.metrics = Metrics()
         self.admin_token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
         self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
@@ -107,7 +105,6 @@ class Assistant:
             settings.whatsapp_api_url,
             self.credentials.phone_number_id,
             self.credentials.access_token,
-            self.right_of_way,
         )
         self.media = MediaFolder(
             settings.data_dir / "media",
@@ -124,10 +121,10 @@ class Assistant:
         self.transport = transport or Transport()
         self.sandbox = Sandbox(settings)
         self.workers = Workers(
-            launcher=self._launcher, on_aside=self.troubles.of_skill, homes=settings.data_dir / "workers"
+            launcher=self._launcher, on_aside=self.troubles.skill_failed, homes=settings.data_dir / "workers"
         )
         self.watch = Watch()
-        elsewhere = Elsewhere(settings.data_dir, self.sandbox.refusal, self.watch)
+        elsewhere = InstalledSkills(settings.data_dir, self.sandbox.refusal, self.watch)
         loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere, watch=self.watch)
         self.installing = Installing(
             self.transport,
@@ -144,13 +141,13 @@ class Assistant:
             sandbox=self.sandbox,
             data_dir=settings.data_dir,
             on_change=self._look,
-            on_trouble=self.troubles.of_server,
+            on_trouble=self.troubles.server_failed,
         )
-        served = ServedAbilities(self.servers, settings.data_dir, self.watch)
-        self.abilities = Abilities(
+        served = ServerToolCatalog(self.servers, settings.data_dir, self.watch)
+        self.abilities = ToolCatalog(
             loader, registry, environment, servers=served, on_change=self._look_for_phrases
         )
-        self.model: Model = _model(settings, self.abilities, self.right_of_way)
+        self.model: Model = _model(settings, self.abilities)
         self.phrase_writer = PhraseWriter(
             loader, served, self.model, self.store, settings.data_dir, self.abilities.refresh
         )
@@ -268,12 +265,12 @@ class Assistant:
         )
 
     def _directory(self) -> "Directory":
-        from app.mcp.registry.directory import directory_of
+        from app.installs.directory import directory_of
 
         return directory_of(self.settings, self.transport)
 
     def _server_installer(self) -> "ServerInstaller":
-        from app.mcp.install.installer import ServerInstaller
+        from app.installs.server_installer import ServerInstaller
 
         return ServerInstaller(self.settings, self.sandbox, lambda: self.abilities.skill_names)
 
@@ -316,7 +313,7 @@ class Assistant:
                 asks=asks,
                 guards={**self.installing.guards, **workspace.guards(self.files), **zones.guards()},
             ),
-            Endings(self.store, wake_person),
+            TurnFinalizer(self.store, wake_person),
             self.channels,
             self.profiles,
             Limits(
@@ -410,11 +407,11 @@ class Assistant:
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 
 
-def _model(settings: Settings, abilities: Abilities, right_of_way: RightOfWay) -> Model:
+def _model(settings: Settings, abilities: ToolCatalog) -> Model:
     if settings.has_model:
         from app.llm.client import ChatModel
 
-        return ChatModel(settings, right_of_way)
+        return ChatModel(settings)
     from app.llm.offline.model import OfflineModel
 
     return OfflineModel(lambda: abilities.index, abilities.phrases, for_owners=abilities.for_owners)

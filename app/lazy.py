@@ -1,8 +1,7 @@
-"""Starting with little: names that are imported when they are first used, packages that are left out."""
+"""Import the names of a package when they are first used."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 
@@ -20,16 +19,3 @@ def lazily(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], 
         return value
 
     return get
-
-
-@contextmanager
-def without(package: str) -> Iterator[None]:
-    """What is imported in this block finds `package` missing, unless it is loaded already."""
-    if package in sys.modules:
-        yield
-        return
-    sys.modules[package] = None  # type: ignore[assignment]  # Python's own way to say so
-    try:
-        yield
-    finally:
-        del sys.modules[package]

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from app.access import is_local
 from app.assistant import Assistant
 from app.channels.whatsapp.webhook import WebhookFirst, WhatsAppWebhook
 from app.console.admin import Admin, admin_routes
 from app.console.pages import console_routes
 from app.console.servers import server_routes
 from app.erasure import Erasure
-from app.health import health_routes
+from app.http.transport import Transport
+from app.ops.health import health_routes
+from app.security import is_local
 from app.settings import Settings
 from app.store.belongings import Erased
-from app.transport.transport import Transport
 from app.turns.arrivals import read_arrival
 
 if TYPE_CHECKING:
@@ -88,7 +88,6 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
         arrival=read_arrival,
         on_received=assistant.intake.received,
         on_answer=assistant.metrics.answered,
-        right_of_way=assistant.right_of_way,
     )
 
 

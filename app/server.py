@@ -1,8 +1,6 @@
 """Running the web application: our own signals around uvicorn, and the file that commands find us by."""
 
 import asyncio
-import ctypes
-import gc
 import logging
 import os
 import resource
@@ -18,18 +16,15 @@ from typing import NoReturn
 
 import orjson
 import structlog
+import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.access import write_private
 from app.errors import RecadoError
-from app.lazy import without
 from app.main import create_app
+from app.processes.system import PR_SET_DUMPABLE, prctl
+from app.security import write_private
 from app.settings import Settings
-from app.skills.processes import PR_SET_DUMPABLE, prctl
-
-with without("watchfiles"):  # uvicorn would load it for the reloading that we do not ask for
-    import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = structlog.get_logger(__name__)
 
@@ -41,9 +36,6 @@ REQUEST_SECONDS = 30.0
 ANSWER_SECONDS = 30.0
 """Until an answer that fills the buffers goes on."""
 HEAD_BYTES = 64 * 1024
-_HAND_OVER_SECONDS = 0.001
-"""Who computes gives the interpreter to another thread that waits for it after so long, in place of 5 ms: on
-its way a webhook goes from the loop to the writer and back, and needs it some ten times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +60,6 @@ def read_running(data_dir: Path) -> Running | None:
 
 def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create_app) -> NoReturn:
     """Serves until a signal stops it, then ends the process: with 0, or not 0 where it could not start."""
-    sys.setswitchinterval(_HAND_OVER_SECONDS)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             status = runner.run(_serve(settings, make_app))
@@ -268,25 +259,6 @@ async def _announce(server: _Server, app: Starlette, settings: Settings) -> None
     for missing in settings.missing_credentials:
         log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
     await app.state.assistant.ready()
-    _freeze_garbage_collector()
-    _give_memory_back()
-
-
-def _freeze_garbage_collector() -> None:
-    """What was loaded stays: looking through it again and again would stop everybody for 40 ms at a time.
-    And what is new is looked through after 10,000 objects, not 700."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-    gc.enable()
-
-
-def _give_memory_back() -> None:
-    """What imports in threads used for a moment: glibc keeps it, some 2 MB, for threads that have no use
-    for it."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def _port(server: _Server) -> int | None:

@@ -7,9 +7,9 @@ from itertools import count, repeat
 from pathlib import Path
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.running.servers import McpServers
+from app.mcp.servers import McpServers
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from bench.measure import Plan, Row, interleaved, ratio
 from bench.process import Release
 from tests.standins.mcp_server import command

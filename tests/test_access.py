@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from app.access import AdminToken, is_local, write_private
+from app.security import AdminToken, is_local, write_private
 
 
 def request(peer: str | None = "127.0.0.1", **headers: str) -> Request:

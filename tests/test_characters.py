@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.characters import visible, visible_lines
+from app.text import visible, visible_lines
 
 
 @given(st.text())

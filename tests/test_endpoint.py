@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from app import endpoint
-from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
+from app.http import endpoint
+from app.http.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from tests.tides import Web, cards, install, say, told
 from tests.world import ROOT
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from app.skills.cards import card
+from app.installs.quarantine import unpack
+from app.installs.skill_cards import card
 from app.skills.installed import install
-from app.skills.quarantine import unpack
 from tests.mailer import press, questions
 from tests.skills.archives import zipped
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from app.mcp.config.secrets import Secrets
-from app.mcp.config.skill_servers import kept_for
+from app.mcp.secrets import Secrets
+from app.mcp.skill_servers import kept_for
 from tests.mailer import asked, press, questions
 from tests.standins.model import calls, is_classifier
 from tests.standins.site import answer, redirect
@@ -324,7 +324,7 @@ import sys
 from app.commands.installing import install_skill
 from app.errors import RecadoError
 from app.settings import take_settings
-from app.transport.transport import Transport
+from app.http.transport import Transport
 from tests.standins.site import authority
 transport = Transport(allowed_hosts={("127.0.0.1", int(sys.argv[2]))}, tls=authority())
 try:

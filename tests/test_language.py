@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import app
-from app.language import LANGUAGES, detect_language, say, say_plural
+from app.i18n import LANGUAGES, detect_language, say, say_plural
 
 ROOT = Path(app.__file__).parent
 KEYWORDS = {"say": (2,), "say_plural": (2, 3)}
@@ -152,7 +152,7 @@ def test_what_is_not_translated_is_said_in_english(language: str) -> None:
 
 
 def test_importing_it_is_cheap() -> None:
-    code = "import sys, app.language; print([m for m in ('babel', 'yaml', 'pydantic') if m in sys.modules])"
+    code = "import sys, app.i18n; print([m for m in ('babel', 'yaml', 'pydantic') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

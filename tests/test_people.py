@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from starlette.responses import Response
 
-from app.entrances import Entrances
-from app.language import detect_language
+from app.channels.access import AccessPolicy
+from app.i18n import detect_language
 from app.messages import Inbound, Sender
 from app.people import Person
 from app.settings import Settings
@@ -341,7 +341,7 @@ def change(server, action: str, who: str) -> None:
     ],
 )
 def test_what_is_said_at_the_door_is_in_the_persons_language(person, sender, text, language, tmp_path):
-    entrance = Entrances(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
+    entrance = AccessPolicy(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
     said = entrance.too_fast(
         Person("p", "whatsapp", **person), Inbound("w1", Sender(**sender), "text", text=text)
     )
@@ -349,7 +349,7 @@ def test_what_is_said_at_the_door_is_in_the_persons_language(person, sender, tex
 
 
 def test_the_letters_of_an_ownership_code_are_of_no_language(tmp_path):
-    entrance = Entrances(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
+    entrance = AccessPolicy(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
     code = Inbound("w1", Sender(phone="5215512345678"), "text", text="the-and-with")
     assert detect_language(code.text) == "en"
     assert detect_language(entrance.owner_welcome(Person("p", "whatsapp"), code).text) == "es"

@@ -126,17 +126,16 @@ def test_what_is_no_http_is_refused_without_a_line_in_the_log(server: Server) ->
 
 
 def test_what_only_some_conversations_need_is_not_loaded_at_the_start() -> None:
-    late = {"aiohttp", "babel", "dateparser", "griffe", "httpx2", "markdown_it", "prometheus_client", "rich"}
+    late = {"aiohttp", "babel", "dateparser", "griffe", "httpx2", "markdown_it", "prometheus_client"}
     late |= {
-        "watchfiles",
         "websockets",
         "app.simulator.graph",
-        "app.skills.cards",
-        "app.skills.installer",
-        "app.skills.quarantine",
+        "app.installs.skill_cards",
+        "app.installs.skill_installer",
+        "app.installs.quarantine",
     }
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys, app.observe.logs, app.server; print({late} & set(sys.modules))"],
+        [sys.executable, "-c", f"import sys, app.ops.logs, app.server; print({late} & set(sys.modules))"],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -10,7 +10,7 @@ import structlog
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, aliases, outbox
 from app.store.database import Database
-from app.store.outbox import Given, Parcel
+from app.store.outbox import NextSend, OutboxRow
 
 log = structlog.get_logger(__name__)
 
@@ -110,17 +110,17 @@ class Sender:
         finally:
             self._lanes.pop(person, None)
 
-    async def _next(self, person: str) -> Given:
+    async def _next(self, person: str) -> NextSend:
         try:
             return await self._take(person)
         except Exception as error:  # a lane that died would leave its person without answers
             log.error("the outbox cannot be read", error=f"{type(error).__name__}: {error}")
-            return Given(at=time.time() + STORE_RETRY_SECONDS)
+            return NextSend(at=time.time() + STORE_RETRY_SECONDS)
 
-    async def _take(self, person: str) -> Given:
+    async def _take(self, person: str) -> NextSend:
         now = time.time()
 
-        def take(conn: Connection) -> Given:
+        def take(conn: Connection) -> NextSend:
             given = outbox.take(conn, person, now)
             for lost in given.lost:
                 text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
@@ -132,7 +132,7 @@ class Sender:
             log.error("send of unknown outcome given up", outbox=lost)
         return given
 
-    async def _deliver(self, parcel: Parcel) -> bool:
+    async def _deliver(self, parcel: OutboxRow) -> bool:
         """Sends it and writes what became of it; gives whether the person has more that is not at its end."""
         async with self._places:
             try:
@@ -156,7 +156,7 @@ class Sender:
             self.wake(person)
 
     def _settle(
-        self, conn: Connection, parcel: Parcel, result: SendResult, now: float
+        self, conn: Connection, parcel: OutboxRow, result: SendResult, now: float
     ) -> tuple[Sequence[str], bool]:
         """Writes what became of a send; gives the people whose held messages may go now, and whether this
         one has more that is not at its end."""
@@ -164,7 +164,7 @@ class Sender:
         return released, outbox.has_open(conn, parcel.person_id)
 
     def _write_result(
-        self, conn: Connection, parcel: Parcel, result: SendResult, now: float
+        self, conn: Connection, parcel: OutboxRow, result: SendResult, now: float
     ) -> Sequence[str]:
         if isinstance(result, Accepted):
             outbox.sent(conn, parcel.id, result.message_id, now)
@@ -179,7 +179,7 @@ class Sender:
             self._refused(conn, parcel, result, now)
         return []
 
-    def _refused(self, conn: Connection, parcel: Parcel, result: Refused, now: float) -> None:
+    def _refused(self, conn: Connection, parcel: OutboxRow, result: Refused, now: float) -> None:
         log.warning(
             "send refused", outbox=parcel.id, code=result.code, then=result.then, detail=result.detail
         )
@@ -197,7 +197,7 @@ class Sender:
             alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
 
 
-def _was_tried_enough(result: Refused, parcel: Parcel) -> bool:
+def _was_tried_enough(result: Refused, parcel: OutboxRow) -> bool:
     if result.code in TRIED_TWICE:
         return parcel.attempts > 2
     return parcel.message.file is not None and bool(result.code) and parcel.attempts >= FILE_ATTEMPTS

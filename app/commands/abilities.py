@@ -9,11 +9,11 @@ from app.commands.tables import table
 from app.errors import ConfigurationError
 from app.settings import Settings, skill_environment
 from app.skills import SkillLoader
-from app.skills.elsewhere import Elsewhere
+from app.skills.installed_skills import InstalledSkills
 from app.tools.catalog import prompt_list
 
 if TYPE_CHECKING:
-    from app.routing.abilities import Abilities
+    from app.routing.tool_catalog import ToolCatalog
 
 _MATCHES_SHOWN = 10
 
@@ -74,12 +74,12 @@ def route_text(settings: Settings, message: str) -> str:
     return "\n".join(parts)
 
 
-def _abilities(settings: Settings) -> "Abilities":
+def _abilities(settings: Settings) -> "ToolCatalog":
     """Everything as a server sees it, without one and without running any tool's code."""
-    from app.routing.abilities import Abilities
+    from app.routing.tool_catalog import ToolCatalog
     from app.tools import ToolRegistry
 
-    loader = SkillLoader(settings.skills_dir, elsewhere=Elsewhere.of(settings), runs_code=False)
-    abilities = Abilities(loader, ToolRegistry(), skill_environment())
+    loader = SkillLoader(settings.skills_dir, elsewhere=InstalledSkills.of(settings), runs_code=False)
+    abilities = ToolCatalog(loader, ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities

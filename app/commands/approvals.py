@@ -1,10 +1,10 @@
 """The questions that wait for an answer, shown and answered in the shell through the running server."""
 
-from app.characters import visible
 from app.commands.running import RunningServer, find_server
 from app.commands.tables import moment
 from app.errors import RecadoError
 from app.settings import Settings
+from app.text import visible
 
 
 def open_approvals(settings: Settings) -> str:

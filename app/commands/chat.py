@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
-from app.characters import visible_lines
 from app.commands.configuration import check_model_address
 from app.commands.lines import Lines
 from app.commands.records import make_data_folder, read_records
@@ -17,6 +16,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings
 from app.store import approvals
+from app.text import visible_lines
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

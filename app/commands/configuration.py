@@ -137,7 +137,7 @@ def secrets_of(settings: Settings) -> Iterator[str]:
 
 def configure_logs(settings: Settings, usual: str) -> None:
     """Logs to stderr: at LOG_LEVEL where it is set, else at the level that is usual for the command."""
-    from app.observe.logs import configure
+    from app.ops.logs import configure
 
     level = settings.log_level if "log_level" in settings.model_fields_set else usual
     configure(level, settings.log_json, secrets_of(settings))

@@ -5,12 +5,12 @@ import sys
 
 from app.commands.shell import agreed
 from app.errors import RecadoError
-from app.mcp.config.skill_servers import forget_gone, kept_for
+from app.http.transport import Transport
+from app.installs.skill_card_text import card_text
+from app.installs.skill_installer import Installer, Preview
+from app.mcp.skill_servers import forget_gone, kept_for
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.card_text import card_text
-from app.skills.installer import Installer, Preview
-from app.skills.sandbox import Sandbox
-from app.transport.transport import Transport
 
 _UNASKED = "CONFIRMATION_MODE is yolo: its tools will run without asking."
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 
-from app.characters import visible
 from app.commands.records import open_database, read_records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
@@ -16,6 +15,7 @@ from app.phones import Doubt, canonical, country_of_zone, doubt_about
 from app.settings import Settings
 from app.store import people
 from app.store.people import PersonLine
+from app.text import visible
 
 _CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
 _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner now"}

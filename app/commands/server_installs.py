@@ -12,20 +12,20 @@ from app.commands.shell import agreed, show
 from app.commands.skill_folders import read_skills
 from app.commands.tables import moment
 from app.errors import RecadoError
-from app.mcp.chat.card_text import card_question, card_text
-from app.mcp.config import installed
-from app.mcp.config.mapping import remove_server as remove_entry
+from app.http.transport import Transport
+from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, Directory, directory_of
+from app.installs.registry_api import RegistryError
+from app.installs.registry_entries import Entry
+from app.installs.registry_reasons import reason_said
+from app.installs.server_card_text import card_question, card_text
+from app.installs.server_installer import ServerInstaller, Stage
+from app.mcp import installed
 from app.mcp.definitions import is_server_name
-from app.mcp.install.installer import ServerInstaller, Stage
-from app.mcp.registry.api import RegistryError
-from app.mcp.registry.directory import FIRST_SECONDS, FRESH_SECONDS, Directory, directory_of
-from app.mcp.registry.entries import Entry
-from app.mcp.registry.reasons import reason_said
+from app.mcp.mapping import remove_server as remove_entry
 from app.messages import JSON
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
-from app.skills.trees import remove_tree
-from app.transport.transport import Transport
+from app.skills.file_tree import remove_tree
 
 MOST_FOUND = 8
 

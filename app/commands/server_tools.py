@@ -7,11 +7,11 @@ from app.commands.running import RunningServer, find_server
 from app.commands.servers import configuration, definition_of
 from app.commands.shell import agreed, show
 from app.errors import RecadoError
-from app.mcp.chat.approval_text import approval_question, approval_text
+from app.installs.approval_text import approval_question, approval_text
 from app.mcp.definitions import HeldBack, ServerDefinition, ServerState
-from app.mcp.tools.pins import hashes
+from app.mcp.pins import hashes
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 
 
 def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
@@ -35,7 +35,7 @@ def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
     if server is not None:
         server.ask("servers/approve", {"name": name, "hashes": shown})
     else:
-        from app.mcp.running.visit import approve
+        from app.mcp.probe import approve
 
         approve(settings.data_dir, state)
     return f"Approved for {name}: {', '.join(shown)}. They can be used at the next message."
@@ -52,6 +52,6 @@ def _told(server: RunningServer, name: str) -> ServerState:
 
 def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
     """As it is now, started for this alone."""
-    from app.mcp.running.visit import visit
+    from app.mcp.probe import visit
 
     return asyncio.run(visit(definition, Sandbox(settings), settings.data_dir))

@@ -13,16 +13,16 @@ from app.commands.running import find_server
 from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.declared import declare
-from app.mcp.config.mapping import add_server
-from app.mcp.config.report import report
-from app.mcp.config.skill_servers import of_skills
+from app.http.address import Address, is_public
+from app.http.errors import FetchError
+from app.mcp.configuration import Configuration
+from app.mcp.declared import declare
 from app.mcp.definitions import ServerDefinition, ServerState, at_rest
+from app.mcp.mapping import add_server
+from app.mcp.report import report
+from app.mcp.skill_servers import of_skills
 from app.messages import JSON
 from app.settings import Settings, skill_environment
-from app.transport.address import Address, is_public
-from app.transport.errors import FetchError
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -43,7 +43,7 @@ def name_unreadable_lines() -> None:
 
 def show(text: str, *, err: bool = False) -> None:
     """Names and texts in it come from others: a terminal obeys what it does not show."""
-    from app.characters import visible_lines
+    from app.text import visible_lines
 
     typer.echo(visible_lines(text), err=err)
 

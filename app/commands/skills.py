@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from app.characters import visible
 from app.commands.installing import install_skill
 from app.commands.records import read_records
 from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError, StoreError
-from app.mcp.config.skill_servers import forget_gone, kept_for
+from app.http.address import PORTS, Address, is_public
+from app.mcp.skill_servers import forget_gone, kept_for
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
@@ -23,7 +23,7 @@ from app.skills.manifest import is_standard_name
 from app.skills.skill import bundled_names
 from app.skills.starter import starter_sentence
 from app.store.alerts import ABOUT_SKILLS, open_alerts
-from app.transport.address import PORTS, Address, is_public
+from app.text import visible
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
 _LOCAL_ENDINGS = (".localhost", ".local", ".internal")

@@ -5,13 +5,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from app.characters import visible
 from app.commands.records import read_records
 from app.commands.running import find_server
 from app.commands.tables import table
 from app.messages import JSON
 from app.settings import Settings
 from app.store import tool_statistics
+from app.text import visible
 
 _DAY = 86400.0
 _ERRORS_SHOWN = 3

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from app.characters import visible
+from app.text import visible
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,8 +1,8 @@
 """The administrator's token, shown or renewed."""
 
-from app.access import AdminToken
 from app.commands.running import find_server
 from app.errors import RecadoError
+from app.security import AdminToken
 from app.settings import Settings
 
 

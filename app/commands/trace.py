@@ -4,7 +4,6 @@ import asyncio
 import json
 from dataclasses import asdict
 
-from app.characters import visible
 from app.commands.reasons import reasons_table
 from app.commands.records import Records
 from app.commands.running import find_server
@@ -13,6 +12,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.settings import Settings
 from app.store import traces
+from app.text import visible
 
 
 def turns_table(settings: Settings) -> str:

@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.access import AdminToken
 from app.errors import RecadoError, StoreError
-from app.health import State
 from app.messages import JSON
+from app.ops.health import State
 from app.people import Realm
+from app.security import AdminToken
 from app.store import alerts, approvals, people, tool_statistics, traces
 from app.store.approvals import Choice, OpenQuestion
 from app.store.belongings import Erased

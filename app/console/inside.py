@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from app.health import State
 from app.messages import JSON
-from app.observe.logs import recent_lines
-from app.routing.abilities import Abilities
+from app.ops.health import State
+from app.ops.logs import recent_lines
+from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 
 
@@ -19,7 +19,7 @@ class Inside:
     """Version, configuration, health, skills and logs; nothing of it holds a secret or what people wrote."""
 
     def __init__(
-        self, settings: Settings, abilities: Abilities, health: Callable[[], Awaitable[State]]
+        self, settings: Settings, abilities: ToolCatalog, health: Callable[[], Awaitable[State]]
     ) -> None:
         self._settings = settings
         self._abilities = abilities

@@ -11,7 +11,7 @@ from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.store import operator, tool_statistics, uncertain
 from app.store.database import Database
 from app.store.ids import new_id
@@ -45,7 +45,7 @@ class OperatorCalls:
         self,
         store: Database,
         engine: ExecutionEngine,
-        abilities: Abilities,
+        abilities: ToolCatalog,
         calls: ToolCalls,
         profiles: Profiles,
         doors: Callable[[], Doors],

@@ -6,9 +6,9 @@ from starlette.routing import BaseRoute
 
 from app.console.admin import Admin, guarded_routes
 from app.errors import RecadoError
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.report import report
-from app.mcp.running.servers import McpServers
+from app.mcp.configuration import Configuration
+from app.mcp.report import report
+from app.mcp.servers import McpServers
 from app.messages import JSON
 
 

@@ -22,7 +22,7 @@ class Finding:
 
 def line(finding: Finding) -> str:
     """The finding as it is printed, marks in plain ASCII, all on one line."""
-    from app.characters import visible
+    from app.text import visible
 
     cure = f" -> {visible(finding.cure)}" if finding.cure else ""
     return f"{finding.level:<5}{finding.part}: {visible(finding.fact)}{cure}"

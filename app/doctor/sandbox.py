@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.doctor.finding import OK, WARN, Finding
+from app.processes.confine import closes_ports
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.confine import closes_ports
-from app.skills.sandbox import Sandbox
 
 _MORE = "Code from elsewhere in docs/operating.md"
 _APT = "sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)"

@@ -8,12 +8,12 @@ from app.commands.running import find_server
 from app.commands.servers import configuration, exposed_cure, exposed_text
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import RecadoError
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.report import report
+from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
+from app.mcp.report import report
 from app.messages import JSON
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 
 _PART = "MCP servers"
 _NODE = frozenset({"node", "npx", "npm"})
@@ -46,7 +46,7 @@ def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, J
             return list(server.ask("servers")["servers"])
     except RecadoError:  # the line about the server says so
         pass
-    from app.mcp.running.visit import visit_all
+    from app.mcp.probe import visit_all
 
     states = asyncio.run(visit_all(written.look(), Sandbox(settings), settings.data_dir))
     return list(report(written, states)["servers"])

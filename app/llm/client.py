@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from app.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
+from app.http.endpoint import Answer, Endpoint, NoAnswer, NotSent, TimedOut
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
 from app.llm.reading import bare_name, can_be_written, without_thoughts
 from app.llm.refused import speaks_of_tools, takes_no_tools, wants_a_shorter_answer
 from app.messages import JSON, seconds_in
-from app.right_of_way import RightOfWay
 from app.settings import Settings
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -26,12 +25,12 @@ TOO_DEEP = "(arguments that are nested too deeply)"
 class ChatModel:
     """Chat completions: `LLM_MODEL` answers, `CLASSIFIER_MODEL` classifies."""
 
-    def __init__(self, settings: Settings, right_of_way: RightOfWay | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._key = settings.openai_api_key.get_secret_value()
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         url = settings.openai_base_url or OPENAI_URL
-        self._endpoint = Endpoint(url, headers, proxies=True, right_of_way=right_of_way)
+        self._endpoint = Endpoint(url, headers, proxies=True)
         self._answer_tokens = ANSWER_TOKENS
         # OpenAI's newer models refuse the older name
         self._limit = "max_tokens" if settings.openai_base_url else "max_completion_tokens"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.messages import JSON
-from app.skills.sandbox import Grants
+from app.processes.sandbox import Grants
 from app.tools.tool import Audience
 
 Origin = Literal["operator", "installed", "skill"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import structlog
 
-from app.language import LANGUAGES
+from app.i18n import LANGUAGES
 from app.llm.model import Model, ModelRequest
-from app.mcp.config import installed
+from app.mcp import installed
 from app.mcp.definitions import is_server_name
 from app.messages import JSON
-from app.routing.view import Servers
+from app.routing.snapshot import Servers
 from app.skills import SkillLoader
 from app.skills.phrases import FILE, write_phrases
 from app.store import people

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from app.messages import JSON
 from app.people import Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 
 SEARCH_TOOLS = "search_tools"
 """The tool that asks this service: what it finds may be called in the rounds that follow."""
@@ -14,7 +14,7 @@ LONGEST_DESCRIPTION = 200
 class ToolSearch:
     """Finds among the tools that a person may use; helpers that only lead to others are left out."""
 
-    def __init__(self, abilities: Abilities) -> None:
+    def __init__(self, abilities: ToolCatalog) -> None:
         self._abilities = abilities
 
     def search(self, words: str, person: Person, limit: int = 5) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from app.language import say
+from app.i18n import say
 from app.tools import ToolResult
 
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from app.calendar.changes import read_change
 from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
-from app.language import say
+from app.i18n import say
 from app.people import Person
 from app.schedule.meaning import clean, meant, to_snooze
 from app.schedule.refusals import refusal

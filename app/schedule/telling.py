@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 from app.calendar.rules import CRON, EVERY
 from app.calendar.zones import shown_zone
-from app.characters import unmistakable
-from app.language import say
+from app.i18n import say
 from app.store.schedules import Schedule
+from app.text import escape_text
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKDAYS = "MO,TU,WE,TH,FR"
@@ -42,7 +42,7 @@ def shown_text(schedule: Schedule, language: str) -> str:
     """Its text; one that was made of what others wrote is quoted and says so."""
     if not schedule.taint:
         return schedule.text
-    return say(language, "“{text}” (others' words may be in this)", text=unmistakable(schedule.text))
+    return say(language, "“{text}” (others' words may be in this)", text=escape_text(schedule.text))
 
 
 def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from app.endpoint import Endpoint, NoAnswer, NotSent
+from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import JSON
 from app.simulator.bodies import Account, envelope, signature
 from app.simulator.faults import Faults

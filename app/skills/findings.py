@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Literal
 
-from app.characters import visible
 from app.skills.code_findings import MAX_SOURCE, MAX_SOURCES, is_python, python_findings
-from app.skills.trees import Files
+from app.skills.file_tree import Files
+from app.text import visible
 
 Kind = Literal[
     "hidden-text",

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.access import write_private
 from app.errors import RecadoError
 from app.messages import JSON
+from app.security import write_private
+from app.skills.file_tree import TreeError, check_tree, read_tree, remove_tree, write_tree
 from app.skills.manifest import is_standard_name
 from app.skills.phrases import FILE
-from app.skills.trees import TreeError, check_tree, read_tree, remove_tree, write_tree
 from app.tools.tool import Audience
 
 if TYPE_CHECKING:  # each start reads what is installed, few look at what could be
-    from app.skills.cards import Card
-    from app.skills.quarantine import Quarantined
+    from app.installs.quarantine import Quarantined
+    from app.installs.skill_cards import Card
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Installed:
 
     def tree(self) -> "Quarantined":
         """Its bytes once more, for the card that an update is compared with. Raises TreeError."""
-        from app.skills.quarantine import Quarantined
+        from app.installs.quarantine import Quarantined
 
         return Quarantined(self.source, self.origin_folder, read_tree(self.folder), self.sent_on)
 

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.skills.elsewhere import Elsewhere
 from app.skills.folder import Signature, Signatures, has_same_files, is_skill
 from app.skills.imports import is_installed
 from app.skills.installed import Installed
+from app.skills.installed_skills import InstalledSkills
 from app.skills.runner import Workers
 from app.skills.skill import (
     RELEASE_SKILLS,
@@ -57,7 +57,7 @@ class SkillLoader:
         skills_dir: Path,
         bundled: Path = RELEASE_SKILLS,
         workers: Workers | None = None,
-        elsewhere: Elsewhere | None = None,
+        elsewhere: InstalledSkills | None = None,
         watch: Watch | None = None,
         *,
         runs_code: bool = True,

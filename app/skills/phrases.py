@@ -14,10 +14,10 @@ from typing import Any
 
 import structlog
 
-from app.access import write_private
 from app.errors import RecadoError
-from app.language import LANGUAGES
+from app.i18n import LANGUAGES
 from app.messages import JSON
+from app.security import write_private
 from app.skills.folder import read_regular
 from app.tools.plain import sendable
 

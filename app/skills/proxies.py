@@ -9,13 +9,13 @@ from dataclasses import asdict
 from json import dumps
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
+from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient, Parameters
+from app.http.errors import FetchError
+from app.http.transport import Fetched
 from app.messages import JSON
 from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask, Written
 from app.tools.context import PersonStore, Services, ToolContext
-from app.transport.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient, Parameters
-from app.transport.errors import FetchError
-from app.transport.transport import Fetched
 
 ANSWER_SECONDS = 30.0
 LIST_BYTES = TO_WORKER - 1024 * 1024

@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 
 from app.messages import JSON
+from app.processes.workdirs import clear
 from app.skills.folder import Signature, Signatures
-from app.skills.homes import clear
 from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel, unsent
 from app.tools.context import ToolContext
 from app.tools.result import ToolResult
@@ -153,15 +153,15 @@ class Workers:
 
     def _after(self, folder: Path, used: "_Version", worker: "Worker") -> None:
         """After a call: a worker that is to take no more ends with its last one, others rest."""
-        if worker.given_up and used.worker is worker:
+        if worker.abandoned and used.worker is worker:
             used.worker = None
-            used.given_up.append(worker)
-            if len(used.given_up) > GIVEN_UP:
-                used.given_up.pop(0).end()
+            used.abandoned.append(worker)
+            if len(used.abandoned) > GIVEN_UP:
+                used.abandoned.pop(0).end()
         if worker.busy:
             return
-        if worker in used.given_up:
-            used.given_up.remove(worker)
+        if worker in used.abandoned:
+            used.abandoned.remove(worker)
         if used.worker is not worker:
             worker.end()
         elif self._versions.get(folder) is not used:
@@ -227,7 +227,7 @@ class _Version:
 
     version: Signature
     worker: "Worker | None" = None
-    given_up: list["Worker"] = field(default_factory=list)
+    abandoned: list["Worker"] = field(default_factory=list)
     failures: int = 0
     aside: str = ""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))

@@ -17,7 +17,9 @@ import structlog
 
 from app.errors import RecadoError
 from app.messages import JSON
-from app.removal import remove
+from app.processes.system import kill_below
+from app.processes.workdirs import make_home
+from app.rmtree import remove
 from app.skills.frames import (
     ANSWERED_BYTES,
     ASKED_BYTES,
@@ -39,8 +41,6 @@ from app.skills.frames import (
     encode,
     length,
 )
-from app.skills.homes import make_home
-from app.skills.processes import kill_below
 from app.skills.proxies import answer, travelling
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
@@ -59,7 +59,7 @@ _PROGRAM = """
 import socket, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from app.skills.keeper import keep
+from app.processes.reaper import keep
 connection = socket.socket(fileno=int(sys.argv[1]))
 connection.set_inheritable(False)
 keep(connection.fileno(), sys.argv[4])
@@ -94,7 +94,7 @@ class Worker:
 
     def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float, homes: Path | None) -> None:
         self.life: asyncio.Task[None] | None = None
-        self.given_up = False
+        self.abandoned = False
         """A call was given up, so it may be stuck."""
         self._folder = folder
         self._prefix = prefix
@@ -160,7 +160,7 @@ class Worker:
             while isinstance(message := await call.inbox.get(), Ask):
                 await self._send(await call.answer(message, context))
         except asyncio.CancelledError:
-            self.given_up = True
+            self.abandoned = True
             raise
         finally:
             del self._calls[number]

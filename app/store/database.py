@@ -17,7 +17,6 @@ import aiosqlite
 import structlog
 
 from app.errors import StoreError
-from app.right_of_way import RightOfWay
 from app.store.database_files import DatabaseFiles, FilesGoneError
 from app.store.migrations import migrate
 
@@ -52,9 +51,8 @@ class Database:
     Every write goes through `tx` or `submit`; reads through `all` and `one`, which inform but never decide.
     """
 
-    def __init__(self, path: Path, right_of_way: RightOfWay | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._right_of_way = right_of_way or RightOfWay()
         self._jobs = _Jobs()
         self._submitted: list[_Job[Any]] = []
         self._writer: threading.Thread | None = None
@@ -115,9 +113,7 @@ class Database:
         Raises what `fn` raised, or StoreError where the commit failed. Who stops waiting leaves `fn` queued:
         it is written all the same.
         """
-        result = await self.submit(fn, then=then)
-        await self._right_of_way.give()
-        return result
+        return await self.submit(fn, then=then)
 
     def submit(
         self,
@@ -183,14 +179,12 @@ class Database:
     def _write(self) -> None:
         assert self._loop is not None
         connection = self._reopen(None)
-        writing = self._right_of_way.writing(self._loop)
         while self._jobs.wait():
             taken: list[_Job[Any]] = []
             outcomes: list[Any]
             try:
                 self._files.check()
-                with writing:
-                    outcomes = _run(connection, self._jobs.batch(), taken)
+                outcomes = _run(connection, self._jobs.batch(), taken)
                 connection.execute("COMMIT")
                 self.last_failure = ""
             except BaseException as error:  # whatever it is: without this thread nothing is written any more

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.removal import remove_whole
+from app.rmtree import rmtree
 from app.store.database import Database
 
 
@@ -33,7 +33,7 @@ class Folders:
                 if folder.is_symlink():
                     folder.unlink()
                 elif folder.exists():
-                    remove_whole(folder)  # however deep: a server may have written there
+                    rmtree(folder)  # however deep: a server may have written there
             except OSError as error:
                 faults.append(f"{folder} could not be removed: {error.strerror or error}")
         if faults:

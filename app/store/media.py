@@ -16,11 +16,11 @@ from pathlib import Path
 
 import orjson
 
-from app.characters import visible
 from app.errors import RecadoError
 from app.messages import MediaFile, MediaKind
 from app.store.database import Database
 from app.store.space import MEGABYTE, Disk
+from app.text import visible
 
 LARGEST = 16 * MEGABYTE
 """Meta takes documents of 100 MB; nothing that a tool makes for a chat needs that."""

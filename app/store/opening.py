@@ -56,7 +56,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class TurnState:
     """What the rows say that a turn starts from, read in the transaction that counts the attempt."""
 
     id: str
@@ -96,7 +96,7 @@ class Opened:
         return max((member.received_at for member in self.members), default=None)
 
 
-def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Opened:
+def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> TurnState:
     """Counts an attempt and reads what the turn starts from. Raises TurnGone where it has ended."""
     row = conn.execute(
         "UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?"
@@ -112,7 +112,7 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Op
     members = _members(conn, turn)
     exchanges = _exchanges(conn, conversation, turn, history)
     waiting = approvals.waiting(conn, conversation["id"])
-    return Opened(
+    return TurnState(
         id=turn,
         attempts=row["attempts"],
         created_at=row["created_at"],

@@ -10,7 +10,7 @@ from sqlite3 import Connection, Row
 
 import orjson
 
-from app.language import say
+from app.i18n import say
 from app.messages import Address, Button, MediaFile, Outgoing, Status, Template
 from app.people import Conversation
 from app.store import resending
@@ -35,7 +35,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class OutboxRow:
     """A row that was taken to be sent now."""
 
     id: str
@@ -47,10 +47,10 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class NextSend:
     """What the sender is to do for a person: send `parcel`, or look again at `at`, or nothing."""
 
-    parcel: Parcel | None = None
+    parcel: OutboxRow | None = None
     at: float | None = None
     lost: tuple[str, ...] = ()
     """Rows whose outcome stays unknown for good."""
@@ -134,20 +134,20 @@ def put_notice(conn: Connection, conversation: Conversation, source: str, draft:
     return put_reply(conn, conversation, source, draft, now)
 
 
-def take(conn: Connection, person: str, now: float) -> Given:
+def take(conn: Connection, person: str, now: float) -> NextSend:
     """The person's next row to send, put on the wire; in order, one at a time."""
     if not _may_be_sent_to(conn, person, now):
-        return Given()
+        return NextSend()
     lost: list[str] = []
     while True:
         row = conn.execute(
             f"SELECT * FROM outbox WHERE person_id = ? AND {_OPEN} ORDER BY seq LIMIT 1", (person,)
         ).fetchone()
         if row is None:
-            return Given(lost=tuple(lost))
+            return NextSend(lost=tuple(lost))
         clock_set_back = not row["attempts"] and now < row["created_at"]
         if row["due_at"] > now and not clock_set_back:
-            return Given(at=row["due_at"], lost=tuple(lost))
+            return NextSend(at=row["due_at"], lost=tuple(lost))
         if row["state"] == "unknown" and row["resends"]:
             _close_unknown(conn, row["id"])
             lost.append(row["id"])
@@ -161,7 +161,7 @@ def take(conn: Connection, person: str, now: float) -> Given:
         " attempts = attempts + 1, resends = resends + (state = 'unknown'), due_at = ? WHERE id = ?",
         (now, now + SEND_SECONDS, row["id"]),
     )
-    return Given(parcel=_parcel(conn, row), lost=tuple(lost))
+    return NextSend(parcel=_parcel(conn, row), lost=tuple(lost))
 
 
 def has_open(conn: Connection, person: str) -> bool:
@@ -373,7 +373,7 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     return bool(row["attempts"]) and now > since + WINDOW_SECONDS
 
 
-def _parcel(conn: Connection, row: Row) -> Parcel:
+def _parcel(conn: Connection, row: Row) -> OutboxRow:
     where = conn.execute(
         "SELECT channel, group_id FROM conversations WHERE id = ?", (row["conversation_id"],)
     ).fetchone()
@@ -383,7 +383,7 @@ def _parcel(conn: Connection, row: Row) -> Parcel:
             "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at", (row["person_id"],)
         )
     }
-    return Parcel(
+    return OutboxRow(
         id=row["id"],
         person_id=row["person_id"],
         channel=where["channel"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from sqlite3 import Connection, Row
 
-from app.observe.codes import MOST_CODES, OK, OTHER, counted_code
+from app.store.codes import MOST_CODES, OK, OTHER, counted_code
 from app.store.database import Database
 
 _BASE = 1.25

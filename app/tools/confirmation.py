@@ -7,9 +7,9 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 
-from app.characters import unmistakable, visible
 from app.errors import RecadoError
 from app.messages import JSON
+from app.text import escape_text, visible
 from app.tools.tool import Tool
 
 MODES = ("yolo", "confirm-sensitive", "confirm-all")
@@ -73,7 +73,7 @@ def call_in_words(name: str, args: dict[str, JSON]) -> str:
 
 
 def _shown(value: JSON) -> str:
-    return unmistakable(value if isinstance(value, str) else str(value))
+    return escape_text(value if isinstance(value, str) else str(value))
 
 
 def _has_terminal() -> bool:

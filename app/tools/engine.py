@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from app.messages import JSON, seconds_in
-from app.observe.codes import UNKNOWN
+from app.store.codes import UNKNOWN
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import Recorder, ToolContext
 from app.tools.failures import own_words, raised, too_large

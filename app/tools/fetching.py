@@ -1,7 +1,7 @@
 """What a request that was refused or failed is to a tool's caller."""
 
+from app.http.errors import FetchError
 from app.tools.result import ToolResult
-from app.transport.errors import FetchError
 
 _REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})
 

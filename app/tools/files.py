@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, ParamSpec
 
-from app.access import published_as
 from app.messages import JSON
 from app.people import Person
+from app.security import published_as
 from app.store.space import MEGABYTE, Disk
 from app.tools.context import ToolContext
 from app.tools.documents import Document, DocumentError, Documents, kind_of

@@ -9,27 +9,27 @@ from typing import TypeVar
 
 import structlog
 
-from app.characters import visible
 from app.errors import StoreError
-from app.language import say
+from app.http.address import origins
+from app.http.client import HttpClient, SyncHttpClient
+from app.http.transport import Transport
+from app.i18n import say
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.people import Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.store import journal, tool_statistics, uncertain
 from app.store.database import Database
 from app.store.media import MediaFolder, NotKept, described
 from app.store.skill_data import NoRoom, SkillStore
 from app.store.uncertain import UncertainCall
+from app.text import visible
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import PersonStore, Services
 from app.tools.plain import dumps, loads
 from app.tools.result import MODEL_LIMIT
-from app.transport.address import origins
-from app.transport.client import HttpClient, SyncHttpClient
-from app.transport.transport import Transport
 from app.turns.actions import answer_key
-from app.turns.consent import Agreed, Verdicts, arguments_hash, call_identity
+from app.turns.consent import Agreed, Decisions, arguments_hash, call_identity
 from app.turns.questions import sources_said
 from app.turns.run import Run
 from app.turns.taint import listed_addresses
@@ -60,7 +60,7 @@ class ToolCalls:
         self,
         store: Database,
         engine: ExecutionEngine,
-        abilities: Abilities,
+        abilities: ToolCatalog,
         *,
         services: Mapping[str, object] | None = None,
         data_quota: int = 0,
@@ -78,7 +78,7 @@ class ToolCalls:
         self._renews = renews or {}
 
     async def run(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
+        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Decisions
     ) -> dict[str, str]:
         """What the model reads of each of these calls of round `number`, by call id.
 
@@ -111,7 +111,7 @@ class ToolCalls:
         return text
 
     async def _run_beside(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Verdicts
+        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Decisions
     ) -> dict[str, str]:
         texts = await asyncio.gather(
             *(self._run_one(run, number, call, call.id in begun, verdicts) for call in calls),
@@ -137,7 +137,7 @@ class ToolCalls:
         )
 
     async def _run_one(
-        self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Verdicts
+        self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Decisions
     ) -> str | None:
         """The text that was recorded, which is what the model reads; None where the yes was to another call.
 

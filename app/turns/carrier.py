@@ -15,7 +15,7 @@ from app.store.database import Database
 from app.store.ids import new_id
 from app.store.journal import TurnGone
 from app.store.turns import Pause, Ready
-from app.turns.beginning import Begun
+from app.turns.beginning import LoadedTurn
 from app.turns.hearing import Hearing
 from app.turns.turn import TurnRunner
 
@@ -160,7 +160,7 @@ class LocalCarrier:
             return Pause(time.time() + RETRY_SECONDS)
         return found
 
-    async def _next(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
+    async def _next(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, LoadedTurn | None]:
         """What there is to do. Who holds a place `begins` a turn with it, which spares a transaction."""
         try:
             return await self._claim(conversation, begins)
@@ -170,10 +170,10 @@ class LocalCarrier:
             log.warning("a turn could not begin with its claim", error=f"{type(error).__name__}: {error}")
             return await self._claim(conversation, begins=False)
 
-    async def _claim(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, Begun | None]:
+    async def _claim(self, conversation: str, begins: bool) -> tuple[Ready | Pause | None, LoadedTurn | None]:
         now, turn = time.time(), new_id("turn")
 
-        def choose(conn: Connection) -> tuple[Ready | Pause | None, Begun | None, str]:
+        def choose(conn: Connection) -> tuple[Ready | Pause | None, LoadedTurn | None, str]:
             told, again = self._hearing.hear(conn, conversation, now, self._quiet, self._longest)
             found: Ready | Pause | None = turns.stop(conn, conversation, turn, now)
             if found is None and again:
@@ -191,7 +191,7 @@ class LocalCarrier:
         found, begun, _ = await self._store.tx(choose, then=tell)
         return found, begun
 
-    async def _run(self, conversation: str, lane: _Lane, turn: Ready, begun: Begun | None) -> None:
+    async def _run(self, conversation: str, lane: _Lane, turn: Ready, begun: LoadedTurn | None) -> None:
         """Runs a turn; one that is not `begun` waits for its place. One that was cut off twice runs beside no
         other such, so that a crash tells the turn that brings the server down from those that only ran beside
         it."""
@@ -227,7 +227,7 @@ class LocalCarrier:
             if lane.attempt is attempt:
                 lane.stopping = None
 
-    async def _attempt(self, turn: str, begun: Begun | None, lane: _Lane) -> None:
+    async def _attempt(self, turn: str, begun: LoadedTurn | None, lane: _Lane) -> None:
         """Runs a turn; what it raises postpones it, and after the third attempt ends it."""
         try:
             await self._runner.run(turn, begun)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from app.language import say
+from app.i18n import say
 
 Command = Literal["help", "stop", "new"]
 

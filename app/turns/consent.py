@@ -12,7 +12,7 @@ from typing import Protocol
 from app.errors import RecadoError
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals
 from app.store.approvals import Approval, Question
 from app.store.database import Database
@@ -39,7 +39,7 @@ class Agreed:
 
 
 @dataclass(slots=True)
-class Verdicts:
+class Decisions:
     """What is decided of a round's calls; one that is not named here needs no yes."""
 
     agreed: dict[str, Agreed] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Consent:
     def __init__(
         self,
         store: Database,
-        abilities: Abilities,
+        abilities: ToolCatalog,
         engine: ExecutionEngine,
         cards: Mapping[str, MakesCard],
         on_question: Callable[[str], None],
@@ -138,11 +138,11 @@ class Consent:
 
     async def judge(
         self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
-    ) -> Verdicts:
+    ) -> Decisions:
         """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
         offered = run.offered_by(number)
         own = cache(lambda: own_addresses(run.own_words, run.found))
-        verdicts = Verdicts(refused=await self._refused(run, calls, offered))
+        verdicts = Decisions(refused=await self._refused(run, calls, offered))
         verdicts.repeats = self._repeats(run, number, calls, {*begun, *verdicts.refused})
         touchy: list[_Touchy] = []
         for call in calls:
@@ -206,7 +206,7 @@ class Consent:
                 repeats[call.id] = first
         return repeats
 
-    async def park(self, run: Run, verdicts: Verdicts) -> None:
+    async def park(self, run: Run, verdicts: Decisions) -> None:
         """Sends the questions and lays the turn aside until one of them is answered."""
         await run.recorded()  # no question is asked on top of a step that may yet be lost
         turn, where, now, sources = run.opened.id, run.opened.conversation, time.time(), run.sources
@@ -244,7 +244,7 @@ class Consent:
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return _Touchy(call, tool, arguments, once=always_asks or is_tainted)
 
-    async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Verdicts) -> None:
+    async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Decisions) -> None:
         """Agreed to, laid aside, or asked about now. Raises Refused."""
         about = asked.about(key)
         last = about[-1] if about else None

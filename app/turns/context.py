@@ -15,13 +15,13 @@ import orjson
 
 from app.calendar.zones import shown_zone
 from app.llm.model import ToolCall
+from app.memory import remembered
 from app.messages import JSON
 from app.people import Person
-from app.routing.abilities import Instructions
+from app.routing.tool_catalog import Instructions
 from app.store.facts import Fact
 from app.store.opening import Exchange, InboxMessage
 from app.tools.plain import dumps
-from app.turns import remembered
 from app.turns.actions import Round
 
 CHARACTERS_PER_TOKEN = 4

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 
 import structlog
 
-from app.language import say
+from app.i18n import say
 from app.llm.model import ModelError
 from app.store import alerts, dead_letters, journal, outbox, phrases, turns
 from app.store.database import Database
@@ -32,7 +32,7 @@ QUICK = 2_000
 _NOTHING = Lesson()
 
 
-class Endings:
+class TurnFinalizer:
     """Each way a turn ends. `on_reply(person)` is told after the commit that there is something to send."""
 
     def __init__(self, store: Database, on_reply: Callable[[str], None]) -> None:
@@ -45,7 +45,7 @@ class Endings:
         after = answer_key(len(run.transcript.rounds) - 1)
         await self._end(run, "answered", text, kept=kept, after=after, lesson=lesson_of(run))
 
-    async def obeyed(self, run: Run, text: str, *, fresh: bool) -> None:
+    async def command_answered(self, run: Run, text: str, *, fresh: bool) -> None:
         """A command's answer; `fresh` starts the conversation anew."""
         await self._end(run, "command", text, fresh=fresh)
 
@@ -66,7 +66,7 @@ class Endings:
         source = "" if run.transcript.rounds else f"budget:{run.person.id}:{hour}"
         await self._end(run, "refused", _with_done(run, text), source=source)
 
-    async def given_up(self, run: Run, reason: str) -> None:
+    async def abandoned(self, run: Run, reason: str) -> None:
         """A turn that cannot be finished: an honest reply, a dead letter, an alert."""
         log.error("turn given up", turn=run.opened.id, person=run.person.id, reason=reason)
         text = say(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from sqlite3 import Connection
 
-from app.language import say
+from app.i18n import say
 from app.messages import Channel
 from app.store import heard
 from app.store.heard import Heard, NotYet

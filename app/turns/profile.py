@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from sqlite3 import Connection, Row
 
-from app.language import LANGUAGES, detect_language
+from app.i18n import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people

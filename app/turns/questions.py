@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.characters import unmistakable, visible
-from app.language import say
+from app.i18n import say
 from app.messages import JSON, Button, Channel
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
+from app.text import escape_text, visible
 from app.tools.plain import dumps
 from app.turns.shipped_calls import said_of_call, said_of_result
 
@@ -164,8 +164,8 @@ def _plain_value(value: JSON) -> str:
 
 def _value(value: JSON) -> str:
     """A value from outside: whole, on one line, quoted, nothing in it invisible."""
-    return _quoted(value) if isinstance(value, str) else f"“{unmistakable(dumps(value).decode())}”"
+    return _quoted(value) if isinstance(value, str) else f"“{escape_text(dumps(value).decode())}”"
 
 
 def _quoted(text: str) -> str:
-    return f"“{unmistakable(text.replace(chr(92), chr(92) * 2))}”"
+    return f"“{escape_text(text.replace(chr(92), chr(92) * 2))}”"

@@ -12,22 +12,22 @@ from typing import NamedTuple
 import orjson
 import structlog
 
-from app.characters import visible
 from app.llm.model import ModelAnswer
 from app.llm.patience import Patience
 from app.messages import JSON, Channel, MediaFile
 from app.people import Person
-from app.routing.abilities import Instructions, Offer
-from app.routing.view import Catalog
+from app.routing.snapshot import Catalog
+from app.routing.tool_catalog import Instructions, ToolSet
 from app.search.learned import Fits
 from app.store import traces
 from app.store.database import Database
 from app.store.facts import Fact
 from app.store.journal import Tokens
-from app.store.opening import Opened
+from app.store.opening import TurnState
 from app.store.own_words import in_own_words
 from app.store.traces import ModelCall
 from app.store.uncertain import UncertainCall
+from app.text import visible
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.context import (
     SHORTER,
@@ -62,7 +62,7 @@ class _Offers(NamedTuple):
 class Run:
     """Everything one turn knows while it runs; after a crash it is made again from the rows."""
 
-    opened: Opened
+    opened: TurnState
     person: Person
     channel: Channel
     said: str
@@ -88,7 +88,7 @@ class Run:
     """The prompt in full."""
     shorter: int = 0
     """How often it was shortened, because the model's window had no room for it."""
-    offer: Offer = field(default_factory=Offer)
+    offer: ToolSet = field(default_factory=ToolSet)
     """The tools that go with the next model call."""
     patience: Patience = field(default_factory=Patience)
     found: list[str] = field(default_factory=list)
@@ -236,7 +236,7 @@ class Run:
         call = identify()
         return self.outcomes.get(call, call in self.opened.uncertain)
 
-    def build_prompt(self, instructions: Sequence[Instructions], offer: Offer) -> None:
+    def build_prompt(self, instructions: Sequence[Instructions], offer: ToolSet) -> None:
         """The prompt up to the last finished round, and the tools that go with it."""
         opened = self.opened
         history = history_messages(opened.exchanges)

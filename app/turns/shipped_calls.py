@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from app.language import say
+from app.i18n import say
 from app.messages import JSON
 
 

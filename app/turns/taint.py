@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 import orjson
 
+from app.http.address import Address
+from app.http.errors import FetchError
 from app.messages import JSON
 from app.store.opening import Exchange, InboxMessage
-from app.transport.address import Address
-from app.transport.errors import FetchError
 from app.turns.actions import Round
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})

@@ -11,11 +11,12 @@ import structlog
 from app.errors import StoreError
 from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
+from app.memory.remembered import remembered
 from app.messages import JSON, Channel
 from app.routing import Classified, Intent, IntentRequest, classify_intent
-from app.routing.abilities import Abilities, Choice, Offer
+from app.routing.snapshot import Catalog
+from app.routing.tool_catalog import Selection, ToolCatalog, ToolSet
 from app.routing.tool_search import SEARCH_TOOLS
-from app.routing.view import Catalog
 from app.store import journal
 from app.store.database import Database
 from app.store.tool_statistics import day_of
@@ -37,12 +38,11 @@ from app.turns.actions import (
     read_journal,
     unique_calls,
 )
-from app.turns.beginning import Begun, begin
+from app.turns.beginning import LoadedTurn, begin
 from app.turns.calls import ToolCalls
 from app.turns.consent import Consent
-from app.turns.endings import Endings, cut_short
+from app.turns.endings import TurnFinalizer, cut_short
 from app.turns.profile import Profiles
-from app.turns.remembered import remembered
 from app.turns.run import Run, hashed, model_call
 from app.turns.typing import Typing
 
@@ -74,10 +74,10 @@ class TurnRunner:
         self,
         store: Database,
         model: Model,
-        abilities: Abilities,
+        abilities: ToolCatalog,
         tool_calls: ToolCalls,
         consent: Consent,
-        endings: Endings,
+        endings: TurnFinalizer,
         channels: Mapping[str, Channel],
         profiles: Profiles,
         limits: Limits,
@@ -96,11 +96,11 @@ class TurnRunner:
         self._offline = offline
         self._typing = Typing()
 
-    def begin(self, conn: Connection, turn: str, now: float) -> Begun:
+    def begin(self, conn: Connection, turn: str, now: float) -> LoadedTurn:
         """Counts an attempt at a turn and reads what `run` needs. Raises TurnGone where it has ended."""
         return begin(conn, turn, self._profiles, now)
 
-    async def run(self, turn: str, begun: Begun | None = None) -> None:
+    async def run(self, turn: str, begun: LoadedTurn | None = None) -> None:
         """Runs a turn from wherever its journal stands to its end. Raises what no reply can mend."""
         if begun is None:
             now = time.time()
@@ -108,7 +108,7 @@ class TurnRunner:
         run = self._taken_up(begun)
         last = run.opened.members[-1] if run.opened.members else None
         if run.opened.attempts > MAX_ATTEMPTS:
-            return await self._endings.given_up(run, "it failed three times")
+            return await self._endings.abandoned(run, "it failed three times")
         if last is not None and last.command:
             return await self._obey(run, last.command, last.text)
         with self._typing.shown(run.channel, last.wamid if last is not None else ""):
@@ -178,9 +178,9 @@ class TurnRunner:
         run.transcript = run.transcript.with_route(routed)
         self._build_prompt(run, routed)
 
-    def _choose(self, run: Run, intent: Intent) -> Choice:
+    def _choose(self, run: Run, intent: Intent) -> Selection:
         if run.in_group:
-            return Choice()
+            return Selection()
         return self._abilities.choose(
             intent,
             run.said,
@@ -246,7 +246,7 @@ class TurnRunner:
             run.add_round(run.transcript.rounds[number])
         return True
 
-    def _taken_up(self, begun: Begun) -> Run:
+    def _taken_up(self, begun: LoadedTurn) -> Run:
         opened, transcript = begun.opened, read_journal(begun.opened.journal)
         return Run(
             opened=opened,
@@ -281,12 +281,12 @@ class TurnRunner:
             )
         else:
             text = commands.new_text(language) if command == "new" else commands.stopped_text(language)
-        await self._endings.obeyed(run, text, fresh=command == "new")
+        await self._endings.command_answered(run, text, fresh=command == "new")
 
     def _build_prompt(self, run: Run, routed: Routed) -> None:
         run.build_prompt(self._abilities.instructions(routed.shown), self._offer(run))
 
-    def _offer(self, run: Run) -> Offer:
+    def _offer(self, run: Run) -> ToolSet:
         """The tools of the next model call, so far as the person may know of them."""
         last, offered = run.offer, run.offered
         if last.catalog is self._abilities.catalog and last.wanted == offered and last.person is run.person:

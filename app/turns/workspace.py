@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from app.language import say
+from app.i18n import say
 from app.messages import JSON
 from app.tools import PathTraversalError, ToolContext, ToolResult
 from app.tools.files import Files

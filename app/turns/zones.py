@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
-from app.language import say
+from app.i18n import say
 from app.messages import JSON
 from app.people import Person
 from app.search.words import content, words

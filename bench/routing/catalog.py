@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from app.mcp.tools.names import offered_name
+from app.mcp.names import offered_name
 from app.messages import JSON
-from app.routing.view import document
+from app.routing.snapshot import document
 from app.search import Document
 from app.skills import SkillLoader
 

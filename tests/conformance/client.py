@@ -12,10 +12,10 @@ import tempfile
 from pathlib import Path
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.running.servers import McpServers
+from app.mcp.servers import McpServers
 from app.messages import JSON
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from app.tools import Tool
 
 SECONDS = 20.0

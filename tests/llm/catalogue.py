@@ -6,7 +6,7 @@ from typing import Any
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.people import Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.search import Document, ToolIndex
 
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
@@ -249,7 +249,7 @@ def asked(said: str, language: str = "en", *earlier: dict[str, Any], **more: Any
     return ModelRequest("answer", messages, schemas(), said, person(language), **more)
 
 
-async def answered(abilities: Abilities, language: str, *spoken: str) -> ModelAnswer:
+async def answered(abilities: ToolCatalog, language: str, *spoken: str) -> ModelAnswer:
     """What is answered to the last of `spoken`; what stands before it is the person's and ours by turns."""
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person(language)
@@ -260,7 +260,7 @@ async def answered(abilities: Abilities, language: str, *spoken: str) -> ModelAn
     return await model.complete(ModelRequest("answer", messages, tools, spoken[-1], who))
 
 
-async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple[str, Any]]:
+async def calls(abilities: ToolCatalog, language: str, *spoken: str) -> list[tuple[str, Any]]:
     """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
     answer = await answered(abilities, language, *spoken)
     return [(call.name, call.arguments) for call in answer.calls]

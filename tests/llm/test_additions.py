@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.language import say
+from app.i18n import say
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import NOW, calls, person
 
 SET = {
@@ -39,7 +39,7 @@ MOTHER = ["y a las 10 llamar a mi mamá", "✓ Recordatorio mañana 10:00: llama
     ],
 )
 async def test_another_moment_after_a_receipt_is_one_more_reminder(
-    abilities: Abilities, language: str, said: str, text: str, when: str
+    abilities: ToolCatalog, language: str, said: str, text: str, when: str
 ) -> None:
     made = await calls(abilities, language, *SET[language], said)
     assert made == [("set_reminder", {"text": text, "when": when})]
@@ -58,14 +58,14 @@ async def test_another_moment_after_a_receipt_is_one_more_reminder(
     ],
 )
 async def test_another_day_for_what_comes_every_week_comes_every_week(
-    abilities: Abilities, language: str, said: str, when: str
+    abilities: ToolCatalog, language: str, said: str, when: str
 ) -> None:
     ((tool, arguments),) = await calls(abilities, language, *EACH_WEEK[language], said)
     assert (tool, arguments["when"]) == ("set_reminder", when)
     assert arguments["text"].endswith(("sacar la basura", "tirar o lixo", "take out the trash"))
 
 
-async def test_another_day_of_the_month_comes_every_month(abilities: Abilities) -> None:
+async def test_another_day_of_the_month_comes_every_month(abilities: ToolCatalog) -> None:
     card = ["recuérdame pagar la tarjeta el día 15 de cada mes", "✓ Recordatorio: pagar la tarjeta"]
     made = await calls(abilities, "es", *card, "y la luz el dia 20")
     assert made == [("set_reminder", {"text": "la luz", "when": "el dia 20 de cada mes"})]
@@ -80,7 +80,7 @@ async def test_another_day_of_the_month_comes_every_month(abilities: Abilities) 
     ],
 )
 async def test_another_thing_without_a_moment_is_for_the_same_one(
-    abilities: Abilities, language: str, said: str, text: str
+    abilities: ToolCatalog, language: str, said: str, text: str
 ) -> None:
     ((tool, arguments),) = await calls(abilities, language, *SET[language], said)
     assert (tool, arguments["text"]) == ("set_reminder", text)
@@ -95,19 +95,21 @@ async def test_another_thing_without_a_moment_is_for_the_same_one(
     ],
 )
 async def test_a_number_corrects_how_long_it_is_until_then(
-    abilities: Abilities, language: str, spoken: list[str], when: str
+    abilities: ToolCatalog, language: str, spoken: list[str], when: str
 ) -> None:
     assert await calls(abilities, language, *spoken) == [
         ("change_reminder", {"reminder": spoken[1].rpartition(": ")[2], "when": when})
     ]
 
 
-async def test_another_hour_for_something_else_comes_as_often(abilities: Abilities) -> None:
+async def test_another_hour_for_something_else_comes_as_often(abilities: ToolCatalog) -> None:
     made = await calls(abilities, "es", *EACH_WEEK["es"], "y a las 8 pasear al perro")
     assert made == [("set_reminder", {"text": "pasear al perro", "when": "todos los martes a las 8"})]
 
 
-async def test_an_hour_that_has_passed_on_the_day_of_the_first_is_the_next_one(abilities: Abilities) -> None:
+async def test_an_hour_that_has_passed_on_the_day_of_the_first_is_the_next_one(
+    abilities: ToolCatalog,
+) -> None:
     today = ["recuérdame hoy a las 9 de la noche pagar la luz", "✓ Recordatorio hoy 21:00: pagar la luz"]
     made = await calls(abilities, "es", *today, "y a las 8 de la mañana llamar a mi mamá")
     assert made == [("set_reminder", {"text": "llamar a mi mamá", "when": "a las 8 de la mañana"})]
@@ -150,19 +152,19 @@ async def test_an_hour_that_has_passed_on_the_day_of_the_first_is_the_next_one(a
     ],
 )
 async def test_what_was_added_is_known_in_what_follows(
-    abilities: Abilities, spoken: list[str], tool: str, arguments: dict[str, str]
+    abilities: ToolCatalog, spoken: list[str], tool: str, arguments: dict[str, str]
 ) -> None:
     assert await calls(abilities, "es", *SET["es"], *spoken) == [(tool, arguments)]
 
 
-async def test_the_hour_that_was_picked_is_known_in_what_follows(abilities: Abilities) -> None:
+async def test_the_hour_that_was_picked_is_known_in_what_follows(abilities: ToolCatalog) -> None:
     asked = say("es", "Do you mean {first} or {second}? I set nothing yet.", first="03:00", second="15:00")
     told = ["recuérdame mañana a las 3 ir al mercado", asked, "de la tarde", "✓ Recordatorio: ir al mercado"]
     made = await calls(abilities, "es", *told, "no, a las 16:00")
     assert made == [("change_reminder", {"reminder": "ir al mercado", "when": "a las 16:00"})]
 
 
-async def test_what_a_reminder_lacked_is_known_in_what_follows(abilities: Abilities) -> None:
+async def test_what_a_reminder_lacked_is_known_in_what_follows(abilities: ToolCatalog) -> None:
     asked = ["recuérdame pagar la luz", "¿Para qué fecha u hora?", "mañana a las 9", SET["es"][1]]
     made = await calls(abilities, "es", *asked, MOTHER[0])
     assert made == [("set_reminder", {"text": "llamar a mi mamá", "when": "mañana a las 10"})]
@@ -184,7 +186,7 @@ async def test_what_a_reminder_lacked_is_known_in_what_follows(abilities: Abilit
     ],
 )
 async def test_a_moment_alone_after_a_receipt_corrects_it(
-    abilities: Abilities, language: str, said: str, when: str
+    abilities: ToolCatalog, language: str, said: str, when: str
 ) -> None:
     ((tool, arguments),) = await calls(abilities, language, *SET[language], said)
     assert (tool, arguments["when"]) == ("change_reminder", when)
@@ -202,7 +204,7 @@ async def test_a_moment_alone_after_a_receipt_corrects_it(
     ],
 )
 async def test_what_asks_for_something_else_or_follows_no_reminder_sets_none(
-    abilities: Abilities, spoken: list[str], tools: list[str]
+    abilities: ToolCatalog, spoken: list[str], tools: list[str]
 ) -> None:
     assert [name for name, _ in await calls(abilities, "es", *spoken)] == tools
 
@@ -215,7 +217,7 @@ async def test_what_asks_for_something_else_or_follows_no_reminder_sets_none(
     ],
 )
 async def test_what_goes_on_with_a_reminder_is_about_reminders(
-    abilities: Abilities, said: str, recent: tuple[str, ...]
+    abilities: ToolCatalog, said: str, recent: tuple[str, ...]
 ) -> None:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person("es")

@@ -10,7 +10,7 @@ import pytest
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
 from app.llm.offline.templates import read_template
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.search.words import without_given
 from tests.llm.catalogue import NOW, person
 
@@ -214,7 +214,7 @@ VALUES = {
 }
 
 
-async def _calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
+async def _calls(abilities: ToolCatalog, language: str, said: str) -> list[tuple[str, Any]]:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     owner = replace(person(language), role="owner")
     tools = abilities.offer(sorted(abilities.tool_categories(owner)), owner).schemas
@@ -224,13 +224,13 @@ async def _calls(abilities: Abilities, language: str, said: str) -> list[tuple[s
 
 @pytest.mark.parametrize(("language", "said", "calls"), MESSAGES, ids=[said for _, said, _ in MESSAGES])
 async def test_serves_the_bundled_skills(
-    abilities: Abilities, language: str, said: str, calls: list[tuple[str, Any]]
+    abilities: ToolCatalog, language: str, said: str, calls: list[tuple[str, Any]]
 ) -> None:
     assert await _calls(abilities, language, said) == calls
 
 
 @pytest.mark.parametrize("each", [50, pytest.param(5, marks=pytest.mark.slow)])
-async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: Abilities, each: int) -> None:
+async def test_nearly_every_phrase_of_a_skill_leads_to_its_tool(abilities: ToolCatalog, each: int) -> None:
     astray = []
     everything = [(tool, phrase) for tool, listed in abilities.phrases().items() for phrase in listed]
     standing = [(tool, phrase) for tool, phrase in everything if not read_template(tool, phrase).points]
@@ -254,7 +254,7 @@ THREE = [
 
 @pytest.mark.parametrize(("language", "said", "texts"), THREE)
 async def test_calls_of_one_category_are_made_one_after_the_other(
-    abilities: Abilities, language: str, said: str, texts: list[str]
+    abilities: ToolCatalog, language: str, said: str, texts: list[str]
 ) -> None:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     tools = abilities.offer(sorted(abilities.tool_categories(person(language))), person(language)).schemas
@@ -272,19 +272,19 @@ async def test_calls_of_one_category_are_made_one_after_the_other(
 
 
 @pytest.mark.parametrize("said", ["nota: a. ", "a. ", "a\n", "anota a y ", "qué hora es y "])
-async def test_a_hostile_message_takes_little_time(abilities: Abilities, said: str) -> None:
+async def test_a_hostile_message_takes_little_time(abilities: ToolCatalog, said: str) -> None:
     await _calls(abilities, "es", "hola")
     began = time.process_time()
     await _calls(abilities, "es", (said * 8_000)[:8_000])
     assert time.process_time() - began < 3  # what grew with the square of its length would take minutes
 
 
-async def test_a_long_note_is_saved_whole(abilities: Abilities) -> None:
+async def test_a_long_note_is_saved_whole(abilities: ToolCatalog) -> None:
     text = " ".join(f"palabra{n}." for n in range(600))
     assert await _calls(abilities, "es", f"anota {text}") == [("save_note", {"text": text})]
 
 
-async def test_it_names_what_it_did_nothing_about(abilities: Abilities) -> None:
+async def test_it_names_what_it_did_nothing_about(abilities: ToolCatalog) -> None:
     said = "qué hora es en Tokio\nasdkjh qwe zxcv"
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     tools = abilities.offer(sorted(abilities.tool_categories(person("es"))), person("es")).schemas

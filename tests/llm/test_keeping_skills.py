@@ -6,11 +6,11 @@ import pytest
 
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import NOW, person
 
 
-async def calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
+async def calls(abilities: ToolCatalog, language: str, said: str) -> list[tuple[str, Any]]:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person(language)
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
@@ -220,7 +220,7 @@ SAID: list[tuple[str, str, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("language", "said", "tool", "arguments"), SAID, ids=[one[1] for one in SAID])
 async def test_words_lead_to_the_right_tool(
-    abilities: Abilities, language: str, said: str, tool: str, arguments: dict[str, Any]
+    abilities: ToolCatalog, language: str, said: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     assert await calls(abilities, language, said) == [(tool, arguments)]
 
@@ -239,7 +239,7 @@ TO_DO = [
 
 @pytest.mark.parametrize(("language", "said"), TO_DO, ids=[one[1] for one in TO_DO])
 async def test_what_is_to_be_done_at_a_time_is_no_fact(
-    abilities: Abilities, language: str, said: str
+    abilities: ToolCatalog, language: str, said: str
 ) -> None:
     called = await calls(abilities, language, said)
     assert {name for name, _ in called} <= {"set_reminder"}

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.language import say
+from app.i18n import say
 from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import NOW, person
 
 WHAT = "What things? You can name several, with commas between them."
@@ -17,7 +17,7 @@ SHOWN = ["qué falta comprar?", "Súper (faltan 2):\n1. leche\n4. pan"]
 TASKS = ["qué tareas tengo", "Tareas pendientes:\n1. pintar la pared"]
 
 
-async def calls(abilities: Abilities, language: str, *spoken: str) -> list[tuple[str, Any]]:
+async def calls(abilities: ToolCatalog, language: str, *spoken: str) -> list[tuple[str, Any]]:
     """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person(language)
@@ -89,7 +89,7 @@ def deleted(name: str) -> tuple[str, dict[str, Any]]:
         ("en", "add to my shopping list:\nmilk\n2 eggs", [put("milk", "2 eggs", list_name="shopping")]),
     ],
 )
-async def test_words_lead_to_calls(abilities: Abilities, language: str, said: str, made: Any) -> None:
+async def test_words_lead_to_calls(abilities: ToolCatalog, language: str, said: str, made: Any) -> None:
     called = await calls(abilities, language, said)
     assert [name for name, _ in called] == [name for name, _ in made]
     for (_, arguments), (_, wanted) in zip(called, made, strict=True):
@@ -121,7 +121,7 @@ def _bare(items: Any) -> Any:
     ],
 )
 async def test_other_lists_stay_with_their_own_tools(
-    abilities: Abilities, language: str, said: str, tool: str | None
+    abilities: ToolCatalog, language: str, said: str, tool: str | None
 ) -> None:
     assert {name for name, _ in await calls(abilities, language, said)} <= {tool}
 
@@ -160,6 +160,6 @@ async def test_other_lists_stay_with_their_own_tools(
     ],
 )
 async def test_what_goes_on_with_a_list(
-    abilities: Abilities, language: str, spoken: list[str], made: Any
+    abilities: ToolCatalog, language: str, spoken: list[str], made: Any
 ) -> None:
     assert await calls(abilities, language, *spoken) == made

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.language import say
+from app.i18n import say
 from app.llm.model import ModelAnswer, ModelRequest
 from app.llm.offline.model import OfflineModel
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import NOW, person
 
 NOTHING = json.dumps({"ok": True, "data": {"summary": "Nothing there.", "count": 0}, "meta": {}})
@@ -15,7 +15,7 @@ FOUND = json.dumps({"ok": True, "data": {"summary": "1. wifi: Gato1234", "count"
 
 
 async def answered(
-    abilities: Abilities, language: str, said: str, *results: str, facts: tuple[str, ...] = ()
+    abilities: ToolCatalog, language: str, said: str, *results: str, facts: tuple[str, ...] = ()
 ) -> ModelAnswer:
     """What the model answers once its calls had these results."""
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
@@ -43,14 +43,14 @@ async def answered(
     ],
 )
 async def test_what_is_asked_for_is_looked_for_in_the_notes(
-    abilities: Abilities, language: str, said: str, query: str
+    abilities: ToolCatalog, language: str, said: str, query: str
 ) -> None:
     (call,) = (await answered(abilities, language, said)).calls
     assert (call.name, call.arguments) == ("search_notes", {"query": query})
 
 
 @pytest.mark.parametrize("said", ["qual é a senha do wifi?", "qual é o wifi?"])
-async def test_a_remembered_fact_answers_where_no_note_does(abilities: Abilities, said: str) -> None:
+async def test_a_remembered_fact_answers_where_no_note_does(abilities: ToolCatalog, said: str) -> None:
     facts = ("a senha do wifi é Gato1234", "meu cachorro se chama Rex")
     asked = await answered(abilities, "pt", said, facts=facts)
     told = await answered(abilities, "pt", said, *[NOTHING] * len(asked.calls), facts=facts)
@@ -58,14 +58,14 @@ async def test_a_remembered_fact_answers_where_no_note_does(abilities: Abilities
 
 
 async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed(
-    abilities: Abilities,
+    abilities: ToolCatalog,
 ) -> None:
     facts = ("o banco fecha às 16h",)
     answer = await answered(abilities, "pt", "que horas fecha o banco?", facts=facts)
     assert (answer.calls, answer.text) == ((), say("pt", "You told me: {facts}", facts=facts[0]))
 
 
-async def test_where_one_place_has_nothing_the_other_is_looked_into(abilities: Abilities) -> None:
+async def test_where_one_place_has_nothing_the_other_is_looked_into(abilities: ToolCatalog) -> None:
     said = "te acuerdas de la clave del wifi"
     assert [call.name for call in (await answered(abilities, "es", said)).calls] == ["recall"]
     assert [call.name for call in (await answered(abilities, "es", said, NOTHING)).calls] == ["search_notes"]
@@ -73,20 +73,20 @@ async def test_where_one_place_has_nothing_the_other_is_looked_into(abilities: A
     assert (await answered(abilities, "es", said, NOTHING, NOTHING)).text == "Nothing there."
 
 
-async def test_a_question_that_nothing_answers_was_not_understood(abilities: Abilities) -> None:
+async def test_a_question_that_nothing_answers_was_not_understood(abilities: ToolCatalog) -> None:
     answer = await answered(abilities, "en", "what is the meaning of life", NOTHING)
     assert answer.text.startswith(say("en", "I did not understand that."))
 
 
 @pytest.mark.parametrize("said", ["el wifi de la casa es Gato1234", "me duele la cabeza", "y en lima?", "¿?"])
-async def test_what_asks_nothing_is_not_looked_for(abilities: Abilities, said: str) -> None:
+async def test_what_asks_nothing_is_not_looked_for(abilities: ToolCatalog, said: str) -> None:
     assert not (await answered(abilities, "es", said)).calls
 
 
 @pytest.mark.parametrize(
     ("language", "said"), [("es", "cuál es el wifi?"), ("pt", "qual é o wifi"), ("en", "what's the wifi")]
 )
-async def test_a_first_question_is_about_notes_too(abilities: Abilities, language: str, said: str) -> None:
+async def test_a_first_question_is_about_notes_too(abilities: ToolCatalog, language: str, said: str) -> None:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person(language)
     categories = tuple(abilities.categories(who))

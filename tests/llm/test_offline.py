@@ -9,7 +9,7 @@ import pytest
 
 from app.llm.model import ModelRequest
 from app.llm.offline.slots import Parameter, Reader, convert
-from app.mcp.tools.results import to_result
+from app.mcp.results import to_result
 from app.people import Person
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
 

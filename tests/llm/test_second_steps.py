@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from app.language import say
+from app.i18n import say
 from app.llm.model import ModelRequest
 from app.llm.offline.answers import reminder_text
 from app.llm.offline.examples import example_of
 from app.llm.offline.followups import before_last_exchange, exchanges
 from app.llm.offline.model import OfflineModel
 from app.llm.offline.offers import read_offer
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import NOW, calls, person
 
 
@@ -131,7 +131,7 @@ from tests.llm.catalogue import NOW, calls, person
     ],
 )
 async def test_a_question_that_leaves_out_what_was_asked_is_asked_again(
-    language: str, spoken: list[str], tool: str, arguments: dict[str, Any], abilities: Abilities
+    language: str, spoken: list[str], tool: str, arguments: dict[str, Any], abilities: ToolCatalog
 ) -> None:
     assert await calls(abilities, language, *spoken) == [(tool, arguments)]
 
@@ -146,7 +146,7 @@ async def test_a_question_that_leaves_out_what_was_asked_is_asked_again(
     ],
 )
 async def test_what_was_written_down_or_asks_something_else_is_not_asked_again(
-    language: str, spoken: list[str], abilities: Abilities
+    language: str, spoken: list[str], abilities: ToolCatalog
 ) -> None:
     assert await calls(abilities, language, *spoken) == []
 
@@ -203,7 +203,7 @@ TASKS = "Tareas:\n3. pintar\n9. barrer"
     ],
 )
 async def test_a_line_of_a_list_is_meant_by_its_place(
-    language: str, spoken: list[str], tool: str, arguments: dict[str, Any], abilities: Abilities
+    language: str, spoken: list[str], tool: str, arguments: dict[str, Any], abilities: ToolCatalog
 ) -> None:
     assert await calls(abilities, language, *spoken) == [(tool, arguments)]
 
@@ -217,7 +217,7 @@ async def test_a_line_of_a_list_is_meant_by_its_place(
     ],
 )
 async def test_a_place_in_a_text_or_a_weekday_picks_no_line(
-    language: str, spoken: list[str], abilities: Abilities
+    language: str, spoken: list[str], abilities: ToolCatalog
 ) -> None:
     found = await calls(abilities, language, *spoken)
     assert not {"1", "5"} & {value for _, arguments in found for value in arguments.values()}
@@ -242,7 +242,7 @@ def _which(language: str, first: str, second: str) -> str:
     ],
 )
 async def test_one_of_two_hours_is_picked(
-    language: str, before: str, said: str, when: str, abilities: Abilities
+    language: str, before: str, said: str, when: str, abilities: ToolCatalog
 ) -> None:
     asked = _which(language, "tomorrow 05:00", "tomorrow 17:00")
     found = await calls(abilities, language, before, asked, said)
@@ -280,7 +280,7 @@ async def test_one_of_two_hours_is_picked(
     ],
 )
 async def test_another_hour_is_for_what_the_receipt_names(
-    language: str, receipt: str, said: str, tool: str, arguments: dict[str, Any], abilities: Abilities
+    language: str, receipt: str, said: str, tool: str, arguments: dict[str, Any], abilities: ToolCatalog
 ) -> None:
     before = {
         "es": "recuérdame mañana pan",
@@ -300,7 +300,7 @@ async def test_another_hour_is_for_what_the_receipt_names(
     ],
 )
 async def test_a_change_of_mind_without_a_time_changes_no_reminder(
-    language: str, before: str, said: str, abilities: Abilities
+    language: str, before: str, said: str, abilities: ToolCatalog
 ) -> None:
     assert await calls(abilities, language, before, "✓ Reminder tomorrow 09:00: call Bob", said) == []
 
@@ -346,7 +346,7 @@ async def test_it_is_of_the_kind_that_was_talked_about(
     said: str,
     tool: str,
     arguments: dict[str, Any],
-    abilities: Abilities,
+    abilities: ToolCatalog,
 ) -> None:
     assert await calls(abilities, language, before, receipt, said) == [(tool, arguments)]
 
@@ -366,7 +366,7 @@ async def test_it_is_of_the_kind_that_was_talked_about(
     ],
 )
 async def test_it_and_something_else_are_both_done(
-    language: str, before: str, receipt: str, said: str, first: str, abilities: Abilities
+    language: str, before: str, receipt: str, said: str, first: str, abilities: ToolCatalog
 ) -> None:
     found = await calls(abilities, language, before, receipt, said)
     assert [name for name, _ in found] == ["delete_note", "set_reminder"]
@@ -386,7 +386,7 @@ async def test_it_and_something_else_are_both_done(
     ],
 )
 async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
-    said: str, before: str, tool: str, abilities: Abilities
+    said: str, before: str, tool: str, abilities: ToolCatalog
 ) -> None:
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     categories = tuple((name, "") for name in ("reminders", "notes", "projects", "conversation"))
@@ -410,7 +410,7 @@ async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
     ],
 )
 async def test_what_a_reminder_still_lacked_completes_it(
-    language: str, before: str, said: str, arguments: dict[str, Any], abilities: Abilities
+    language: str, before: str, said: str, arguments: dict[str, Any], abilities: ToolCatalog
 ) -> None:
     found = await calls(abilities, language, before, reminder_text(language), said)
     assert found == [("set_reminder", arguments)]
@@ -418,7 +418,7 @@ async def test_what_a_reminder_still_lacked_completes_it(
 
 @pytest.mark.parametrize("language", ["es", "pt", "en"])
 async def test_nobody_is_shown_by_example_how_to_delete_everything(
-    language: str, abilities: Abilities
+    language: str, abilities: ToolCatalog
 ) -> None:
     listed = [
         example_of(offer, abilities.phrases()[offer.name], language)
@@ -431,7 +431,7 @@ async def test_nobody_is_shown_by_example_how_to_delete_everything(
     )
 
 
-async def all_calls(abilities: Abilities, language: str, said: str) -> list[tuple[str, Any]]:
+async def all_calls(abilities: ToolCatalog, language: str, said: str) -> list[tuple[str, Any]]:
     """What is called over all rounds."""
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = person(language)
@@ -484,7 +484,7 @@ async def all_calls(abilities: Abilities, language: str, said: str) -> list[tupl
     ],
 )
 async def test_another_moment_after_and_is_a_reminder_of_its_own(
-    language: str, said: str, reminders: list[tuple[str, str]], abilities: Abilities
+    language: str, said: str, reminders: list[tuple[str, str]], abilities: ToolCatalog
 ) -> None:
     found = await all_calls(abilities, language, said)
     assert [name for name, _ in found] == ["set_reminder"] * len(reminders)

@@ -10,8 +10,8 @@ import pytest
 from app.llm.model import ModelRequest
 from app.llm.offline.answers import none_picked_text, pick_question, results_text, undo_text
 from app.llm.offline.model import OfflineModel
-from app.routing.abilities import Abilities
-from app.routing.view import ServerAbility
+from app.routing.snapshot import ServerAbility
+from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
@@ -20,7 +20,7 @@ from tests.llm.catalogue import NOW, person
 IDS = ("io.github.github/github-mcp-server", "io.github.ana/github-issues")
 
 
-async def calls(abilities: Abilities, language: str, said: str, *before: str) -> list[tuple[str, Any]]:
+async def calls(abilities: ToolCatalog, language: str, said: str, *before: str) -> list[tuple[str, Any]]:
     """What is called; `before` are the person's last message and our answer."""
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = replace(person(language), role="owner")
@@ -64,7 +64,7 @@ async def calls(abilities: Abilities, language: str, said: str, *before: str) ->
     ],
 )
 async def test_words_about_servers_lead_to_their_tools(
-    language: str, said: str, tool: str, arguments: dict[str, Any], abilities: Abilities
+    language: str, said: str, tool: str, arguments: dict[str, Any], abilities: ToolCatalog
 ) -> None:
     assert await calls(abilities, language, said) == [(tool, arguments)]
 
@@ -83,7 +83,7 @@ async def test_words_about_servers_lead_to_their_tools(
     ],
 )
 async def test_one_of_a_list_is_picked_by_number_or_name(
-    said: str, picked: str, abilities: Abilities
+    said: str, picked: str, abilities: ToolCatalog
 ) -> None:
     listed = "\n".join(f"{number}. {name} — “a”" for number, name in enumerate(IDS, start=1))
     answer = f"{listed}\n\n{pick_question('es')}"
@@ -92,13 +92,15 @@ async def test_one_of_a_list_is_picked_by_number_or_name(
 
 
 @pytest.mark.parametrize(("said", "language"), [("deshacer", "es"), ("desfazer", "pt"), ("Undo!", "en")])
-async def test_one_word_undoes_what_our_receipt_says(said: str, language: str, abilities: Abilities) -> None:
+async def test_one_word_undoes_what_our_receipt_says(
+    said: str, language: str, abilities: ToolCatalog
+) -> None:
     receipt = f"✓ time. {undo_text('remove the server time', language)}"
     called = await calls(abilities, language, said, "install the time server", receipt)
     assert called == [("remove_mcp_server", {"name": "time"})]
 
 
-async def test_what_a_page_says_to_undo_it_by_is_not_done(abilities: Abilities) -> None:
+async def test_what_a_page_says_to_undo_it_by_is_not_done(abilities: ToolCatalog) -> None:
     page = f"✓ News. {undo_text('remove the server time', 'en')}"
     called = await calls(abilities, "en", "undo", "read https://news.example/", page)
     assert called == [("undo_note", {})]
@@ -150,8 +152,8 @@ SERVED = [
 
 
 @pytest.fixture(scope="module")
-def served() -> Abilities:
-    found = Abilities(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {}, servers=Running())
+def served() -> ToolCatalog:
+    found = ToolCatalog(SkillLoader(RELEASE_SKILLS), ToolRegistry(), {}, servers=Running())
     asyncio.run(found.refresh())
     return found
 
@@ -181,7 +183,7 @@ def served() -> Abilities:
     ],
 )
 async def test_a_server_that_is_named_is_the_one_that_is_asked(
-    served: Abilities, language: str, said: str, tool: str, arguments: Any
+    served: ToolCatalog, language: str, said: str, tool: str, arguments: Any
 ) -> None:
     assert (tool, arguments) in await calls(served, language, said)
     model = OfflineModel(lambda: served.index, served.phrases, now=lambda: NOW)
@@ -190,7 +192,7 @@ async def test_a_server_that_is_named_is_the_one_that_is_asked(
     assert json.loads((await model.complete(request)).text)["categories"][0] == tool.split("_")[1]
 
 
-async def test_a_note_about_a_server_is_a_note(served: Abilities) -> None:
+async def test_a_note_about_a_server_is_a_note(served: ToolCatalog) -> None:
     found = await calls(served, "es", "anota: hablar con el server de la oficina")
     assert found == [("save_note", {"text": "hablar con el server de la oficina"})]
 
@@ -205,7 +207,7 @@ async def test_a_note_about_a_server_is_a_note(served: Abilities) -> None:
         ("en", "none of them"),
     ],
 )
-async def test_a_no_to_a_list_ends_it(abilities: Abilities, language: str, said: str) -> None:
+async def test_a_no_to_a_list_ends_it(abilities: ToolCatalog, language: str, said: str) -> None:
     listed = f"1. {IDS[0]}\n2. {IDS[1]}\n\n{pick_question(language)}"
     model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
     who = replace(person(language), role="owner")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from app.mcp.definitions import ServerDefinition, ServerState
-from app.mcp.running.servers import McpServers
-from app.mcp.running.supervisor import Limits
+from app.mcp.servers import McpServers
+from app.mcp.supervisor import Limits
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from app.tools.result import ToolResult
 from app.tools.tool import Tool
 from tests.standins.mcp_server import command

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from app.mcp.adapter import adapt, findings, why_unusable
 from app.mcp.definitions import ServerDefinition
-from app.mcp.tools.adapter import adapt, findings, why_unusable
-from app.mcp.tools.pins import definition_hash
+from app.mcp.pins import definition_hash
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 from app.tools.tool import Tool
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from app.installs.meaning import local_meant, meant
+from app.installs.progress import Progress
+from app.installs.server_json import read_entry
+from app.installs.server_service_text import choices_text, found_text, installed_text
 from app.llm.offline.answers import pick_question, undo_text, undo_words
-from app.mcp.chat.progress import Progress
-from app.mcp.chat.service_text import choices_text, found_text, installed_text
-from app.mcp.config.installed import InstalledServer
 from app.mcp.definitions import HeldBack, ServerState
-from app.mcp.registry.meaning import local_meant, meant
-from app.mcp.registry.server_json import read_entry
+from app.mcp.installed import InstalledServer
 from tests.standins.registry import entry
 from tests.world import until
 

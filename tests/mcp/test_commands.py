@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.console.admin import guarded_routes
 from app.console.servers import server_routes
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.secrets import Secrets
-from app.mcp.running.servers import McpServers
+from app.installs.quarantine import unpack
+from app.installs.skill_cards import card
+from app.mcp.configuration import Configuration
+from app.mcp.secrets import Secrets
+from app.mcp.servers import McpServers
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.cards import card
 from app.skills.installed import install
-from app.skills.quarantine import unpack
-from app.skills.sandbox import Sandbox
 from tests.doctor.house import kept_environment
 from tests.skills.archives import SKILL, zipped
 from tests.standins.listener import Listener
@@ -397,7 +397,7 @@ async def _told(server: str, reason: str) -> None:
 
 def pin(shell: Shell, tools: Path) -> None:
     """What the first start of a server approves."""
-    from app.mcp.tools.pins import Pins
+    from app.mcp.pins import Pins
 
     pins = Pins(shell.folder / "data" / "mcp" / "files" / "pins.json")
     assert pins.first(json.loads(tools.read_text()))

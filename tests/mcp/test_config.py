@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.mcp.config.configuration import Wanted
-from app.mcp.config.installed import RECORD, InstalledServer, entry_of, text_of
-from app.mcp.config.mapping import add_server, set_enabled
-from app.mcp.config.secrets import Secrets
-from app.mcp.config.skill_servers import forget_gone, kept_for
-from app.skills.cards import card
+from app.installs.quarantine import unpack
+from app.installs.skill_cards import card
+from app.mcp.configuration import Wanted
+from app.mcp.installed import RECORD, InstalledServer, entry_of, text_of
+from app.mcp.mapping import add_server, set_enabled
+from app.mcp.secrets import Secrets
+from app.mcp.skill_servers import forget_gone, kept_for
+from app.processes.sandbox import Grants
 from app.skills.installed import install as install_skill
-from app.skills.quarantine import unpack
-from app.skills.sandbox import Grants
 from tests.mcp.written import Written
 from tests.skills.archives import SKILL, zipped
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from app.mcp.registry.api import MOST_PAGES, RegistryError
-from app.mcp.registry.directory import AGAIN_SECONDS, FRESH_SECONDS, WHOLE_SECONDS, Directory
-from app.mcp.registry.meaning import Meant, meant
-from app.transport.transport import Transport
+from app.http.transport import Transport
+from app.installs.directory import AGAIN_SECONDS, FRESH_SECONDS, WHOLE_SECONDS, Directory
+from app.installs.meaning import Meant, meant
+from app.installs.registry_api import MOST_PAGES, RegistryError
 from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
 from tests.world import ROOT, until, wait_for
 
@@ -362,8 +362,8 @@ async def test_kill_in_the_middle_of_the_first_fetching_harms_nothing(
     registry.answers_left = 2
     code = (
         "import asyncio, pathlib, sys\n"
-        "from app.mcp.registry.directory import Directory\n"
-        "from app.transport.transport import Transport\n"
+        "from app.installs.directory import Directory\n"
+        "from app.http.transport import Transport\n"
         "asyncio.run(Directory(sys.argv[1], pathlib.Path(sys.argv[2]), Transport()).refresh())\n"
     )
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}

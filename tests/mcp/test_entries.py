@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.characters import visible
-from app.mcp.registry.entries import Entry, Package, Reason, Remote
-from app.mcp.registry.reasons import reason_said
-from app.mcp.registry.server_json import MOST_INPUTS, VALUE_CHARACTERS, read_entry, trimmed
+from app.installs.registry_entries import Entry, Package, Reason, Remote
+from app.installs.registry_reasons import reason_said
+from app.installs.server_json import MOST_INPUTS, VALUE_CHARACTERS, read_entry, trimmed
+from app.text import visible
 from tests.standins.registry import EVERYTHING, GITHUB, entry, own_entries, sample_entries
 
 PROJECT = "io.github.modelcontextprotocol"

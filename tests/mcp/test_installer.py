@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from app.mcp.chat.card_text import card_text
-from app.mcp.config import installed
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.package_tree import Integrity, PackageTreeError, digest
-from app.mcp.config.secrets import Secrets
-from app.mcp.install.errors import InstallError
-from app.mcp.install.installer import ServerInstaller
-from app.mcp.registry.server_json import read_entry
+from app.installs.server_card_text import card_text
+from app.installs.server_errors import InstallError
+from app.installs.server_installer import ServerInstaller
+from app.installs.server_json import read_entry
+from app.mcp import installed
+from app.mcp.configuration import Configuration
+from app.mcp.package_tree import Integrity, PackageTreeError, digest
+from app.mcp.secrets import Secrets
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from tests.deep import make_deep
 from tests.mcp.made_packages import NpmRegistry, make_sdist, make_wheel
 from tests.world import ROOT

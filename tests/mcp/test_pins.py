@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.tools.pins import Difference, Pins, definition_hash, differences
+from app.mcp.pins import Difference, Pins, definition_hash, differences
 
 READ = {
     "name": "read",

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.mcp.install.errors import InstallError
-from app.mcp.install.plan import Plan, make_plan, read_plan, short_name
-from app.mcp.registry.entries import Entry
-from app.mcp.registry.server_json import read_entry
-from app.skills.sandbox import Grants
+from app.installs.registry_entries import Entry
+from app.installs.server_errors import InstallError
+from app.installs.server_json import read_entry
+from app.installs.server_plan import Plan, make_plan, read_plan, short_name
+from app.processes.sandbox import Grants
 
 HOME = Path("/data/mcp/x/data")
 WORKSPACE = Path("/srv/workspace")

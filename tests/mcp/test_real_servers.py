@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from app.mcp.config.configuration import Configuration
-from app.mcp.install.installer import ServerInstaller
-from app.mcp.registry.server_json import read_entry
-from app.mcp.running.servers import McpServers
-from app.mcp.running.supervisor import Limits
+from app.installs.server_installer import ServerInstaller
+from app.installs.server_json import read_entry
+from app.mcp.configuration import Configuration
+from app.mcp.servers import McpServers
+from app.mcp.supervisor import Limits
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from app.tools import ToolContext, ToolResult
 from tests.mcp.house import descendants, lives
 from tests.world import ROOT, wait_for

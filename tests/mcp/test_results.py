@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.tools.results import LARGEST_FILE, MOST_BESIDE, MOST_FILES, MOST_TEXT, error_result, to_result
+from app.mcp.results import LARGEST_FILE, MOST_BESIDE, MOST_FILES, MOST_TEXT, error_result, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

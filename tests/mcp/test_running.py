@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.config.declared import declare
-from app.mcp.running.session import connected
-from app.mcp.running.supervisor import Limits
-from app.mcp.running.wire import Lost
-from app.mcp.tools.pins import definition_hash
+from app.mcp.declared import declare
+from app.mcp.pins import definition_hash
+from app.mcp.session import connected
+from app.mcp.supervisor import Limits
+from app.mcp.wire import Lost
 from tests.mcp.house import QUICK, SECONDS, House, lives
 from tests.standins.mcp_server import TOOLS, command, tool
 from tests.world import until
@@ -275,7 +275,7 @@ async def test_stopping_ends_all_that_servers_started(house: House) -> None:
 HOST = """
 import asyncio, os, sys
 from pathlib import Path
-from app.skills.sandbox import Grants
+from app.processes.sandbox import Grants
 from tests.mcp.house import House, descendants
 from tests.standins.mcp_server import command, tool
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.mcp.running.session import PAGES
-from app.mcp.running.supervisor import Limits
-from app.mcp.running.wire import MESSAGES_A_SECOND
+from app.mcp.session import PAGES
+from app.mcp.supervisor import Limits
+from app.mcp.wire import MESSAGES_A_SECOND
 from tests.mcp.house import QUICK, SECONDS, House, descendants
 from tests.standins.mcp_server import command, tool
 from tests.world import until

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 
 from app.mcp.definitions import Origin
-from app.mcp.running.remote import MOST_REQUESTS, Guard
-from app.mcp.running.supervisor import Limits
+from app.mcp.remote import MOST_REQUESTS, Guard
+from app.mcp.supervisor import Limits
 from tests.mcp.house import QUICK, House
 from tests.standins.mcp_site import McpSite
 from tests.world import until

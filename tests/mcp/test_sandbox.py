@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from app.mcp.definitions import ServerDefinition
+from app.processes.confine import closes_ports
+from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
-from app.skills.confine import closes_ports
-from app.skills.sandbox import Grants, Sandbox
 from tests.world import ROOT, wait_for
 
 SECRET = "s3cret-of-the-server"

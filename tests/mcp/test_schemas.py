@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.mcp.tools.schemas import Unusable, lowered
+from app.mcp.schemas import Unusable, lowered
 from app.tools.arguments import ArgumentsCheck, InvalidArguments
 from tests.limits import limited
 

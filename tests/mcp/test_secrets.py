@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.config.secrets import LONGEST_SECRET, MOST_SECRETS, SecretError, Secrets
+from app.mcp.secrets import LONGEST_SECRET, MOST_SECRETS, SecretError, Secrets
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_read_is_named_and_never_shown(
 
 def test_programs_that_write_at_once_lose_none(secrets: Secrets) -> None:
     code = (
-        "import sys; from pathlib import Path; from app.mcp.config.secrets import Secrets\n"
+        "import sys; from pathlib import Path; from app.mcp.secrets import Secrets\n"
         "for n in range(8): Secrets(Path(sys.argv[1])).put('github', f'S{sys.argv[2]}_{n}', 'value')"
     )
     folder = str(secrets.folder.parent)

@@ -131,8 +131,8 @@ import asyncio, sys
 from pathlib import Path
 import httpx
 from app import main
-from app.access import AdminToken
-from app.mcp.serving.server import ToolServer
+from app.security import AdminToken
+from app.mcp.own_server import ToolServer
 
 class House:
     tools = ()

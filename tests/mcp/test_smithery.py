@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from app.mcp.config.configuration import Configuration
-from app.mcp.config.hosting import with_smithery_key
-from app.mcp.config.installed import InstalledServer
-from app.mcp.registry.api import RegistryError
-from app.mcp.registry.directory import Directory, directory_of
+from app.http.transport import Transport
+from app.installs.directory import Directory, directory_of
+from app.installs.registry_api import RegistryError
+from app.mcp.configuration import Configuration
+from app.mcp.hosting import with_smithery_key
+from app.mcp.installed import InstalledServer
 from app.settings import Settings
-from app.transport.transport import Transport
 from tests.standins.registry import RegistryServer, entry
 from tests.standins.smithery import KEY, SmitherySite, hosted
 from tests.test_cli import House

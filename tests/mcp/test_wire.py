@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from app.mcp.running.wire import MESSAGE_BYTES, MESSAGES_A_SECOND, Lines, Pace, TooLong, cause, messages
+from app.mcp.wire import MESSAGE_BYTES, MESSAGES_A_SECOND, Lines, Pace, TooLong, cause, messages
 
 
 def fed(lines: Lines, *pieces: bytes) -> list[bytes | TooLong]:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.mcp.config.configuration import Configuration
+from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
 from app.settings import Settings
 

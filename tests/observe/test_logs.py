@@ -7,7 +7,7 @@ from tests.world import ROOT
 
 RENDERS = """
 import logging
-from app.observe import logs
+from app.ops import logs
 logs.configure("DEBUG", False, [])
 from app.channels.whatsapp.formatting import render_whatsapp
 render_whatsapp("# Groceries\\n\\n- **milk** and `bread`\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |")

@@ -2,7 +2,7 @@
 
 import re
 
-from app.observe.metrics import Metrics
+from app.ops.metrics import Metrics
 
 
 def series(metrics: Metrics, name: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ import pytest
 
 from app.people import Person
 from app.routing import Intent
-from app.routing.abilities import Abilities, Choice
+from app.routing.tool_catalog import Selection, ToolCatalog
 from app.skills import Changes, SkillLoader
 from app.tools import Tool, ToolRegistry
 from app.tools.catalog import stamp
@@ -33,8 +33,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "skills"
 
 
-async def view(folder: Path, **environment: str) -> Abilities:
-    abilities = Abilities(SkillLoader(folder), ToolRegistry(), environment, patience=30)
+async def view(folder: Path, **environment: str) -> ToolCatalog:
+    abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), environment, patience=30)
     await abilities.refresh()
     return abilities
 
@@ -42,7 +42,7 @@ async def view(folder: Path, **environment: str) -> Abilities:
 async def test_nothing_is_indexed_before_somebody_looks_for_a_tool(folder: Path) -> None:
     drop(folder, "rose-care", "How to prune and water roses.")
     loaded = time.time()
-    abilities = Abilities(SkillLoader(folder), ToolRegistry(), {}, patience=30)
+    abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, patience=30)
     await abilities.load()
     assert "rose-care" in abilities.skill_names
     assert not abilities.skill_index.rank("prune my roses")
@@ -108,7 +108,7 @@ async def test_the_best_tool_of_a_category_comes_before_our_own(
     (folder / "bread" / "guide.md").write_text("x")
     abilities = await view(folder)
     choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=limit)
-    assert choice == Choice(tuple(tools), ("bread", "calculator"), ("calculator",))
+    assert choice == Selection(tuple(tools), ("bread", "calculator"), ("calculator",))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
@@ -131,7 +131,7 @@ async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
 
             return (*super().tools(), Tool.from_function(load_skill, category="impostor"))
 
-    abilities = Abilities(Impostor(folder), ToolRegistry(), {})
+    abilities = ToolCatalog(Impostor(folder), ToolRegistry(), {})
     await abilities.refresh()
     tool = abilities.tool("load_skill")
     assert tool is not None
@@ -198,7 +198,7 @@ async def until(so: Callable[[], bool], doing: Callable[[], Awaitable[None]] = p
 
 async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> None:
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     loader.free.clear()
     first = asyncio.create_task(abilities.refresh())
     await until(lambda: loader.looks > 0)
@@ -214,7 +214,7 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
 
 async def test_messages_from_before_a_look_share_it_and_later_ones_do_not(folder: Path) -> None:
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     early = time.time()
     await abilities.refresh(since=early)
     await abilities.refresh(since=early)
@@ -231,7 +231,7 @@ async def test_messages_from_before_a_look_share_it_and_later_ones_do_not(folder
 
 async def test_a_message_from_before_a_look_waits_for_one_that_was_asked_for_since(folder: Path) -> None:
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     received = time.time()
     await abilities.refresh(since=received)
     drop(folder, "tea", "Tea.")
@@ -245,7 +245,7 @@ async def test_a_message_from_before_a_look_waits_for_one_that_was_asked_for_sin
 async def test_nobody_looks_again_where_a_look_still_holds(folder: Path) -> None:
     drop(folder, "tea", "Tea.")
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
 
     async def messages(count: int = 3) -> int:
         """How many looks they made."""
@@ -274,7 +274,7 @@ async def test_nobody_looks_again_where_a_look_still_holds(folder: Path) -> None
 async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(folder: Path) -> None:
     loader = Slow(folder)
     loader.free.clear()
-    abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
+    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
     await abilities.refresh()
     assert abilities.tool("calculate") is None
     message = asyncio.create_task(abilities.refresh(since=time.time()))
@@ -288,7 +288,7 @@ async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(fol
 async def test_the_first_message_after_a_start_waits_for_the_indexes(folder: Path) -> None:
     drop(folder, "rose-care", "How to prune and water roses.")
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
+    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
     await until(lambda: "rose-care" in abilities.skill_names, abilities.load)
     loader.free.clear()
     message = asyncio.create_task(abilities.refresh_for_message(time.time()))
@@ -301,7 +301,7 @@ async def test_the_first_message_after_a_start_waits_for_the_indexes(folder: Pat
 
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {}, patience=0.05)
+    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
     await until(lambda: abilities.tool("calculate") is not None, abilities.refresh)
     drop(folder, "tea", "Tea.")
     loader.free.clear()
@@ -314,7 +314,7 @@ async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folde
 
 async def test_a_look_that_fails_leaves_what_there_was(folder: Path) -> None:
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     await abilities.refresh()
     loader.breaks = True
     await abilities.refresh()
@@ -327,7 +327,7 @@ async def test_a_look_that_fails_leaves_what_there_was(folder: Path) -> None:
 
 async def test_closing_waits_for_no_look(folder: Path) -> None:
     loader = Slow(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     loader.free.clear()
     waiting = [asyncio.create_task(abilities.refresh()) for _ in range(2)]
     await until(lambda: loader.looks > 0)
@@ -353,7 +353,7 @@ async def test_tools_that_went_are_found_no_more(folder: Path) -> None:
         return ""
 
     loader = Changing(folder)
-    abilities = Abilities(loader, ToolRegistry(), {})
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     loader.tools_now = (Tool.from_function(brew, category="coffee"),)
     await abilities.refresh()
     assert [hit.id for hit in abilities.index.rank("brews coffee")] == ["brew"]

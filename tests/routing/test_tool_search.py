@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from app.people import Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.skills import SkillLoader
 from app.tools import Tool, ToolRegistry
@@ -31,7 +31,7 @@ class Full(SkillLoader):
 
 
 async def test_words_about_two_tasks_find_a_tool_for_each(tmp_path: Path) -> None:
-    abilities = Abilities(Full(tmp_path), ToolRegistry(), {})
+    abilities = ToolCatalog(Full(tmp_path), ToolRegistry(), {})
     await abilities.refresh()
     found = ToolSearch(abilities).search("play the next song of the list, then save", OWNER)
     assert len(found) == 5

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.people import Person
-from app.routing.abilities import Abilities
-from app.routing.view import ServerAbility
+from app.routing.snapshot import ServerAbility
+from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
@@ -46,9 +46,9 @@ def server(name: str, tool: str, *, audience: str = "everyone", from_elsewhere: 
     return ServerAbility(name, "the sea", from_elsewhere, phrases, (made,))
 
 
-async def abilities(*running: ServerAbility, folder: Path = RELEASE_SKILLS) -> tuple[Abilities, OneServer]:
+async def abilities(*running: ServerAbility, folder: Path = RELEASE_SKILLS) -> tuple[ToolCatalog, OneServer]:
     servers = OneServer(*running)
-    found = Abilities(SkillLoader(folder), ToolRegistry(), {}, servers=servers)
+    found = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, servers=servers)
     await found.refresh()
     return found, servers
 

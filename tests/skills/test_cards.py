@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.skills.cards import card, difference, quoted
-from app.skills.quarantine import Quarantined
+from app.installs.quarantine import Quarantined
+from app.installs.skill_cards import card, difference, quoted
 from tests.skills.archives import SKILL
 
 

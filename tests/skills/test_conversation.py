@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from babel.dates import format_skeleton
 
+from app.memory.history import MOST_READ, PAGE, History
 from app.people import Person
-from app.search.history import MOST_READ, PAGE, History
 from tests.world import world
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import orjson
 import pytest
 
+from app.http.errors import FetchError
 from app.schedule.reminders import Reminders
 from app.schedule.service import ScheduleService
 from app.store.database import Database
 from app.tools import ToolContext, ToolResult
 from app.tools.context import Services
 from app.tools.files import Files
-from app.transport.errors import FetchError
 from app.turns.profile import Profiles
 from app.turns.zones import Zones
 from tests.limits import limited

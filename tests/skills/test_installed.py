@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.channels.whatsapp.channel import BUTTONS_BODY
-from app.language import LANGUAGES
-from app.skills.card_text import asking, card_text
-from app.skills.cards import MOST_OF_A_KIND, card, difference
-from app.skills.elsewhere import Elsewhere
+from app.i18n import LANGUAGES
+from app.installs.quarantine import Quarantined, unpack
+from app.installs.skill_card_text import asking, card_text
+from app.installs.skill_cards import MOST_OF_A_KIND, card, difference
+from app.skills.file_tree import TreeError, read_tree
 from app.skills.installed import Installed, InstallError, current, install, remove, tidy
-from app.skills.quarantine import Quarantined, unpack
+from app.skills.installed_skills import InstalledSkills
 from app.skills.skill import load_skill
-from app.skills.trees import TreeError, read_tree
 from app.tools import Tool
 from tests.skills.archives import SKILL, zipped
 
@@ -185,9 +185,9 @@ def test_killed_at_any_step_there_is_the_old_version_or_the_new_one(
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from app.skills.cards import card
+from app.installs.skill_cards import card
 from app.skills.installed import install
-from app.skills.quarantine import unpack
+from app.installs.quarantine import unpack
 
 data_dir, step, nth = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 tree = unpack((data_dir / "new.zip").read_bytes(), "https://example.net/demo.zip")
@@ -337,7 +337,7 @@ def test_what_is_asked_afterwards_is_said_as_the_mode_is(mode: str, words: str) 
 
 def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
     mended = TOOLS.replace(b"return station", b"return station + station")
-    elsewhere = Elsewhere(tmp_path, lambda: "")
+    elsewhere = InstalledSkills(tmp_path, lambda: "")
     first, second = (
         elsewhere.load(put(tmp_path, quarantined(scripts__tools_dot_py=code)), release=tmp_path, workers=None)
         for code in (TOOLS, mended)

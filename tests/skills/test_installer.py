@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from app.skills.card_text import card_text
-from app.skills.cards import card
-from app.skills.examining import examine
+from app.http.errors import FetchError
+from app.http.transport import Fetched, Transport
+from app.installs.quarantine import QuarantineError, unpack
+from app.installs.skill_card_text import card_text
+from app.installs.skill_cards import card
+from app.installs.skill_examining import examine
+from app.installs.skill_installer import Installer, UnknownSkill, is_written_in
 from app.skills.installed import InstallError
-from app.skills.installer import Installer, UnknownSkill, is_written_in
-from app.skills.quarantine import QuarantineError, unpack
-from app.transport.errors import FetchError
-from app.transport.transport import Fetched, Transport
 from tests.skills.archives import SKILL, tarred, zipped
 
 ADDRESS = "https://example.org/tides.zip"
@@ -243,7 +243,7 @@ sys.addaudithook(
 
 
 def test_the_process_that_looks_through_a_skill_comes_with_little() -> None:
-    code = "import sys, app.skills.examining; print([m for m in %r if m in sys.modules])"
+    code = "import sys, app.installs.skill_examining; print([m for m in %r if m in sys.modules])"
     heavy = ("pydantic", "pydantic_settings", "starlette", "structlog", "rich")
     found = subprocess.run(
         [sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.skills.quarantine import QuarantineError, discard, discard_old, keep, kept, unpack
-from app.skills.trees import TreeError, check_tree
+from app.installs.quarantine import QuarantineError, discard, discard_old, keep, kept, unpack
+from app.skills.file_tree import TreeError, check_tree
 from tests.skills.archives import SKILL, zipped
 
 SOURCE = "https://example.net/demo.zip"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.skills.archives import MAX_ENTRIES, ArchiveError, read_archive
+from app.installs.archives import MAX_ENTRIES, ArchiveError, read_archive
+from app.installs.quarantine import QuarantineError, keep, kept, plain_name, unpack
 from app.skills.manifest import ManifestError, read_manifest
-from app.skills.quarantine import QuarantineError, keep, kept, plain_name, unpack
 from tests.skills.archives import SKILL, header, pax, tar_of, tarred, zip_by_hand, zipped
 
 SOURCE = "https://example.net/demo.zip"

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from app.doctor.sandbox import check_sandbox
+from app.processes import confine
+from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
-from app.skills import confine
 from app.skills.folder import Signatures
 from app.skills.runner import Workers
-from app.skills.sandbox import Grants, Sandbox
 from app.tools import ToolContext
 from tests.world import ROOT, wait_for
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from app.installs.quarantine import unpack
+from app.installs.skill_cards import card
 from app.people import Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.skills import RELEASE_SKILLS, SkillLoader
-from app.skills.cards import card
-from app.skills.elsewhere import Elsewhere
 from app.skills.installed import install
-from app.skills.quarantine import unpack
+from app.skills.installed_skills import InstalledSkills
 from app.tools import ToolContext, ToolRegistry
 from app.tools.context import Services
 from tests.skills.archives import zipped
@@ -28,8 +28,8 @@ def service() -> ToolSearch:
     return ToolSearch(asyncio.run(loaded(SkillLoader(RELEASE_SKILLS))))
 
 
-async def loaded(loader: SkillLoader) -> Abilities:
-    abilities = Abilities(loader, ToolRegistry(), {})
+async def loaded(loader: SkillLoader) -> ToolCatalog:
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     await abilities.refresh()
     return abilities
 
@@ -114,7 +114,7 @@ async def test_what_the_author_of_a_skill_from_elsewhere_says_of_it_is_text_of_o
     }
     tree = unpack(zipped(files), "https://example.net/tide.zip")
     install(tmp_path, tree, card(tree), approved_by="person_1", at=1.0)
-    elsewhere = Elsewhere(tmp_path, lambda: "")
+    elsewhere = InstalledSkills(tmp_path, lambda: "")
     service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", elsewhere=elsewhere)))
     for listed in (
         await list_categories(context=here(service)),

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
+from app.http.address import origins
+from app.http.client import HttpClient
+from app.http.transport import Transport
 from app.tools import ToolContext
 from app.tools.sentences import Sentences
-from app.transport.address import origins
-from app.transport.client import HttpClient
-from app.transport.transport import Transport
 from tests.skills.tools import Rows, context, functions
 from tests.standins.weather import PLACES, WeatherService, place
 

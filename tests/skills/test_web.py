@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
+from app.http.address import origins
+from app.http.client import HttpClient
+from app.http.transport import Transport
 from app.tools import ToolContext
-from app.transport.address import origins
-from app.transport.client import HttpClient
-from app.transport.transport import Transport
 from tests.skills.tools import context, functions
 from tests.standins.web import Web
 

@@ -168,11 +168,11 @@ async def test_of_the_workers_whose_calls_were_given_up_only_the_last_go_on(tmp_
     others = []
     for number in range(GIVEN_UP + 1):
         others.append(calling("waits", number))
-        given_up = calling("stuck", 100 + number)
+        abandoned = calling("stuck", 100 + number)
         for began in (number, 100 + number):
             await until((folder / f"pid-{began}").exists, "the call to begin")
-        given_up.cancel()
-        await asyncio.gather(given_up, return_exceptions=True)
+        abandoned.cancel()
+        await asyncio.gather(abandoned, return_exceptions=True)
     with pytest.raises(WorkerFault) as fault:
         await asyncio.wait_for(others[0], 20)
     assert fault.value.started

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from app.http.address import origins
+from app.http.client import HttpClient
+from app.http.transport import Transport
 from app.skills.frames import Ask
 from app.skills.proxies import answer as answered
 from app.tools import ToolContext
-from app.transport.address import origins
-from app.transport.client import HttpClient
-from app.transport.transport import Transport
 from tests.skills.folders import House
 from tests.standins.site import Site, answer, site
 

@@ -6,9 +6,9 @@ python -m tests.standins.reaching_server PORT...
 import sys
 
 import app.server
+from app.http.transport import Transport
 from app.main import create_app
 from app.settings import take_settings
-from app.transport.transport import Transport
 from tests.standins.site import authority
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
 from app.people import Conversation, Person
 from app.store import inbox, opening, outbox, people, turns
 from app.store.inbox import Arrival, Entrance, Pace, Taken
-from app.store.opening import Opened
+from app.store.opening import TurnState
 from app.store.outbox import Draft
 from app.store.ownership import Doors
 from app.store.turns import Ready
@@ -79,7 +79,7 @@ def claim(
     return turns.claim(conn, where if isinstance(where, str) else where.id, turn, now, quiet, longest)
 
 
-def begun(conn: Connection, where: Conversation, turn: str, now: float = T, history: int = 40) -> Opened:
+def begun(conn: Connection, where: Conversation, turn: str, now: float = T, history: int = 40) -> TurnState:
     """Claims what waits as `turn` and begins it."""
     assert claim(conn, where, turn, now) == Ready(turn)
     return opening.begin(conn, turn, now, history, "2027-01-15")

@@ -6,7 +6,7 @@ import pytest
 
 from app.messages import Button, GraphError, Outgoing, Status, Template
 from app.store import outbox
-from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, Given
+from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, NextSend
 from tests.store.rows import ANA, BETO, T, conversation, draft, inbound, queue, states, take, value
 
 LATER = T + 15
@@ -39,14 +39,14 @@ def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
     first = taken(conn, where.person_id)
     beside = outbox.take(conn, where.person_id, T + 1)
     outbox.sent(conn, first, "wamid.1", T + 1)
-    assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, Given(at=T + SEND_SECONDS), two)
+    assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, NextSend(at=T + SEND_SECONDS), two)
 
 
 def test_a_row_waiting_for_its_retry_keeps_its_place(conn: Connection) -> None:
     where = conversation(conn)
     one, _ = queue(conn, where, "turn:1", "a", "b")
     outbox.retry(conn, taken(conn, where.person_id), T + 4, 130429, "slow down")
-    assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 4)
+    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=T + 4)
     assert taken(conn, where.person_id, T + 4) == one
 
 
@@ -59,7 +59,7 @@ def test_people_do_not_wait_for_each_other(conn: Connection) -> None:
 
 
 def test_nothing_to_send_gives_nothing(conn: Connection) -> None:
-    assert outbox.take(conn, conversation(conn).person_id, T) == Given()
+    assert outbox.take(conn, conversation(conn).person_id, T) == NextSend()
 
 
 def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection) -> None:
@@ -91,7 +91,7 @@ def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
     outbox.take(conn, where.person_id, LATER)
     outbox.recover(conn, T)
     outbox.await_statuses(conn, T)
-    assert outbox.take(conn, where.person_id, LATER + 9999) == Given()
+    assert outbox.take(conn, where.person_id, LATER + 9999) == NextSend()
 
 
 def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Connection) -> None:
@@ -195,7 +195,10 @@ def test_a_held_row_waits_and_is_tried_now_and_then(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
     outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
-    assert (states(conn), outbox.take(conn, where.person_id, T + 1)) == (["held"], Given(at=T + HOLD_SECONDS))
+    assert (states(conn), outbox.take(conn, where.person_id, T + 1)) == (
+        ["held"],
+        NextSend(at=T + HOLD_SECONDS),
+    )
     assert taken(conn, where.person_id, T + HOLD_SECONDS) == one
 
 
@@ -213,7 +216,7 @@ def test_a_held_row_fails_when_the_window_closes(conn: Connection) -> None:
     queue(conn, where, "turn:1", "a")
     outbox.hold(conn, taken(conn, where.person_id), 190, "the token expired", T)
     given = outbox.take(conn, where.person_id, T + WINDOW_SECONDS + 1)
-    assert (given, states(conn)) == (Given(), ["failed"])
+    assert (given, states(conn)) == (NextSend(), ["failed"])
     assert value(conn, "SELECT code || error FROM outbox") == "190the token expired"
 
 
@@ -244,7 +247,7 @@ def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
     taken(conn, where.person_id)
     assert outbox.recover(conn, LATER) == 1
     assert states(conn) == ["unknown", "ready"]
-    assert outbox.take(conn, where.person_id, T + 1) == Given(at=LATER)
+    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=LATER)
     assert taken(conn, where.person_id, LATER) == one
 
 
@@ -263,7 +266,7 @@ def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) ->
     taken(conn, where.person_id)
     outbox.recover(conn, LATER)
     outbox.await_statuses(conn, LATER + 30)
-    assert outbox.take(conn, where.person_id, LATER) == Given(at=LATER + 30)
+    assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
 
 
 def test_listening_shortens_no_wait(conn: Connection) -> None:
@@ -271,7 +274,7 @@ def test_listening_shortens_no_wait(conn: Connection) -> None:
     queue(conn, where, "turn:1", "a")
     outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER + 30)
     outbox.await_statuses(conn, LATER)
-    assert outbox.take(conn, where.person_id, LATER) == Given(at=LATER + 30)
+    assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
 
 
 def test_a_clock_set_back_does_not_keep_a_row_from_being_sent(conn: Connection) -> None:
@@ -284,7 +287,7 @@ def test_a_clock_set_back_does_not_take_the_pause_out_of_retrying(conn: Connecti
     where = conversation(conn)
     queue(conn, where, "turn:1", "a", now=T + 3600)
     outbox.retry(conn, taken(conn, where.person_id, T), T + 4, 130429, "slow down")
-    assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 4)
+    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=T + 4)
 
 
 def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn: Connection) -> None:
@@ -295,7 +298,7 @@ def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn
     assert taken(conn, where.person_id, T - 7200) == one
     outbox.unknown(conn, one, "no answer", T + 15)
     outbox.mend_clock(conn, T - 7200)
-    assert outbox.take(conn, where.person_id, T - 7200) == Given(at=T - 7200 + SEND_SECONDS)
+    assert outbox.take(conn, where.person_id, T - 7200) == NextSend(at=T - 7200 + SEND_SECONDS)
 
 
 def test_a_clock_that_goes_right_leaves_every_pause_as_it_is(conn: Connection) -> None:
@@ -303,7 +306,7 @@ def test_a_clock_that_goes_right_leaves_every_pause_as_it_is(conn: Connection) -
     queue(conn, where, "turn:1", "a")
     outbox.retry(conn, taken(conn, where.person_id), T + 300, 130429, "slow down")
     outbox.mend_clock(conn, T)
-    assert outbox.take(conn, where.person_id, T + 1) == Given(at=T + 300)
+    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=T + 300)
 
 
 def test_our_own_clock_fails_nothing_that_whatsapp_was_not_asked_about(conn: Connection) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.skills.sandbox import Sandbox
 from app.tools.documents import LARGEST_BYTES, PROGRAM, Document, DocumentError, Documents, kind_of
 from tests.tools import papers
 

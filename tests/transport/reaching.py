@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.transport.errors import FetchError
-from app.transport.transport import Fetched, Transport
+from app.http.errors import FetchError
+from app.http.transport import Fetched, Transport
 from tests.standins.site import Site, authority
 
 LIMIT = 100_000

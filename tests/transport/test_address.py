@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from app.transport.address import Address, is_ours, is_public
-from app.transport.errors import FetchError
+from app.http.address import Address, is_ours, is_public
+from app.http.errors import FetchError
 
 PUBLIC = """
 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
@@ -58,7 +58,7 @@ def test_a_public_address_of_this_machine_may_not_be_asked() -> None:
     if shutil.which("unshare") is None or subprocess.run([*alone, setup], capture_output=True).returncode:
         pytest.skip("this machine gives no network of its own to a test")
     code = (
-        "from ipaddress import ip_address as ip; from app.transport.address import is_public;"
+        "from ipaddress import ip_address as ip; from app.http.address import is_public;"
         "print(is_public(ip('8.8.4.4')), is_public(ip('8.8.8.8')))"
     )
     run = subprocess.run(

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.transport.address import origins
-from app.transport.client import BYTES, BYTES_MOST, HttpClient
-from app.transport.errors import FetchError
-from app.transport.transport import Transport
+from app.http.address import origins
+from app.http.client import BYTES, BYTES_MOST, HttpClient
+from app.http.errors import FetchError
+from app.http.transport import Transport
 from tests.standins.site import Site, answer, redirect, site
 from tests.transport.reaching import Names
 

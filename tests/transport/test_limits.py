@@ -13,8 +13,8 @@ from threading import Event
 
 import pytest
 
-from app.transport.errors import FetchError
-from app.transport.transport import Transport
+from app.http.errors import FetchError
+from app.http.transport import Transport
 from tests.standins.site import answer, redirect, site
 from tests.transport.reaching import LIMIT, get, reaching, refusal
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.transport.transport import CONNECTIONS, Fetched, Transport
+from app.http.transport import CONNECTIONS, Fetched, Transport
 from tests.standins.site import answer, redirect, site
 from tests.transport.reaching import LIMIT, NOWHERE, Names, get, reaching, refusal
 
@@ -322,5 +322,5 @@ async def test_proxies_and_passwords_of_the_environment_are_not_used(
 
 
 def test_the_client_library_is_imported_at_the_first_use_only() -> None:
-    code = "import sys, app.transport.client; sys.exit('aiohttp' in sys.modules or 'idna' in sys.modules)"
+    code = "import sys, app.http.client; sys.exit('aiohttp' in sys.modules or 'idna' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

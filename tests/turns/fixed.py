@@ -4,7 +4,7 @@ from app.tools import Tool, ToolRegistry
 
 
 class Fixed:
-    """Takes the place of `Abilities` for calls and their consent; the category "shipped" is the release's."""
+    """Stand in for `ToolCatalog`; the category "shipped" belongs to the release."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self._registry = registry

@@ -12,17 +12,17 @@ from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.store import journal, turns
 from app.store.database import Database
-from app.store.opening import Opened
+from app.store.opening import TurnState
 from app.store.outbox import Draft
 from app.store.tool_statistics import ToolFigures, summary
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.tools.result import MODEL_LIMIT
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.calls import ToolCalls
-from app.turns.consent import Agreed, Verdicts, call_identity
+from app.turns.consent import Agreed, Decisions, call_identity
 from app.turns.run import Run
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.fixed import Fixed
@@ -34,7 +34,7 @@ BOOK = ToolCall("a", "book", {"table": 4})
 class Hall:
     """One turn of Ana's, and a tool that counts how often it ran."""
 
-    def __init__(self, store: Database, opened: Opened, *, idempotent: bool) -> None:
+    def __init__(self, store: Database, opened: TurnState, *, idempotent: bool) -> None:
         self.store = store
         self.ran: list[str] = []
 
@@ -89,7 +89,7 @@ class Hall:
         self.calls = ToolCalls(
             store,
             ExecutionEngine(registry, ConfirmationPolicy("yolo")),
-            cast(Abilities, Fixed(registry)),
+            cast(ToolCatalog, Fixed(registry)),
             services={"bell": "ding"},
             data_quota=1000,
         )
@@ -99,7 +99,7 @@ class Hall:
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
-        verdicts = Verdicts(agreed={call.id: self.agreed(call)} if agreed else {})
+        verdicts = Decisions(agreed={call.id: self.agreed(call)} if agreed else {})
         results = await self.calls.run(self.run_of, round_, (call,), wanted, verdicts)
         return orjson.loads(results[call.id])
 
@@ -124,7 +124,7 @@ async def make_hall(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     await store.open()
 
     async def make(*, idempotent: bool = False) -> Hall:
-        def open_turn(conn: Any) -> Opened:
+        def open_turn(conn: Any) -> TurnState:
             where = conversation(conn)
             take(conn, inbound("w1"))
             opened = begun(conn, where, "t1")
@@ -208,7 +208,7 @@ async def test_a_call_is_the_same_again_whatever_the_tool_made_of_its_arguments(
 async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
     twins = [ToolCall(id, "stamp", {"slip": {"number": 1}}) for id in ("a", "b")]
-    results = await hall.calls.run(hall.run_of, 0, twins, frozenset(), Verdicts())
+    results = await hall.calls.run(hall.run_of, 0, twins, frozenset(), Decisions())
     assert [orjson.loads(results[id])["ok"] for id in ("a", "b")] == [False, True]
     assert await hall.uncertain() == ["stamp"]
     assert not (await hall.call(ToolCall("c", "stamp", {"slip": {"number": 1}}), round_=1))["ok"]
@@ -220,7 +220,7 @@ async def test_a_call_that_repeats_another_of_its_round_is_told_what_came_of_tha
 ) -> None:
     hall = await make_hall(idempotent=True)
     both = (BOOK, ToolCall("b", "book", {"table": 4}))
-    results = await hall.calls.run(hall.run_of, 0, both, frozenset(), Verdicts(repeats={"b": "a"}))
+    results = await hall.calls.run(hall.run_of, 0, both, frozenset(), Decisions(repeats={"b": "a"}))
     told = [orjson.loads(results[id]) for id in ("a", "b")]
     assert [one["data"] for one in told] == ["table 4", "table 4"]
     assert told[1]["meta"]["same_call_as"] == "a"
@@ -234,7 +234,7 @@ async def test_a_repeated_call_is_told_what_came_of_the_first_before_a_crash(
     again = ToolCall("b", "book", {"table": 4})
     done = {"a": orjson.dumps(await hall.call(BOOK)).decode()}
     hall.run_of.transcript = Transcript(Routed(("tables",), ("book",)), (Round("", (BOOK, again), done),))
-    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Verdicts(repeats={"b": "a"}))
+    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Decisions(repeats={"b": "a"}))
     assert ([*results], orjson.loads(results["b"])["data"], len(hall.ran)) == (["b"], "table 4", 1)
 
 
@@ -247,7 +247,7 @@ async def test_what_a_repeated_call_is_told_is_no_longer_than_any_result(
     hall.run_of.transcript = Transcript(
         Routed(("tables",), ("book",)), (Round("", (BOOK, again), {"a": told}),)
     )
-    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Verdicts(repeats={"b": "a"}))
+    results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Decisions(repeats={"b": "a"}))
     assert (len(results["b"]), orjson.loads(results["b"])["ok"]) == (MODEL_LIMIT, True)
 
 
@@ -358,7 +358,7 @@ async def test_a_yes_is_none_to_a_tool_that_took_the_place_of_the_one_it_was_giv
     make_hall: Callable[..., Any],
 ) -> None:
     hall = await make_hall()
-    verdicts = Verdicts(agreed={"a": hall.agreed(BOOK)})
+    verdicts = Decisions(agreed={"a": hall.agreed(BOOK)})
     hall.registry.register(hall.registry.get("book").replace(description="Buys."), allow_override=True)
     assert await hall.calls.run(hall.run_of, 0, (BOOK,), frozenset(), verdicts) == {}
     assert (hall.ran, await hall.journal()) == ([], [])
@@ -371,7 +371,7 @@ async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others
     await hall.store.tx(lambda conn: journal.record(conn, "t1", "intent:0:a", "intent", "{}", T))
     both = (BOOK, ToolCall("w", "wait", {}))
     with pytest.raises(journal.TurnGone):
-        await hall.calls.run(hall.run_of, 0, both, frozenset(), Verdicts())
+        await hall.calls.run(hall.run_of, 0, both, frozenset(), Decisions())
     assert "tool:0:w" in await hall.journal()
     assert hall.ran == []
 

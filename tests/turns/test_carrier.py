@@ -11,7 +11,7 @@ from app.people import Conversation
 from app.store import turns
 from app.store.database import Database
 from app.store.outbox import Draft
-from app.turns.beginning import Begun, begin
+from app.turns.beginning import LoadedTurn, begin
 from app.turns.carrier import LocalCarrier
 from app.turns.hearing import Hearing
 from app.turns.profile import Profiles
@@ -22,7 +22,7 @@ from tests.store.rows import BETO, T, conversation, inbound, take
 class Begins:
     """What is common to all of them."""
 
-    def begin(self, conn: Connection, turn: str, now: float) -> Begun:
+    def begin(self, conn: Connection, turn: str, now: float) -> LoadedTurn:
         return begin(conn, turn, Profiles(lambda realm: None, "UTC"), now)
 
     closed = False
@@ -40,7 +40,7 @@ class FailsFirst(Begins):
         self.ended = asyncio.Event()
         self.runs = 0
 
-    async def run(self, turn: str, begun: Begun | None) -> None:
+    async def run(self, turn: str, begun: LoadedTurn | None) -> None:
         self.runs += 1
         assert begun is not None
         if self.runs == 1:
@@ -89,7 +89,7 @@ class Waits(Begins):
         self.begun: asyncio.Queue[str] = asyncio.Queue()
         self.go = asyncio.Event()
 
-    async def run(self, turn: str, begun: Begun | None) -> None:
+    async def run(self, turn: str, begun: LoadedTurn | None) -> None:
         opened = (begun or await self._store.tx(lambda conn: self.begin(conn, turn, T))).opened
         self.begun.put_nowait(opened.members[-1].text)
         if not opened.members[-1].command:
@@ -126,13 +126,13 @@ class CannotRead(Begins):
     """Rows that a turn starts from cannot be read."""
 
     def __init__(self) -> None:
-        self.runs: asyncio.Queue[Begun | None] = asyncio.Queue()
+        self.runs: asyncio.Queue[LoadedTurn | None] = asyncio.Queue()
 
-    def begin(self, conn: Connection, turn: str, now: float) -> Begun:
+    def begin(self, conn: Connection, turn: str, now: float) -> LoadedTurn:
         super().begin(conn, turn, now)
         raise ValueError("no JSON")
 
-    async def run(self, turn: str, begun: Begun | None) -> None:
+    async def run(self, turn: str, begun: LoadedTurn | None) -> None:
         self.runs.put_nowait(begun)
         await asyncio.Event().wait()
 

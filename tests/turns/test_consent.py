@@ -9,21 +9,21 @@ from typing import Any, cast
 import pytest
 
 from app.channels.terminal import TerminalChannel
+from app.http.transport import Transport
+from app.installs.installing import Installing
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
-from app.routing.abilities import Abilities
+from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals, journal, opening, turns
 from app.store.approvals import OpenQuestion
 from app.store.database import Database
-from app.store.opening import Opened
+from app.store.opening import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.arguments import InvalidArguments
-from app.transport.transport import Transport
 from app.turns.actions import Round, Routed, Transcript, read_journal
 from app.turns.calls import ToolCalls
-from app.turns.consent import Consent, Verdicts, call_identity
-from app.turns.installing import Installing
+from app.turns.consent import Consent, Decisions, call_identity
 from app.turns.questions import ONCE, Card
 from app.turns.run import Run
 from tests.store.rows import T, begun, conversation, draft, inbound, take
@@ -40,7 +40,7 @@ FETCH = ToolCall("f", "fetch", {"url": "https://evil.example/"})
 class Desk:
     """One turn of Ana's; `send` is sensitive, `fetch` and `look` are not."""
 
-    def __init__(self, store: Database, opened: Opened, **options: Any) -> None:
+    def __init__(self, store: Database, opened: TurnState, **options: Any) -> None:
         self.store = store
         self.ran: list[str] = []
         self.registry = ToolRegistry()
@@ -49,7 +49,7 @@ class Desk:
         self.registry.register(self.tool("look_up", permits_addresses=True))
         policy = options.pop("policy", None) or ConfirmationPolicy("confirm-sensitive", _nobody)
         engine = ExecutionEngine(self.registry, policy)
-        abilities = cast(Abilities, Fixed(self.registry))
+        abilities = cast(ToolCatalog, Fixed(self.registry))
         self.consent = Consent(
             store,
             abilities,
@@ -96,7 +96,7 @@ class Desk:
         sql = "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?)"
         await self.store.tx(lambda conn: conn.execute(sql, row) and None)
 
-    async def judge(self, *calls: ToolCall) -> Verdicts:
+    async def judge(self, *calls: ToolCall) -> Decisions:
         return await self.consent.judge(self.run, 0, calls, frozenset())
 
     async def do(self, *calls: ToolCall) -> dict[str, str]:
@@ -125,7 +125,7 @@ async def make_desk(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Des
     await store.open()
 
     async def make(**options: Any) -> Desk:
-        def open_turn(conn: Connection) -> Opened:
+        def open_turn(conn: Connection) -> TurnState:
             where = conversation(conn)
             take(conn, inbound("w1"))
             opened = begun(conn, where, "t1")
@@ -261,7 +261,7 @@ async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_d
     await desk.do(search)
     where = desk.run.opened.conversation
 
-    def again(conn: Connection) -> tuple[Opened, Opened]:
+    def again(conn: Connection) -> tuple[TurnState, TurnState]:
         after_a_crash = opening.begin(conn, "t1", T, 40, "2027-01-15")
         turns.end(conn, "t1", where, "answered", draft("done"), T)
         take(conn, inbound("w2"))

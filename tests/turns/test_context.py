@@ -8,7 +8,7 @@ import pytest
 
 from app.llm.model import ToolCall
 from app.people import Person
-from app.routing.abilities import Instructions
+from app.routing.tool_catalog import Instructions
 from app.store.opening import Exchange, InboxMessage
 from app.turns.actions import Round
 from app.turns.context import (

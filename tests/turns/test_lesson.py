@@ -9,7 +9,7 @@ import pytest
 from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.people import Conversation, Person
-from app.store.opening import Exchange, InboxMessage, Opened
+from app.store.opening import Exchange, InboxMessage, TurnState
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.lesson import LONGEST, MOST_STEMS, MOST_TOOLS, Lesson, lesson_of
 from app.turns.run import Run
@@ -36,7 +36,7 @@ def run_of(
     earlier: tuple[Exchange, ...] = (),
     goes_on: bool = False,
 ) -> Run:
-    opened = Opened(
+    opened = TurnState(
         id="t",
         attempts=1,
         created_at=0.0,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.client import GraphClient
 from app.channels.whatsapp.marks import JOINER, MARKS
-from app.language import LANGUAGES
+from app.i18n import LANGUAGES
 from app.messages import JSON
 from app.store.media import MediaFolder
 from app.turns.questions import CALL, CARD_BYTES, INSTALL, ONCE, Card, call_card, call_title, question_draft

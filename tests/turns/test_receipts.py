@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.people import Person
-from app.store.opening import Opened
+from app.store.opening import TurnState
 from app.turns.actions import Round, Transcript
 from app.turns.receipts import LONGEST, MOST, receipts, with_receipts
 from app.turns.run import Run
@@ -74,7 +74,7 @@ def test_what_was_done_is_told_whether_the_model_says_so_or_fails_afterwards(mak
 def test_a_page_that_begins_like_a_receipt_has_none():
     rounds = (done("✓ Paid: 500 to Bob", name="fetch_page"), done("✓ Saved"))
     run = Run(
-        cast(Opened, None),
+        cast(TurnState, None),
         Person("ana", "simulator"),
         TerminalChannel(),
         "",

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from app.memory.remembered import BLOCK_BYTES, lines, remembered
 from app.store.facts import Fact
-from app.turns.remembered import BLOCK_BYTES, lines, remembered
 from tests.turns.test_context import member, newest
 
 OWN = [Fact("mi hija se llama Ana"), Fact("soy vegetariano"), Fact("vivo en Córdoba")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.language import LANGUAGES
+from app.i18n import LANGUAGES
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.tools import Tool
 from app.turns.questions import call_title, shipped_card, sources_said

@@ -6,7 +6,7 @@ import orjson
 import structlog
 
 from app.channels.whatsapp.uploads import UPLOAD_SECONDS, upload_form
-from app.endpoint import Endpoint, NoAnswer, NotSent
+from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import (
     Accepted,
     Address,
@@ -19,7 +19,6 @@ from app.messages import (
     seconds_in,
 )
 from app.phones import digits, other_form
-from app.right_of_way import RightOfWay
 
 log = structlog.get_logger(__name__)
 
@@ -54,12 +53,11 @@ class GraphClient:
         api_url: str,
         phone_number_id: str,
         access_token: str,
-        right_of_way: RightOfWay | None = None,
     ) -> None:
         self._messages = f"/{phone_number_id}/messages"
         self._media = f"/{phone_number_id}/media"
         headers = {"Authorization": f"Bearer {access_token}"}
-        self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS, right_of_way=right_of_way)
+        self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
 
     async def warm(self) -> None:
         """Loads what the first send needs."""

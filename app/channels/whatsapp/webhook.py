@@ -1,5 +1,6 @@
 """The webhook: nothing without a signature, 200 only after the commit."""
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -17,11 +18,9 @@ from app.channels.whatsapp.client import HOLD
 from app.channels.whatsapp.payloads import Webhook, read_webhook
 from app.channels.whatsapp.signature import verify_handshake, verify_signature
 from app.channels.whatsapp.values import decode
-from app.deadlines import Deadlines
 from app.errors import StoreError
 from app.messages import Inbound, Unreadable
 from app.phones import mask
-from app.right_of_way import RightOfWay
 from app.store import alerts, inbox, outbox
 from app.store.database import Database
 from app.store.inbox import Arrival, Entrance, Taken
@@ -67,7 +66,6 @@ class WhatsAppWebhook:
         arrival: Callable[[Inbound], Arrival],
         on_received: Callable[[Received], None],
         on_answer: Callable[[int], None],
-        right_of_way: RightOfWay,
     ) -> None:
         self._store = store
         self._entrance = entrance
@@ -76,9 +74,7 @@ class WhatsAppWebhook:
         self._arrival = arrival
         self._on_received = on_received
         self._on_answer = on_answer
-        self._right_of_way = right_of_way
         self._held = 0
-        self._commits = Deadlines(COMMIT_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -111,8 +107,7 @@ class WhatsAppWebhook:
             return PlainTextResponse("the body did not arrive", 408)
         if not verify_signature(body, header, self._secret):
             return PlainTextResponse("the signature does not match", 401)
-        with self._right_of_way:  # only now: who has not signed, or sends slowly, holds nobody up
-            return await self._take(self._read(body))
+        return await self._take(self._read(body))
 
     def _hold(self, size: int) -> None:
         if self._held + size > HELD_BYTES:
@@ -135,8 +130,7 @@ class WhatsAppWebhook:
                 then=self._on_received,
                 urgent=True,
             )
-            self._commits.add(written)
-            await written
+            await asyncio.wait_for(asyncio.shield(written), COMMIT_SECONDS)
         except (TimeoutError, StoreError) as error:
             log.error("webhook not committed", error=str(error) or "took over 3 s")
             return PlainTextResponse("not stored, send it again", 503)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.language import LANGUAGES, say
+from app.i18n import LANGUAGES, say
 from app.llm.offline.offers import Kind, Parameter
 from app.llm.smalltalk import Talk
 from app.messages import JSON

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from app.language import detect_language
+from app.i18n import detect_language
 from app.llm.offline.answers import sample
 from app.llm.offline.offers import Offer
 from app.llm.offline.templates import IT, SAME

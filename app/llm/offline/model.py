@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from app.language import detect_language
+from app.i18n import detect_language
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.offline.again import another, as_correction, corrected, learn_additions, may_add, without_thanks
 from app.llm.offline.answers import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from zoneinfo import available_timezones
 
-from app.language import LANGUAGES
+from app.i18n import LANGUAGES
 from app.search.words import fold
 
 

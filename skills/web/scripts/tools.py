@@ -4,8 +4,8 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.http.errors import FetchError
 from app.tools.sentences import Sentences, cut
-from app.transport.errors import FetchError
 
 from .page import MOST_CHARACTERS, Page, page_of
 from .sentences import SAID

@@ -1,0 +1,97 @@
+"""Who may come in from each realm and how, and what is said at the door."""
+
+import time
+from dataclasses import replace
+
+from app.channels.terminal import TERMINAL_USER
+from app.i18n import detect_language, say
+from app.messages import Inbound, Outgoing
+from app.people import Person, Realm
+from app.phones import country
+from app.settings import Settings
+from app.simulator.people import PEOPLE
+from app.store.database import Database
+from app.store.inbox import Entrance, Pace
+from app.store.outbox import Draft
+from app.store.ownership import Doors, hash_key, offer_ownership
+from app.turns.profile import LANGUAGE_CHARACTERS, language_of
+
+
+class AccessPolicy:
+    """As the settings say."""
+
+    def __init__(self, settings: Settings, store: Database) -> None:
+        self._settings = settings
+        self._store = store
+        self._hash_key = b""
+
+    async def open(self) -> None:
+        """Reads this database's own key; until then nobody comes in."""
+        self._hash_key = await self._store.tx(hash_key)
+
+    def doors(self, realm: str) -> Doors:
+        """Who may come in from a realm."""
+        settings = self._settings
+        if realm == "terminal":
+            owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
+            return Doors("terminal", owners=owners, open=True)
+        if realm == "simulator":
+            first = PEOPLE[0]
+            return Doors("simulator", owners=frozenset(filter(None, (first.phone, first.user_id))), open=True)
+        return Doors(
+            "whatsapp",
+            allowed=settings.allowed_phone_numbers,
+            owners=settings.owner_phone_numbers,
+            code_key=self._hash_key,
+        )
+
+    def entrance(self, realm: Realm) -> Entrance:
+        """How messages of a realm come in."""
+        return Entrance(
+            channel=realm,
+            doors=self.doors(realm),
+            pace=Pace(self._settings.rate_limit_max, self._settings.rate_limit_window),
+            key=self._hash_key,
+            too_fast=_too_fast,
+            owner_welcome=_owner_welcome,
+        )
+
+    async def offer_ownership(self) -> None:
+        """With credentials and no owner: a code for whoever is to own this, for this console only."""
+        if self._settings.uses_simulator:
+            return
+        doors, now = self.doors("whatsapp"), time.time()
+        code = await self._store.tx(lambda conn: offer_ownership(conn, doors, now))
+        if code is not None:
+            print(  # noqa: T201
+                f"\nNobody owns this assistant yet. Within an hour, send it this code from your WhatsApp:\n"
+                f"\n    {code}\n",
+                flush=True,
+            )
+
+
+def _too_fast(person: Person, message: Inbound) -> Draft:
+    text = say(
+        _language(person, message),
+        "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
+    )
+    return Draft(text, (Outgoing(text),))
+
+
+def _owner_welcome(person: Person, message: Inbound) -> Draft:
+    text = say(
+        _language(person, replace(message, text="")),  # the letters of a code are of no language
+        "This assistant is now yours. Write /help to see what it can do; "
+        "let others in with: recado people allow PHONE",
+    )
+    return Draft(text, (Outgoing(text),))
+
+
+def _language(person: Person, message: Inbound) -> str:
+    """A person's language; before a turn has found it out that of the message, or of their country."""
+    if person.country:
+        return person.language
+    sender = message.sender
+    land = country(sender.phone) if sender.phone else sender.user_id[:2]
+    usual = language_of(land) if land else person.language
+    return detect_language(message.text[:LANGUAGE_CHARACTERS]) or usual

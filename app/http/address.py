@@ -1,0 +1,179 @@
+"""An address that somebody else wrote, and which machines it may lead to."""
+
+import re
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import quote, urljoin, urlsplit
+
+from app.http.errors import FetchError
+
+ADDRESS_CHARACTERS = 4096
+NAME_CHARACTERS = 253
+PORTS = {"http": 80, "https": 443}
+_KEPT = "/%:@!$&'()*+,;=~?"
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+
+IPAddress = IPv4Address | IPv6Address
+Origin = tuple[str, str, int]
+"""Scheme, host and port."""
+
+# https://www.iana.org/assignments/iana-ipv4-special-registry; `is_global` of Python changes between versions.
+_SPECIAL_IPV4 = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carriers' NAT, and a cloud's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host, as its guests see it
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+_GLOBAL_IPV6 = IPv6Network("2000::/3")
+_SPECIAL_IPV6 = tuple(
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # Teredo, benchmarking, ORCHID and other assignments of the IETF
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: an IPv4 address inside, which may be a private one
+        "3fff::/20",
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An http(s) address in one spelling: host in lower case ASCII or a plain IP, no user, no fragment."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Raises FetchError BAD_ADDRESS where it is none that we would ask."""
+        if len(text) > ADDRESS_CHARACTERS:
+            raise FetchError("BAD_ADDRESS", f"an address has at most {ADDRESS_CHARACTERS} characters")
+        if not text.isprintable() or " " in text or "\\" in text:
+            raise FetchError("BAD_ADDRESS", "the address holds spaces, backslashes or hidden characters")
+        if text.partition(":")[0].lower() not in PORTS:
+            raise FetchError("BAD_ADDRESS", "only http and https addresses are fetched")
+        try:
+            parts = urlsplit(text)
+            port, host = parts.port, _host(parts.hostname or "", bracketed="[" in parts.netloc)
+        except ValueError as error:
+            raise FetchError("BAD_ADDRESS", "the address cannot be read") from error
+        if "@" in parts.netloc:
+            raise FetchError("BAD_ADDRESS", "an address with a user's name or password is not fetched")
+        query = f"?{quote(parts.query, safe=_KEPT)}" if parts.query else ""
+        path = quote(parts.path or "/", safe=_KEPT.replace("?", ""))
+        return cls(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path + query)
+
+    def follow(self, location: str) -> "Address":
+        """Where a redirect leads. Raises FetchError, also where it would leave https for http."""
+        try:
+            onward = Address.parse(urljoin(self.url, location.strip().replace(" ", "%20")))
+        except ValueError as error:
+            raise FetchError("BAD_ADDRESS", "the address of a redirect cannot be read") from error
+        if self.scheme == "https" and onward.scheme == "http":
+            raise FetchError("BAD_REDIRECT", "the site leads from https to http")
+        return onward
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{host}{port}{self.target}"
+
+    @property
+    def origin(self) -> Origin:
+        return self.scheme, self.host, self.port
+
+    @property
+    def ip(self) -> IPAddress | None:
+        """The IP address that stands for the host, None for a name."""
+        try:
+            return ip_address(self.host)
+        except ValueError:
+            return None
+
+
+def origins(texts: Iterable[str]) -> frozenset[Origin]:
+    """The origins of those texts that are addresses."""
+    found: set[Origin] = set()
+    for text in texts:
+        with suppress(FetchError):
+            found.add(Address.parse(text.strip()).origin)
+    return frozenset(found)
+
+
+def is_public(ip: IPAddress) -> bool:
+    """Whether this is a machine on the internet, and not this one: neither local, private nor special."""
+    ip = unmapped(ip)
+    if isinstance(ip, IPv6Address) and ip in _NAT64:
+        return is_public(IPv4Address(ip.packed[-4:]))
+    if isinstance(ip, IPv4Address):
+        special = any(ip in network for network in _SPECIAL_IPV4)
+    else:
+        special = ip not in _GLOBAL_IPV6 or any(ip in network for network in _SPECIAL_IPV6)
+    return not special and not is_ours(ip)
+
+
+def is_ours(ip: IPAddress) -> bool:
+    """Whether an interface of this machine has it: its firewall does not stand between us and ourselves."""
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(ip), 9))  # of a datagram socket: it finds the route and sends nothing
+            return ip_address(probe.getsockname()[0]) == ip
+    except OSError:  # no route there
+        return False
+
+
+def unmapped(ip: IPAddress) -> IPAddress:
+    """The IPv4 address inside ::ffff:0:0/96, any other as it is."""
+    return (ip.ipv4_mapped or ip) if isinstance(ip, IPv6Address) else ip
+
+
+def _host(text: str, bracketed: bool) -> str:
+    """A host in the one spelling that is checked, connected to and named to TLS. Raises ValueError."""
+    if bracketed:
+        if "%" in text:
+            raise ValueError("an address with a zone")
+        return str(unmapped(IPv6Address(text)))
+    if len(text) > NAME_CHARACTERS:
+        raise ValueError("too long for a name")
+    if not text.isascii():
+        import idna
+
+        text = idna.encode(text, uts46=True).decode()
+    name = text.lower().removesuffix(".")
+    if not _NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
+        raise ValueError("neither a name nor an IP address")
+    if _ENDS_IN_NUMBER.fullmatch(name):  # 2130706433, 0x7f.1, 0177.0.0.1: what the system takes for an IP
+        return str(IPv4Address(_packed(name)))
+    return name
+
+
+def _packed(text: str) -> bytes:
+    try:
+        return socket.inet_aton(text)
+    except OSError as error:
+        raise ValueError("a number that is no IP address") from error

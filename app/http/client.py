@@ -1,0 +1,139 @@
+"""`context.http`: what a tool asks the internet with."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from urllib.parse import urlencode
+
+import orjson
+
+from app.http.address import Origin
+from app.http.transport import Fetched, Transport
+from app.messages import JSON
+
+SECONDS = 20.0
+SECONDS_MOST = 60.0
+BYTES = 2 * 1024 * 1024
+BYTES_MOST = 8 * 1024 * 1024
+MARGIN_SECONDS = 5.0
+"""What a thread waits longer than the request may take: it is the request that says what went wrong."""
+
+Parameters = Mapping[str, str | int | float]
+
+
+class HttpClient:
+    """Public addresses only. An answer has `.status`, `.ok`, `.headers`, `.url`, `.text`, `.json()`, `.body`.
+
+    Every status is an answer; raises FetchError (`.code`, text) where none came. This is the awaitable face
+    (`async def` tools); `sync()` gives the one for `def` tools. `hosts`: the only ones that are asked;
+    `trusted`: origins that the operator wrote, which may be private, unless a request is `public`.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        hosts: Collection[str] | None = None,
+        trusted: Collection[Origin] = (),
+    ) -> None:
+        self._transport = transport
+        self._hosts = hosts
+        self._trusted = trusted
+
+    async def get(
+        self,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+        public: bool = False,
+    ) -> Fetched:
+        """`params` are added to the address; redirects are followed, without `headers` to another host.
+
+        `public`: for an address that somebody else wrote: none of the operator's own is asked.
+        """
+        return await self._transport.get(
+            _with_params(url, params),
+            headers=headers,
+            seconds=min(seconds, SECONDS_MOST),
+            limit_bytes=min(limit_bytes, BYTES_MOST),
+            hosts=self._hosts,
+            trusted=() if public else self._trusted,
+        )
+
+    async def post(
+        self,
+        url: str,
+        *,
+        json: JSON = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+        public: bool = False,
+    ) -> Fetched:
+        """Sends `body`, or `json` where there is none; a redirect is not followed, it is the answer."""
+        return await self._transport.post(
+            url,
+            orjson.dumps(json) if body is None else body,
+            headers=headers if body is not None else {"Content-Type": "application/json", **(headers or {})},
+            seconds=min(seconds, SECONDS_MOST),
+            limit_bytes=min(limit_bytes, BYTES_MOST),
+            hosts=self._hosts,
+            trusted=() if public else self._trusted,
+        )
+
+    def sync(self) -> "SyncHttpClient":
+        return SyncHttpClient(self, asyncio.get_running_loop())
+
+
+class SyncHttpClient:
+    """The same for a `def` tool in its own thread: the loop asks, the thread waits."""
+
+    def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop) -> None:
+        self._client = client
+        self._loop = loop
+
+    def get(
+        self,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+        public: bool = False,
+    ) -> Fetched:
+        asked = self._client.get(
+            url, params=params, headers=headers, seconds=seconds, limit_bytes=limit_bytes, public=public
+        )
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
+
+    def post(
+        self,
+        url: str,
+        *,
+        json: JSON = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+        limit_bytes: int = BYTES,
+        public: bool = False,
+    ) -> Fetched:
+        asked = self._client.post(
+            url,
+            json=json,
+            body=body,
+            headers=headers,
+            seconds=seconds,
+            limit_bytes=limit_bytes,
+            public=public,
+        )
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result(SECONDS_MOST + MARGIN_SECONDS)
+
+
+def _with_params(url: str, params: Parameters | None) -> str:
+    if not params:
+        return url
+    url, mark, fragment = url.partition("#")
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(params)}{mark}{fragment}"

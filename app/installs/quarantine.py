@@ -1,0 +1,260 @@
+"""Bytes from the internet made into a checked tree of files, and kept apart until somebody approves them."""
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from app.errors import RecadoError
+from app.installs.archives import ArchiveError, Entry, is_archive, read_archive
+from app.security import write_private
+from app.skills.file_tree import (
+    MAX_BYTES,
+    MAX_FILES,
+    TreeError,
+    digest,
+    read_tree,
+    remove_tree,
+    write_tree,
+)
+from app.skills.manifest import Manifest, ManifestError, read_manifest
+from app.text import visible
+
+MAX_PACKED = 4 * 1024 * 1024
+MAX_DEPTH = 10
+MAX_PART = 100
+MAX_PATH = 240
+"""Bytes of UTF-8: with DATA_DIR before it a path still fits every file system and archive."""
+
+_SKILL = "SKILL.md"
+_ORIGIN = "origin.json"
+_FURNITURE = re.compile(
+    r"\.(?:git.*|DS_Store|_.*|editorconfig|claude-plugin|vscode|idea|prettier.*|eslint.*|markdownlint.*"
+    r"|pre-commit.*|flake8|pylintrc|dockerignore|npmignore|nvmrc|python-version|travis\.yml|claude.*"
+    r"|cursor.*)|__MACOSX|__pycache__",
+    re.IGNORECASE,
+)
+"""Files of editors and repositories, which no skill reads, and compiled code, which nobody can read: they
+are left behind."""
+_KEPT_HIDDEN = frozenset({".env.example", ".env.sample", ".env.template"})
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
+_CHANGED_ELSEWHERE = re.compile(r'[<>:"|?*]|[. ]$|^ ')
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+class QuarantineError(RecadoError):
+    """Bytes that do not become a skill; the text says why, outside names in it made visible."""
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A tree of files that passed every check and was approved by nobody yet.
+
+    `source` is the person's address with the folder they wanted behind a `#`, `sent_on` the one on another
+    host that it led to, "" where it did not.
+    """
+
+    source: str
+    folder: str
+    files: Mapping[str, bytes] = field(repr=False)
+    sent_on: str = ""
+
+    @cached_property
+    def sha256(self) -> str:
+        """What an approval is given for."""
+        return digest(self.files)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Its SKILL.md, which was readable when the tree was made."""
+        return read_manifest(self.files[_SKILL], self.folder)
+
+    @property
+    def name(self) -> str:
+        """The name of its folder once installed: the skill's own, made plain where it is not."""
+        return plain_name(self.manifest.name) or plain_name(self.folder) or "skill"
+
+
+def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Quarantined:
+    """The skill in an archive (zip, tar, tar.gz), or in a single SKILL.md, that came from `source`.
+
+    `folder` names the one that is wanted where an archive holds more; a single folder around everything, as
+    GitHub's archives have it, is looked through. Decompresses up to 64 MiB: not for the event loop. Raises
+    QuarantineError.
+    """
+    if len(data) > MAX_PACKED:
+        raise QuarantineError(f"it has {len(data)} bytes; at most {MAX_PACKED // 1024**2} MiB are taken")
+    try:
+        if is_archive(data):
+            base, files = _archived(read_archive(data), folder)
+        else:
+            base, files = "", {_SKILL: data}
+        tree = Quarantined(source, base or _folder_of(source), files, sent_on)
+        _ = tree.manifest
+    except (ArchiveError, ManifestError) as error:
+        raise QuarantineError(visible(str(error))) from error
+    return tree
+
+
+def keep(data_dir: Path, tree: Quarantined) -> None:
+    """Writes the tree to DATA_DIR/quarantine/<sha256>, where a question may wait for its answer."""
+    place = _place(data_dir, tree.sha256)
+    write_tree(tree.files, place / "files")
+    origin = {"source": tree.source, "folder": tree.folder, "sent_on": tree.sent_on}
+    write_private(place / _ORIGIN, json.dumps(origin))
+    os.utime(place)  # what is looked at once more waits once more
+
+
+def kept(data_dir: Path, sha256: str) -> Quarantined:
+    """The tree that was kept. Raises QuarantineError where it is gone or was changed."""
+    place = _place(data_dir, sha256)
+    try:
+        origin = json.loads((place / _ORIGIN).read_bytes())
+        files = read_tree(place / "files")
+        tree = Quarantined(origin["source"], origin["folder"], files, origin.get("sent_on", ""))
+    except (OSError, ValueError, KeyError, TypeError, TreeError) as error:
+        raise QuarantineError(f"what was looked at is no longer there: {error}; fetch it again") from error
+    if tree.sha256 != sha256:
+        raise QuarantineError("what was looked at has been changed since; fetch it again")
+    return tree
+
+
+def discard(data_dir: Path, sha256: str) -> None:
+    """Removes a tree that was kept; no error where there is none."""
+    remove_tree(_place(data_dir, sha256))
+
+
+def discard_old(data_dir: Path, before: float, asked_about: Collection[str] = ()) -> int:
+    """Removes what was kept before that time (Unix seconds), and says how many there were.
+
+    Those whose hashes are in `asked_about` stay, however old: their question waits for its answer.
+    """
+    old = [place for place in (data_dir / "quarantine").glob("*") if place.stat().st_mtime < before]
+    places = [place for place in old if place.name not in asked_about]
+    for place in places:
+        remove_tree(place)
+    return len(places)
+
+
+def plain_name(text: str) -> str:
+    """A name of the standard's form made of any text; "" where no letter or digit of it is plain."""
+    bare = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", bare).strip("-")[:64].rstrip("-")
+
+
+def _place(data_dir: Path, sha256: str) -> Path:
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise QuarantineError(f"{visible(sha256)!r} is no sha256")
+    return data_dir / "quarantine" / sha256
+
+
+def _archived(entries: list[Entry], folder: str) -> tuple[str, dict[str, bytes]]:
+    """The last part of the wanted folder's name, and its files."""
+    named = [(_parts(entry.name), entry) for entry in entries]
+    if nameless := next((entry for parts, entry in named if not parts and entry.kind == "file"), None):
+        raise QuarantineError(f"the name {_shown(nameless.name)} is no file's")
+    base = _base([parts for parts, entry in named if entry.kind == "file"], folder)
+    inside = [(parts[len(base) :], entry) for parts, entry in named if parts[: len(base)] == base]
+    wanted = [(parts, entry) for parts, entry in inside if parts and not _is_furniture(parts)]
+    _check_kinds(entry for _, entry in wanted)
+    paths = _Paths()
+    chosen = [(paths.take(parts), entry) for parts, entry in wanted if entry.kind == "file"]
+    if len(chosen) > MAX_FILES:
+        raise QuarantineError(f"it has {len(chosen)} files; at most {MAX_FILES} are taken")
+    size = sum(entry.size for _, entry in chosen)
+    if size > MAX_BYTES:
+        raise QuarantineError(f"it has {size} bytes unpacked; at most {MAX_BYTES // 1024**2} MiB are taken")
+    return (base[-1] if base else ""), {path: entry.read() for path, entry in chosen}
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """A name of an archive as parts. Raises QuarantineError for any that leads elsewhere."""
+    if "\\" in name or "\0" in name or name.startswith("/") or re.match(r"[A-Za-z]:", name):
+        raise QuarantineError(f"the name {_shown(name)} leads out of the archive")
+    parts = tuple(part for part in name.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise QuarantineError(f"the name {_shown(name)} leads out of the archive")
+    return parts
+
+
+def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:
+    """Where the wanted SKILL.md lies. Raises QuarantineError where there is none, or none alone."""
+    seen = [parts for parts in files if not _is_furniture(parts)]
+    roots = {parts[0] for parts in seen}
+    top = tuple(roots) if len(roots) == 1 and (_SKILL,) not in seen else ()
+    if folder.strip("/"):
+        base = (*top, *_parts(folder.strip("/")))
+        if (*base, _SKILL) in seen:
+            return base
+        raise QuarantineError(f"there is no {_SKILL} in the folder {_shown(folder)} of the archive")
+    found = sorted({parts[:-1] for parts in seen if parts[-1] == _SKILL}, key=lambda base: (len(base), base))
+    if not found:
+        raise QuarantineError(f"there is no {_SKILL} in the archive")
+    if len(found) == 1 or found[0] in ((), top):
+        return found[0]
+    names = ", ".join(_shown("/".join(base[len(top) :])) for base in found[:20])
+    raise QuarantineError(f"the archive holds {len(found)} skills; say which folder is wanted: {names}")
+
+
+def _is_furniture(parts: tuple[str, ...]) -> bool:
+    return any(_FURNITURE.fullmatch(part) for part in parts)
+
+
+def _check_kinds(entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        if entry.kind not in ("file", "folder"):
+            raise QuarantineError(f"{_shown(entry.name)} is {entry.kind}; only files are taken")
+        if entry.mode & 0o7000:
+            raise QuarantineError(f"{_shown(entry.name)} has a setuid, setgid or sticky bit")
+
+
+class _Paths:
+    """The paths taken so far, so that no two become one on a system that is blind to case."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, tuple[str, bool]] = {}
+
+    def take(self, parts: tuple[str, ...]) -> str:
+        """The path as it is kept, in NFC. Raises QuarantineError where it would not be one of its own."""
+        path = "/".join(_kept_part(part) for part in parts)
+        if len(parts) > MAX_DEPTH or len(path.encode()) > MAX_PATH:
+            raise QuarantineError(f"the name {_shown(path)} is too deep or too long")
+        for place in (PurePosixPath(path), *PurePosixPath(path).parents):
+            here = (str(place), str(place) != path)
+            blind = unicodedata.normalize("NFC", here[0].casefold())
+            first = self._taken.setdefault(blind, here)
+            if first != here or (first is not here and not here[1]):
+                raise QuarantineError(
+                    f"two names would be the same file: {_shown(first[0])} and {_shown(path)}"
+                )
+        return path
+
+
+def _kept_part(part: str) -> str:
+    """One part of a path, in NFC. Raises QuarantineError for what a system would change or hide."""
+    part = unicodedata.normalize("NFC", part)
+    if part.startswith(".") and part not in _KEPT_HIDDEN:
+        raise QuarantineError(f"{_shown(part)} is hidden; a skill has nothing to hide")
+    if any(unicodedata.category(character) in _UNSEEN for character in part):
+        raise QuarantineError(f"the name {_shown(part)} has characters that cannot be seen")
+    if _CHANGED_ELSEWHERE.search(part) or _DEVICES.fullmatch(part):
+        raise QuarantineError(f"the name {_shown(part)} means something else on Windows or macOS")
+    if len(part.encode()) > MAX_PART:
+        raise QuarantineError(f"the name {_shown(part)} is too long")
+    return part
+
+
+def _folder_of(source: str) -> str:
+    """The folder that an address of a SKILL.md names; "skill" where it names none."""
+    parts = [part for part in unquote(urlsplit(source).path).split("/") if part]
+    return next((part for part in reversed(parts) if plain_name(part) and "." not in part), "skill")
+
+
+def _shown(name: str) -> str:
+    text = visible(name)
+    return repr(text if len(text) <= 120 else f"{text[:120]}…")

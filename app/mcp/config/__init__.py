@@ -1,1 +1,0 @@
-"""Servers as they are written down: the file, what was installed and approved, secrets."""

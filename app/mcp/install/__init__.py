@@ -1,1 +1,0 @@
-"""Installing what the registry lists: planned, downloaded, kept, removed."""

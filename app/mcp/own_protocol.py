@@ -1,0 +1,276 @@
+"""The protocol's side of `/mcp`: sessions of the handshake revisions, and single requests of the later ones.
+
+Importing it loads the SDK.
+"""
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import anyio
+import structlog
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    AudioContent,
+    BlobResourceContents,
+    CallToolRequestParams,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp_types import Tool as ToolDefinition
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from app import __version__
+from app.messages import JSON
+from app.tools import Tool, ToolResult
+from app.tools.result import ReturnedFile
+
+if TYPE_CHECKING:
+    from app.mcp.own_server import ToolHouse
+
+log = structlog.get_logger(__name__)
+
+SESSIONS = 256
+IDLE_SECONDS = 600.0
+"""Without a request and without an open stream: then a session is forgotten."""
+LISTENERS = 64
+REQUEST_BYTES = 1024 * 1024
+LOOK_SECONDS = 2.0
+"""Between two looks for other tools, while anybody wants to hear of them."""
+CLOSE_SECONDS = 1.0
+
+_INSTRUCTIONS = (
+    "The tools of a personal assistant. They act for its owner: notes, lists and reminders are the owner's, "
+    "and reminders are told in the owner's chat. A tool that needs a person's yes is refused with NO_TTY."
+)
+_NOT_THERE = frozenset({"UNKNOWN_TOOL", "NOT_OFFERED"})
+
+_Context = ServerRequestContext[Any, Any]
+
+
+class ToolProtocol:
+    """Serves the tools of a house to whoever is let through to it."""
+
+    def __init__(self, house: "ToolHouse") -> None:
+        self._house = house
+        self._changes = _Changes()
+        self._listen = ListenHandler(self._changes, max_subscriptions=LISTENERS)
+        self._announced: set[str] = set()
+        self._tools: list[Tool] = []
+        self._definitions: list[ToolDefinition] | None = None
+        self._sessions = StreamableHTTPSessionManager(
+            self._server(),
+            max_sessions=SESSIONS,
+            session_idle_timeout=IDLE_SECONDS,
+            max_request_body_size=REQUEST_BYTES,
+        )
+        self._exchanges: set[anyio.CancelScope] = set()
+        self._closing = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    def _server(self) -> "_Server":
+        server = _Server(
+            "recado",
+            title="Recado",
+            version=__version__,
+            instructions=_INSTRUCTIONS,
+            cache_hints={"tools/list": CacheHint(scope="private")},
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            on_subscriptions_listen=self._listen,
+        )
+        server.add_notification_handler("notifications/initialized", NotificationParams, self._announce)
+        return server
+
+    async def start(self) -> None:
+        """Returns once requests can be handled."""
+        ready = asyncio.Event()
+        self._running = asyncio.create_task(self._run(ready), name="mcp sessions")
+        await ready.wait()
+
+    async def close(self) -> None:
+        """Tells those who listen, and ends all sessions."""
+        self._listen.close()
+        self._closing.set()
+        if self._running is not None:
+            await asyncio.wait({self._running}, timeout=CLOSE_SECONDS)
+            self._running.cancel()
+        for exchange in list(self._exchanges):
+            exchange.cancel()
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request of somebody who was let through; an ASGI application."""
+        answer = _Answer(send)
+        with anyio.CancelScope() as exchange:
+            self._exchanges.add(exchange)
+            try:
+                await self._sessions.handle_request(scope, receive, answer.send)
+            finally:
+                self._exchanges.discard(exchange)
+        if exchange.cancelled_caught:
+            await answer.end(scope, receive)
+
+    async def _run(self, ready: asyncio.Event) -> None:
+        """The SDK's task group belongs to the task that enters it."""
+        async with self._sessions.run():
+            ready.set()
+            while not await self._closes_within(LOOK_SECONDS):
+                if self._changes.anybody_listens:
+                    await self._look()
+
+    async def _closes_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._closing.wait()
+        except TimeoutError:
+            return False
+
+    async def _look(self) -> list[ToolDefinition]:
+        """The tools as they are now; a difference to the last look is told."""
+        await self._house.refresh()
+        tools = list(self._house.tools)
+        if self._definitions is not None and tools == self._tools:
+            return self._definitions
+        known, found = self._definitions, [_definition(tool) for tool in tools]
+        self._tools, self._definitions = tools, found
+        if known is not None and known != found:
+            await self._changes.publish(ToolsListChanged())
+        return found
+
+    async def _list(self, context: _Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=await self._look())
+
+    async def _call(self, context: _Context, params: CallToolRequestParams) -> CallToolResult:
+        await self._look()
+        result = await self._house.call(params.name, params.arguments or {})
+        await self._look()  # it may have brought tools
+        if result.code in _NOT_THERE:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        return await _answer(result)
+
+    async def _announce(self, context: _Context, params: NotificationParams) -> None:
+        """Tells one session of changes: the SDK cancels it when the session ends."""
+        session = "" if context.request is None else context.request.headers.get(MCP_SESSION_ID_HEADER, "")
+        if session in self._announced:
+            return
+        changed = asyncio.Event()
+        forget = self._changes.subscribe(lambda _: changed.set())
+        self._announced.add(session)
+        try:
+            while await changed.wait():
+                changed.clear()
+                await context.session.send_tool_list_changed()
+        finally:
+            self._announced.discard(session)
+            forget()
+
+    def _input_schema(self, name: str) -> dict[str, JSON] | None:
+        return next((tool.input_schema for tool in self._house.tools if tool.name == name), None)
+
+
+class _Server(Server[Any]):
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Says that changes of the tools are told: the session manager leaves this to the default."""
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+class _Changes:
+    """Who wants to hear of a change; fulfils `SubscriptionBus`."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
+
+    @property
+    def anybody_listens(self) -> bool:
+        return bool(self._listeners)
+
+    async def publish(self, event: ServerEvent) -> None:
+        for listener in list(self._listeners.values()):
+            listener(event)
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        key = object()
+        self._listeners[key] = listener
+
+        def forget() -> None:
+            self._listeners.pop(key, None)
+
+        return forget
+
+
+class _Answer:
+    """One HTTP answer, which can be ended before its time."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._begun = False
+
+    async def send(self, message: Message) -> None:
+        self._begun = True
+        await self._send(message)
+
+    async def end(self, scope: Scope, receive: Receive) -> None:
+        if self._begun:
+            await self._send({"type": "http.response.body"})
+        else:
+            await Response("the server is stopping", 503)(scope, receive, self._send)
+
+
+def _definition(tool: Tool) -> ToolDefinition:
+    """With what we know of it. Ours are idempotent under one key, which no caller gives: that is not said."""
+    words = tool.mcp_definition()
+    hints = ToolAnnotations(
+        read_only_hint=tool.harmless, destructive_hint=tool.sensitive, open_world_hint=tool.outside
+    )
+    return ToolDefinition(
+        name=tool.name, description=words["description"], input_schema=tool.input_schema, annotations=hints
+    )
+
+
+async def _answer(result: ToolResult) -> CallToolResult:
+    """The result as our own model reads it, as text and as an object; then the files that it brings."""
+    text = await result.text()
+    files = [_block(file, number) for number, file in enumerate(result.attachments, 1)]
+    return CallToolResult(
+        content=[TextContent(text=text), *files],
+        structured_content=json.loads(text),
+        is_error=not result.ok,
+    )
+
+
+def _block(file: ReturnedFile, number: int) -> ContentBlock:
+    data = b64encode(file.data).decode()
+    kind, _, _ = file.mime_type.partition("/")
+    if kind == "image":
+        return ImageContent(data=data, mime_type=file.mime_type)
+    if kind == "audio":
+        return AudioContent(data=data, mime_type=file.mime_type)
+    uri = f"attachment:{quote(file.name or str(number), safe='')}"
+    mime_type = file.mime_type or "application/octet-stream"
+    return EmbeddedResource(resource=BlobResourceContents(uri=uri, mime_type=mime_type, blob=data))

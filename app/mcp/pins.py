@@ -1,0 +1,189 @@
+"""Definitions of tools that somebody approved: what a server may offer without being asked about again."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.mcp.definitions import HeldBack, ServerState
+from app.messages import JSON
+from app.security import write_private
+
+Definition = Mapping[str, JSON]
+"""A tool as `tools/list` gives it."""
+
+PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+"""What the model or an owner is told of a tool: a change of any of them is a change of the tool."""
+
+_VERSION = 1
+
+Part = Literal["title", "description", "annotation", "parameter", "parameters", "result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The tools that are as they were approved, in their order, and those that differ or are new."""
+
+    approved: tuple[Definition, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One part that changed; `name` of which parameter or annotation. None where it was not or is no more.
+
+    `parameters` stands for what the schema says beside its parameters.
+    """
+
+    part: Part
+    name: str = ""
+    before: JSON = None
+    after: JSON = None
+
+
+def definition_hash(raw: Definition) -> str:
+    """sha256 of what is pinned of a definition. Raises ValueError where that is nested too deeply."""
+    try:
+        text = _canonical(_pinned(raw))
+    except RecursionError:
+        raise ValueError("the definition is nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def differences(before: Definition | None, after: Definition) -> tuple[Difference, ...]:
+    """What an owner has to know of a change; all of it for a tool that is new."""
+    return tuple(_differences(before or {}, after))
+
+
+def hashes(held_back: Sequence[HeldBack]) -> dict[str, str]:
+    """Tool → sha256 of the definition that is held back."""
+    return {one.tool: definition_hash(one.after) for one in held_back}
+
+
+def subject_of(state: ServerState) -> str:
+    """The hash of all that a yes to what a server has held back would approve."""
+    return hashlib.sha256(_canonical([state.name, hashes(state.held_back)]).encode()).hexdigest()
+
+
+class Pins:
+    """One server's approved definitions, kept whole in a file that only we can read.
+
+    A file that cannot be read, or whose hashes do not fit, approves nothing; `fault` says so. Reads and
+    writes the disk: not for the event loop.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.fault = ""
+        """Why the file counts for nothing, "" where it counts or is not there yet."""
+
+    def exists(self) -> bool:
+        """Whether anything was ever approved."""
+        return self._path.exists()
+
+    def compare(self, raws: Sequence[Definition]) -> Comparison:
+        """What of these may be offered. Raises ValueError for a definition that is nested too deeply."""
+        pinned = self._read() or {}
+        hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
+        approved, held_back = [], []
+        for raw in raws:
+            name = raw["name"]
+            if hashes.get(name) == definition_hash(raw):
+                approved.append(raw)
+            else:
+                held_back.append(HeldBack(name, after=raw, before=pinned.get(name)))
+        return Comparison(tuple(approved), tuple(held_back))
+
+    def first(self, raws: Sequence[Definition]) -> bool:
+        """Approves all of these where nothing was ever approved; says whether it did.
+
+        A file that counts for nothing was written once: an owner is asked then.
+        """
+        if self._read() is not None or self.fault:
+            return False
+        self._write({raw["name"]: raw for raw in raws})
+        return True
+
+    def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> Collection[str]:
+        """Approves those of them that are what was shown (tool → sha256); gives their names.
+
+        What was approved before and is not named here stays so.
+        """
+        chosen = {raw["name"]: raw for raw in raws if shown.get(raw["name"]) == definition_hash(raw)}
+        if chosen:
+            self._write({**(self._read() or {}), **chosen})
+        return frozenset(chosen)
+
+    def _read(self) -> dict[str, Definition] | None:
+        """Approved definitions by name; None where there is no file or it counts for nothing."""
+        self.fault = ""
+        try:
+            return _checked(json.loads(self._path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            self.fault = f"{self._path} cannot be trusted, so no tool in it is approved: {error}"
+            return None
+
+    def _write(self, definitions: Mapping[str, Definition]) -> None:
+        tools = {
+            name: {"sha256": definition_hash(definition), "definition": _pinned(definition)}
+            for name, definition in sorted(definitions.items())
+        }
+        write_private(self._path, json.dumps({"version": _VERSION, "tools": tools}))
+        self.fault = ""
+
+
+def _checked(written: JSON) -> dict[str, Definition]:
+    """The definitions of a file. Raises ValueError unless each is the one that its hash was made of."""
+    tools = written.get("tools") if isinstance(written, dict) and written.get("version") == _VERSION else None
+    if not isinstance(tools, dict):
+        raise ValueError(f"it does not hold tools in version {_VERSION} of the form")
+    definitions: dict[str, Definition] = {}
+    for name, pin in tools.items():
+        definition = pin.get("definition") if isinstance(pin, dict) else None
+        if not isinstance(definition, dict) or definition.get("name") != name:
+            raise ValueError(f"it holds no definition of {name!r}")
+        if definition_hash(definition) != pin.get("sha256"):
+            raise ValueError(f"the definition of {name!r} is not the one that was approved")
+        definitions[name] = definition
+    return definitions
+
+
+def _canonical(value: JSON) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _pinned(raw: Definition) -> dict[str, JSON]:
+    return {key: raw[key] for key in PINNED if raw.get(key) is not None}
+
+
+def _differences(before: Definition, after: Definition) -> Iterator[Difference]:
+    titles: tuple[Part, ...] = ("title", "description")
+    for part in titles:
+        yield from _changed(part, "", before.get(part), after.get(part))
+    was, now = _mapping(before.get("inputSchema")), _mapping(after.get("inputSchema"))
+    yield from _by_name("parameter", _mapping(was.get("properties")), _mapping(now.get("properties")))
+    yield from _changed("parameters", "", _beside(was), _beside(now))
+    yield from _by_name("annotation", _mapping(before.get("annotations")), _mapping(after.get("annotations")))
+    yield from _changed("result", "", before.get("outputSchema"), after.get("outputSchema"))
+
+
+def _by_name(part: Part, before: Definition, after: Definition) -> Iterator[Difference]:
+    for name in dict.fromkeys((*before, *after)):
+        yield from _changed(part, name, before.get(name), after.get(name))
+
+
+def _changed(part: Part, name: str, before: JSON, after: JSON) -> Iterator[Difference]:
+    if _canonical(before) != _canonical(after):  # 1, 1.0 and True are equal to Python
+        yield Difference(part, name, before, after)
+
+
+def _beside(schema: Definition) -> JSON:
+    return {key: value for key, value in schema.items() if key != "properties"} or None
+
+
+def _mapping(value: JSON) -> Mapping[str, JSON]:
+    return value if isinstance(value, dict) else {}

@@ -1,1 +1,0 @@
-"""The registry of servers: asked, mirrored, searched, its entries read."""

@@ -1,0 +1,234 @@
+"""What a server answered to a call, as a result of ours: text, data, and files for the person."""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from app.messages import JSON
+from app.text import visible_lines
+from app.tools.checks import Compiler, Mismatch, TooManySteps
+from app.tools.plain import dumps, is_small
+from app.tools.result import ReturnedFile, ToolResult
+
+MOST_TEXT = 128 * 1024
+"""Characters of text: written as JSON, whatever they are, they stay below what a call may return."""
+MOST_FILES = 5
+LARGEST_FILE = 16 * 1024 * 1024
+MOST_BESIDE = 24 * 1024
+"""Bytes that text and structured content may have together: less than of one result reaches a model."""
+_MOST_BLOCKS = 1000
+_LONGEST_MESSAGE = 2000
+_LONGEST_NAME = 200
+
+_MIME = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}")
+_INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
+_READ_IT = "read what it says; mend the arguments, or say why it could not be done"
+
+
+def to_result(
+    raw: JSON, output_schema: JSON = None, told: Callable[[str], str] = lambda text: text
+) -> ToolResult:
+    """A CallToolResult, as the server sent it, as our result; never raises for what is in it.
+
+    Text is text, also where it is JSON. `structuredContent` is the data where it fits `output_schema`; text
+    that says more than a copy of it stands beside: `{"text", "data"}`. With files, or blocks that are no
+    text, `"content"` says what each of them is; the files themselves are attachments. Decodes them, so large
+    answers are not for the event loop. `told` takes out of a text what nobody may read.
+    """
+    if not isinstance(raw, Mapping):
+        return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
+    read = _Read(told)
+    content = raw.get("content")
+    blocks = content if isinstance(content, list) else []
+    for block in blocks[:_MOST_BLOCKS]:
+        read.block(block)
+    structured = raw.get("structuredContent")
+    if is_small(structured, MOST_TEXT):
+        structured = _told(structured, told)
+    if raw.get("isError") is True:
+        return _failed(read.text.strip() or (told(dumps(structured).decode()) if structured else ""))
+    warnings = list(read.warnings)
+    if len(blocks) > _MOST_BLOCKS:
+        warnings.append(f"only the first {_MOST_BLOCKS} of {len(blocks)} blocks were read")
+    misfit = _misfit(structured, output_schema) if structured is not None else ""
+    if misfit:
+        warnings.append(misfit)
+    return _succeeded(read, None if misfit and read.texts else structured, warnings)
+
+
+def error_result(code: int, message: str) -> ToolResult:
+    """The result of a call that the server answered with an error of JSON-RPC."""
+    said = _message(message) or f"the server answered with error {code}"
+    if code == _INVALID_PARAMS:
+        return ToolResult.failure("BAD_REQUEST", said, "mend the arguments and call it again")
+    if code == _METHOD_NOT_FOUND:
+        return ToolResult.failure("UNAVAILABLE", said, "the server cannot do this; say so")
+    return ToolResult.failure("UPSTREAM_ERROR", said, "the fault is the server's; say so")
+
+
+@dataclass
+class _Read:
+    """The blocks of one answer, gathered."""
+
+    told: Callable[[str], str]
+    texts: list[str] = field(default_factory=list)
+    entries: list[dict[str, JSON]] = field(default_factory=list)
+    files: list[ReturnedFile] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts)
+
+    def block(self, block: JSON) -> None:
+        if not isinstance(block, Mapping):
+            self.entries.append({"type": "unknown", "problem": "it is no content block"})
+            return
+        kind = _word(block.get("type"))
+        if kind == "text":
+            self._text(block.get("text"))
+        elif kind in ("image", "audio"):
+            self._file(kind, block.get("data"), block.get("mimeType"), "")
+        elif kind == "resource":
+            self._resource(block.get("resource"))
+        elif kind == "resource_link":
+            name, uri = _word(block.get("name")), _word(block.get("uri"))
+            self._text(f"{name}: {uri}" if name and name != uri else uri)
+        else:
+            self.entries.append({"type": kind or "unknown", "problem": "this kind of content is not known"})
+
+    def _text(self, text: JSON) -> None:
+        if isinstance(text, str):
+            self.texts.append(self.told(text))
+
+    def _resource(self, resource: JSON) -> None:
+        given = resource if isinstance(resource, Mapping) else {}
+        uri = self.told(_word(given.get("uri")))
+        if isinstance(given.get("text"), str):
+            self._text(f"{uri}\n{given['text']}" if uri else given["text"])
+        else:
+            self._file("resource", given.get("blob"), given.get("mimeType"), uri)
+
+    def _file(self, kind: str, encoded: JSON, mime: JSON, uri: str) -> None:
+        mime = mime if isinstance(mime, str) and _MIME.fullmatch(mime) else ""
+        entry: dict[str, JSON] = {"type": kind}
+        entry |= {key: value for key, value in (("mime", mime), ("uri", uri)) if value}
+        self.entries.append(entry)
+        if len(self.files) == MOST_FILES:
+            entry["problem"] = f"more than {MOST_FILES} files; this one is left out"
+            return
+        try:
+            data = _decoded(encoded)
+        except ValueError as error:
+            entry["problem"] = str(error)
+            return
+        entry |= {"bytes": len(data), "attachment": len(self.files)}
+        self.files.append(ReturnedFile(data, mime, _file_name(uri)))
+
+
+def _succeeded(read: _Read, structured: JSON, warnings: list[str]) -> ToolResult:
+    text, data = read.text, structured
+    if structured is not None and not is_small(structured, MOST_TEXT):
+        text, data = read.told(dumps(structured).decode()), None
+    elif structured is not None:
+        text = "\n".join(_beside(read.texts, structured))
+        if text and len(dumps([text, structured])) > MOST_BESIDE:
+            warnings.append(f"a text of {len(text)} characters beside the data was left out")
+            text = ""
+    meta: dict[str, JSON] = {"warning": "; ".join(warnings)} if warnings else {}
+    if len(text) > MOST_TEXT:
+        meta |= {"truncated": True, "size": len(text)}
+        text = text[:MOST_TEXT]
+    said: dict[str, JSON] = {"text": text} if text else {}
+    said |= {"data": data} if data is not None else {}
+    if read.entries:
+        said["content"] = read.entries
+    alone = next(iter(said.values()), "") if len(said) < 2 and not read.entries else said
+    return ToolResult(ok=True, data=alone, meta=meta, attachments=tuple(read.files))
+
+
+def _beside(texts: Iterable[str], structured: JSON) -> Iterable[str]:
+    """Those that are no copy of the structured content or of a part of it, as servers add for older hosts."""
+    inner = _parts(structured)  # such as of {"result": [one text for each]}
+    copies = {
+        _spelled(part) for part in (structured, *inner, *(one for part in inner for one in _parts(part)))
+    }
+    return [text for text in texts if text.strip() and not _is_copy(text, copies)]
+
+
+def _parts(value: JSON) -> list[JSON]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _is_copy(text: str, copies: Collection[str]) -> bool:
+    if _spelled(text) in copies:
+        return True
+    try:
+        return _spelled(json.loads(text)) in copies
+    except (ValueError, RecursionError):
+        return False
+
+
+def _spelled(value: JSON) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _failed(text: str) -> ToolResult:
+    said = _message(text) or "the tool reported an error and gave no reason"
+    return ToolResult.failure("TOOL_ERROR", said, _READ_IT)
+
+
+def _message(text: JSON) -> str:
+    said = text.strip() if isinstance(text, str) else ""
+    return visible_lines(said[:_LONGEST_MESSAGE])[:_LONGEST_MESSAGE]
+
+
+def _told(value: JSON, told: Callable[[str], str]) -> JSON:
+    """The same in every text of a value that is small."""
+    if isinstance(value, dict):
+        return {told(name): _told(part, told) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_told(part, told) for part in value]
+    return told(value) if isinstance(value, str) else value
+
+
+def _misfit(value: JSON, schema: JSON) -> str:
+    """Why structured content is not what its schema promises; "" where it is, or nobody can tell."""
+    if not isinstance(schema, Mapping):
+        return ""
+    try:
+        Compiler(schema).compile(schema, lenient=False)(value)
+    except Mismatch as mismatch:
+        return f"the structured answer does not fit the tool's own schema: {mismatch}"
+    except (TooManySteps, RecursionError):
+        return ""
+    return ""
+
+
+def _decoded(encoded: JSON) -> bytes:
+    """The bytes of a block. Raises ValueError, whose text says why there are none."""
+    if not isinstance(encoded, str) or not encoded:
+        raise ValueError("it holds no data")
+    if len(encoded) > LARGEST_FILE * 4 // 3 + 4:
+        raise ValueError(f"it is larger than {LARGEST_FILE // 1024**2} MiB")
+    try:
+        return base64.b64decode("".join(encoded.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("its data is not base64") from None
+
+
+def _file_name(uri: str) -> str:
+    try:
+        return unquote(urlsplit(uri).path).rpartition("/")[2][:_LONGEST_NAME]
+    except ValueError:
+        return ""
+
+
+def _word(value: JSON) -> str:
+    return value[:2000] if isinstance(value, str) else ""

@@ -1,1 +1,0 @@
-"""Servers that run: started, kept running, talked to, ended."""

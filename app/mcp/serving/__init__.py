@@ -1,1 +1,0 @@
-"""Our own tools at /mcp, for other hosts."""

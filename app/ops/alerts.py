@@ -1,0 +1,42 @@
+"""What an owner has to know of skills and servers, raised as alerts and taken back."""
+
+import time
+from pathlib import Path
+from sqlite3 import Connection
+
+from app.skills.installed import is_from_elsewhere
+from app.store import alerts
+from app.store.database import Database
+
+
+class AlertReporter:
+    """Of a skill or a server; without a reason it is well again."""
+
+    def __init__(self, store: Database, data_dir: Path) -> None:
+        self._store = store
+        self._data_dir = data_dir
+
+    async def forget(self) -> None:
+        """At a start each is tried anew."""
+        await self._store.tx(_forget)
+
+    async def skill_failed(self, folder: Path, reason: str) -> None:
+        """Its code is not run any more."""
+        skill = folder.parent.name if is_from_elsewhere(self._data_dir, folder) else folder.name
+        await self._tell(f"{alerts.ABOUT_SKILLS}{skill}:", reason and f"the skill {skill} is {reason}")
+
+    async def server_failed(self, server: str, reason: str) -> None:
+        """It does not run, or holds tools back."""
+        await self._tell(f"{alerts.ABOUT_SERVERS}{server}:", reason and f"the MCP server {server}: {reason}")
+
+    async def _tell(self, code: str, text: str) -> None:
+        now = time.time()
+        if text:
+            await self._store.tx(lambda conn: alerts.raise_alert(conn, code, text, now))
+        else:
+            await self._store.tx(lambda conn: alerts.mend(conn, code, now))
+
+
+def _forget(conn: Connection) -> None:
+    for prefix in (alerts.ABOUT_SKILLS, alerts.ABOUT_SERVERS):
+        alerts.mend(conn, prefix, time.time())

@@ -1,0 +1,345 @@
+"""The sandbox of code that came from elsewhere: bubblewrap's namespaces, and the limits of `confine`."""
+
+import json
+import os
+import platform
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from app.messages import JSON
+from app.processes.confine import CLOSED, FOLDER, MACHINES, MEGABYTE, PASSED
+from app.settings import Settings
+
+_APP = Path(__file__).absolute().parents[1]
+_CONFINE = Path(__file__).absolute().with_name("confine.py")
+_ESCAPES = Path(__file__).absolute().with_name("sandbox_probe.py")
+_TRIAL_SECONDS = 2
+_TRIED_FILES = 50
+_NOBODY = "65534"
+_TMP = "/tmp"  # noqa: S108 (the one inside)
+_TMP_BYTES = 64 * MEGABYTE
+# Not /usr as a whole: what people put into /usr/src and /usr/local/etc is theirs.
+_SYSTEM = (
+    *("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share"),
+    *("/usr/local/bin", "/usr/local/lib", "/usr/local/share"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"),
+)
+_LINKED = ("/bin", "/lib", "/lib32", "/lib64")
+_RED_HATS = ("/etc/pki/ca-trust", "/etc/pki/tls/cert.pem", "/etc/pki/tls/certs")  # keys lie beside them
+_FOR_THE_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl/certs", *_RED_HATS)
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": _TMP,
+    "TMPDIR": _TMP,
+    "LANG": "C.UTF-8",
+    # Each thread of the C library reserves 64 MB otherwise, which the limit of memory counts.
+    "MALLOC_ARENA_MAX": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What an owner allowed beyond the code's own folder; nothing by default.
+
+    `network` is the whole network of the machine, its services included but our own port, where the kernel
+    can close it (`confine.closes_ports`): no name of a host is checked.
+    `programs`: to start other programs. The folders are there under their own paths.
+    """
+
+    network: bool = False
+    programs: bool = False
+    folders_read: tuple[Path, ...] = ()
+    folders_write: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, kept: Mapping[str, JSON]) -> "Grants":
+        """Those that were kept as JSON. Raises KeyError or TypeError for what are none."""
+        folders = {key: tuple(map(Path, kept[key])) for key in ("folders_read", "folders_write")}
+        return cls(**{**kept, **folders})
+
+
+class Program(Protocol):
+    """A server as the sandbox needs to know it: app/mcp/definitions.py has them.
+
+    `folder` is shown as it is, `home` can be written and is where it starts; "" for none.
+    """
+
+    @property
+    def command(self) -> str: ...
+    @property
+    def args(self) -> tuple[str, ...]: ...
+    @property
+    def env(self) -> tuple[tuple[str, str], ...]: ...
+    @property
+    def folder(self) -> str: ...
+    @property
+    def home(self) -> str: ...
+    @property
+    def grants(self) -> Grants: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the sandbox holds on this machine; why not, in words for the operator."""
+
+    works: bool
+    reason: str = ""
+
+
+class Sandbox:
+    """Puts a command line into a sandbox, after it was really tried."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.off = settings.sandbox == "off"
+        self._workspace = settings.workspace_dir.resolve()
+        self._port = settings.port
+        places = (settings.data_dir, settings.database_path, settings.mcp_config_path, Path(".env"))
+        self._private = tuple(place.resolve() for place in places)
+        self._own = tuple(place.resolve() for place in settings.own_places)
+        self._verdict: Verdict | None = None
+        self._trying = threading.Lock()
+
+    def probe(self) -> Verdict:
+        """Tries it, once; blocks for up to 2 s. A trial that ran out of time is repeated at the next call."""
+        if self.off:
+            return Verdict(False, "it is turned off by SANDBOX=off")
+        with self._trying:
+            if self._verdict is None:
+                try:
+                    self._verdict = self._try()
+                except subprocess.TimeoutExpired:
+                    return Verdict(False, f"a trial of bubblewrap took over {_TRIAL_SECONDS} s")
+            return self._verdict
+
+    def refusal(self) -> str:
+        """Why code from elsewhere must not run here; "" where it may. Blocks as `probe` does."""
+        return "" if self.off else self.probe().reason
+
+    def command(self, folder: Path, grants: Grants = Grants()) -> list[str]:
+        """What to put in front of a command line so that it runs in `folder` and sees little else.
+
+        Open file descriptors are kept. Killing the first process ends all. Empty where the operator turned
+        the sandbox off. Raises ValueError for a folder that would open what is the operator's.
+        """
+        if self.off:
+            return []
+        own = folder.absolute()
+        self._check_own(own)
+        rights = self._rights(grants)
+        mounts = [*_mounts(grants), *self._hidden(grants)]
+        options = [*_only(_environment()), *mounts, *_shown(_APP, own), "--chdir", str(own)]
+        return _prefix(grants, options, rights)
+
+    def server_command(self, program: Program) -> tuple[list[str], dict[str, str]]:
+        """The command line that runs a server in the sandbox, and the whole environment to start it with.
+
+        The command line holds no secret; the environment does, and is passed as it is, with nothing added.
+        Start it from the event loop's own thread: it ends with the thread that started it. Where the operator
+        turned the sandbox off it is the plain command, to be started in `home`, else in `folder`. Makes
+        `home`. Blocks as `probe` does. Raises ValueError where the server must not run, with the reason.
+        """
+        if refusal := self.refusal():
+            raise ValueError(f"a server from elsewhere runs in the sandbox alone, and {refusal}")
+        folder, home = (Path(place).absolute() if place else None for place in (program.folder, program.home))
+        rights = self._rights(program.grants)
+        for place in (folder, home):
+            if place:
+                self._check_own(place)
+        if home:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        environment = {**_environment(), "HOME": str(home or _TMP), **dict(program.env)}
+        command = shutil.which(program.command) or program.command
+        if self.off:
+            ours = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": tempfile.gettempdir()}
+            return [command, *program.args], environment | ours
+        places = [_CONFINE, *([folder] if folder else [])]
+        shown = [*places, *_unseen(command, places)]
+        written = ["--bind", str(home), str(home)] if home else []
+        start = ["--chdir", str(home or folder or _TMP)]
+        mounts = [*_mounts(program.grants), *self._hidden(program.grants)]
+        options = [*mounts, *_shown(*shown), *written, *start]
+        prefix = _prefix(program.grants, options, [*rights, "server"])
+        passed = {f"{PASSED}{name}": text for name, text in environment.items()}
+        return [*prefix, command, *program.args], passed
+
+    def _rights(self, grants: Grants) -> list[str]:
+        """The words of `confine` for them."""
+        rights = [name for name in ("network", "programs") if getattr(grants, name)]
+        if grants.network and self._port:
+            rights.append(f"{CLOSED}{self._port}")
+        return [*rights, *(self._checked(one) for one in (*grants.folders_read, *grants.folders_write))]
+
+    def _check_own(self, folder: Path) -> None:
+        if opened := [str(place) for place in self._private if place.is_relative_to(folder.resolve())]:
+            raise ValueError(f"{folder} holds {opened[0]}, which is not for code from elsewhere")
+
+    def _hidden(self, grants: Grants) -> Iterator[str]:
+        """What members keep in the workspace: it is no owner's to give."""
+        for granted in (*grants.folders_read, *grants.folders_write):
+            people = self._workspace / "people"
+            if self._workspace.is_relative_to(real := granted.resolve()) and self._workspace.is_dir():
+                people.mkdir(exist_ok=True)
+                place = str(granted.absolute() / people.relative_to(real))
+                yield from ("--tmpfs", place, "--remount-ro", place)
+
+    def _checked(self, granted: Path) -> str:
+        """The folder as `confine` looks for it once it is mounted: by then another may be at its path."""
+        real, identity = _opened(granted)
+        if granted.absolute().is_relative_to(self._workspace) and not real.is_relative_to(self._workspace):
+            raise ValueError(f"{granted} is a link out of the workspace")  # another server may have made it
+        self._check_grant(real)
+        return f"{FOLDER}{identity}:{granted.absolute()}"
+
+    def _check_grant(self, folder: Path) -> None:
+        ours = (*self._own, Path(sys.prefix))
+        for place in (*self._private, *ours):
+            if place.is_relative_to(folder):
+                raise ValueError(f"{folder} holds {place}, which is not for code from elsewhere")
+        in_workspace = folder.is_relative_to(self._workspace)
+        for place in ours:
+            is_around = place != self._workspace and self._workspace.is_relative_to(place)
+            if folder.is_relative_to(place) and not (is_around and in_workspace):
+                raise ValueError(f"{folder} lies in {place}, of which only {self._workspace} can be granted")
+
+    def _try(self) -> Verdict:
+        if sys.platform != "linux":
+            return Verdict(False, "bubblewrap exists on Linux alone")
+        if platform.machine() not in MACHINES:
+            known = " and ".join(MACHINES)
+            return Verdict(False, f"the filter of system calls is made for {known}, not {platform.machine()}")
+        if shutil.which("bwrap") is None:
+            return Verdict(False, "bubblewrap (the program bwrap) is not installed")
+        shown = [Path(root).resolve() for root in (*_seen(), str(_APP))]
+        for place in self._private:
+            if any(place.is_relative_to(root) for root in shown):
+                return Verdict(False, f"{place} lies among the programs that the sandbox shows: move it")
+        return self._attempt_escapes()
+
+    def _attempt_escapes(self) -> Verdict:
+        mark = secrets.token_hex(16)
+        with (
+            tempfile.TemporaryDirectory(prefix="recado-sandbox-") as outside,
+            socket.create_server(("127.0.0.1", 0)) as network,
+            socket.socket(socket.AF_UNIX) as local,
+        ):
+            local.bind(f"\0{mark}")
+            local.listen()
+            secret = Path(outside, "secret")
+            secret.write_text(mark)
+            folder = Path(outside, "folder")
+            folder.mkdir()
+            trial = [sys.executable, "-I", "-S", str(_ESCAPES), mark, str(network.getsockname()[1])]
+            done = subprocess.run(  # noqa: S603 (our own trial)
+                [*self.command(folder), *trial, str(secret), *self._private_files()],
+                env={"MARK": mark},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_TRIAL_SECONDS,
+            )
+        if done.returncode:
+            last = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
+            return Verdict(False, f"bubblewrap does not work here: {last}")
+        reached = json.loads(done.stdout)
+        return Verdict(False, f"a trial reached {', '.join(reached)}") if reached else Verdict(True)
+
+    def _private_files(self) -> Iterator[str]:
+        for place in self._private:
+            files = place.iterdir() if place.is_dir() else [place]
+            yield from (str(file) for file in islice(files, _TRIED_FILES) if file.is_file())
+
+
+def _namespaces(grants: Grants) -> Iterator[str]:
+    yield from ("--unshare-all", "--unshare-user")
+    if grants.network:
+        yield "--share-net"
+    # As process 1, because bubblewrap's own would show the environment that it was started with in /proc.
+    yield from ("--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    yield from ("--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox")
+
+
+def _prefix(grants: Grants, options: Iterable[str], rights: Iterable[str]) -> list[str]:
+    bubblewrap = shutil.which("bwrap") or "bwrap"
+    own = [sys.executable, "-I", "-S", str(_CONFINE), *rights, "--"]
+    return [bubblewrap, *_namespaces(grants), *options, "--remount-ro", "/", "--", *own]
+
+
+def _environment() -> dict[str, str]:
+    return _ENVIRONMENT | ({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})
+
+
+def _opened(folder: Path) -> tuple[Path, str]:
+    """Where it really lies, and which one that is: both of the same folder, whatever becomes of its path."""
+    try:
+        handle = os.open(folder, getattr(os, "O_PATH", os.O_RDONLY))
+    except OSError:  # bubblewrap says so
+        return folder.resolve(), "0:0"
+    try:
+        found = os.fstat(handle)
+        place = Path(f"/proc/self/fd/{handle}")
+        real = place.readlink() if place.is_symlink() else folder.resolve()  # there is no sandbox without it
+        return real, f"{found.st_dev}:{found.st_ino}"
+    finally:
+        os.close(handle)
+
+
+def _only(environment: Mapping[str, str]) -> Iterator[str]:
+    yield "--clearenv"
+    for name, value in environment.items():
+        yield from ("--setenv", name, value)
+
+
+def _mounts(grants: Grants) -> Iterator[str]:
+    """A later one lies over an earlier one; what can be written is limited in size, or granted."""
+    yield from ("--size", str(_TMP_BYTES), "--tmpfs", _TMP)  # first: the interpreter may lie in it
+    for name in _LINKED:
+        if os.path.islink(name):
+            yield from ("--symlink", os.readlink(name), name)
+        else:
+            yield from ("--ro-bind-try", name, name)
+    for path in (*_seen(), *(_FOR_THE_NETWORK if grants.network else ())):
+        yield from ("--ro-bind-try", path, path)
+    # Read-only, because files of /proc/sys belong to user 0, whom a server that runs as root still is inside.
+    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
+    # Whoever maps it has memory that no limit counts; what is bound in its place cannot be opened.
+    yield from ("--ro-bind", "/dev/null", "/dev/zero", "--remount-ro", "/dev")
+    for path in grants.folders_read:
+        yield from ("--ro-bind", str(path.resolve()), str(path.absolute()))
+    for path in grants.folders_write:
+        yield from ("--bind", str(path.resolve()), str(path.absolute()))
+
+
+def _shown(*paths: Path) -> Iterator[str]:
+    for path in paths:
+        yield from ("--ro-bind", str(path), str(path))
+
+
+def _seen() -> tuple[str, ...]:
+    """What is shown to all."""
+    return (*_SYSTEM, *_python())
+
+
+def _unseen(command: str, places: Iterable[Path]) -> Iterator[Path]:
+    """A program that lies elsewhere, as in somebody's home, and what it is a link to."""
+    seen = [*map(Path, _seen()), *places]
+    for path in dict.fromkeys((Path(command), Path(command).resolve())):
+        if os.path.isabs(command) and not any(path.is_relative_to(one) for one in seen):
+            yield path
+
+
+def _python() -> Iterator[str]:
+    """The interpreter, its libraries and packages; not whole prefixes, which may be somebody's home."""
+    prefixes = {sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parents[1])}
+    for prefix in sorted(prefixes):
+        for part in ("bin", "lib", "lib64", "pyvenv.cfg"):
+            yield os.path.join(prefix, part)

@@ -1,0 +1,133 @@
+"""The files of a skill that came from elsewhere: their hash, and the folder that holds just them."""
+
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from app.errors import RecadoError
+from app.rmtree import rmtree
+
+MAX_FILES = 256
+MAX_BYTES = 8 * 1024 * 1024
+
+Files = Mapping[str, bytes]
+"""Contents by path inside the skill, with `/` between its parts."""
+
+
+class TreeError(RecadoError):
+    """A folder that does not hold what it should; the text says what differs."""
+
+
+def digest(files: Files) -> str:
+    """sha256 over a line "hash size path" for each file, sorted by path."""
+    lines = [f"{_sha256(files[path])} {len(files[path])} {path}\n" for path in sorted(files)]
+    return _sha256("".join(lines).encode())
+
+
+def write_tree(files: Files, folder: Path) -> None:
+    """Makes the folder with just these files, read-only, whole or not at all; one that is there is checked.
+
+    Raises TreeError where it is there with something else.
+    """
+    if folder.exists():
+        check_tree(folder, digest(files))
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    arriving = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        for path, content in files.items():
+            _write(arriving / path, content)
+        for place, _, _ in os.walk(arriving, topdown=False):
+            _sync(Path(place))
+            os.chmod(place, 0o500)
+        arriving.rename(folder)
+        _sync(folder.parent)
+    except OSError:
+        remove_tree(arriving)
+        if not folder.exists():
+            raise
+        check_tree(folder, digest(files))  # somebody else was first
+
+
+def read_tree(folder: Path) -> dict[str, bytes]:
+    """Every file beneath the folder. Raises TreeError for links, for what is no file, and for too much."""
+    files: dict[str, bytes] = {}
+    size = 0
+    for path in _paths(folder, ""):
+        content = _read(folder / path, MAX_BYTES - size)
+        size += len(content)
+        files[path] = content
+        if len(files) > MAX_FILES:
+            raise TreeError(f"{folder} holds more than {MAX_FILES} files")
+    return files
+
+
+def check_tree(folder: Path, sha256: str) -> None:
+    """Raises TreeError unless the folder holds exactly the files of that hash."""
+    if digest(read_tree(folder)) != sha256:
+        raise TreeError(f"{folder} was changed since it was approved; remove the skill and install it again")
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder, however deep it goes; it is out of sight in one step. No error where there is none.
+
+    Raises OSError where something of it stays.
+    """
+    hidden = folder.with_name(f".{folder.name.lstrip('.')}-{secrets.token_hex(4)}")
+    try:
+        folder.rename(hidden)
+    except FileNotFoundError:
+        return
+    rmtree(hidden)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(file.fileno(), 0o400)
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Makes the names in a folder last, so that a power cut after the record leaves what it names."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _paths(folder: Path, inside: str) -> Iterator[str]:
+    try:
+        entries = sorted(os.scandir(folder / inside), key=lambda entry: entry.name)
+    except OSError as error:
+        raise TreeError(f"{folder} cannot be read: {error.strerror or error}") from error
+    for entry in entries:
+        path = f"{inside}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _paths(folder, f"{path}/")
+        else:
+            yield path
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a FIFO would be waited for
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise TreeError(f"{path} is not a regular file")
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise TreeError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(content) > limit:
+        raise TreeError(f"{path.parent} holds more than {MAX_BYTES // 1024**2} MiB")
+    return content
