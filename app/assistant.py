@@ -56,12 +56,12 @@ from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.rates import Rates
 from app.turns import workspace, zones
-from app.turns.calls import ToolCalls
-from app.turns.carrier import LocalCarrier
-from app.turns.consent import Consent, MakesCard
-from app.turns.endings import TurnFinalizer
-from app.turns.hearing import Hearing
-from app.turns.profile import Profiles, local_timezone
+from app.turns.approvals import Authorizer, MakesCard
+from app.turns.finalizer import TurnFinalizer
+from app.turns.inbound import ApprovalReplies
+from app.turns.profiles import Profiles, local_timezone
+from app.turns.scheduler import TurnScheduler
+from app.turns.tool_calls import ToolCalls
 from app.turns.turn import Limits, TurnRunner
 
 if TYPE_CHECKING:
@@ -180,14 +180,14 @@ class Assistant:
         self.calls = self._calls()
         self.runner = self._runner(wake_person, asks=policy is None and not settings.dry_run)
         self.tool_server = self._tool_server()
-        self.carrier = LocalCarrier(
+        self.carrier = TurnScheduler(
             self.store,
             self.runner,
             quiet=settings.burst_quiet_seconds,
             longest=settings.burst_max_seconds,
             at_once=settings.concurrent_turns,
             ready=self.ready,
-            hearing=Hearing(self.channels),
+            hearing=ApprovalReplies(self.channels),
             on_notice=wake_person,
         )
         self.intake = Intake(
@@ -304,7 +304,7 @@ class Assistant:
             self.model,
             self.abilities,
             self.calls,
-            Consent(
+            Authorizer(
                 self.store,
                 self.abilities,
                 self.engine,

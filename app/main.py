@@ -19,7 +19,7 @@ from app.ops.health import health_routes
 from app.security import is_local
 from app.settings import Settings
 from app.store.belongings import Erased
-from app.turns.arrivals import read_arrival
+from app.turns.inbound import classify_inbound
 
 if TYPE_CHECKING:
     from app.simulator import Simulator
@@ -85,7 +85,7 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
         cache(lambda: assistant.entrances.entrance(assistant.realm)),  # made once the store is open
         app_secret=assistant.credentials.app_secret,
         verify_token=assistant.credentials.verify_token,
-        arrival=read_arrival,
+        arrival=classify_inbound,
         on_received=assistant.intake.received,
         on_answer=assistant.metrics.answered,
     )

@@ -14,7 +14,7 @@ from app.store.database import Database
 from app.store.inbox import Entrance, Pace
 from app.store.outbox import Draft
 from app.store.ownership import Doors, hash_key, offer_ownership
-from app.turns.profile import LANGUAGE_CHARACTERS, language_of
+from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
 
 
 class AccessPolicy:

@@ -13,8 +13,8 @@ from app.schedule.reminders import Reminders
 from app.store import approvals, inbox
 from app.store.database import Database
 from app.store.inbox import Taken
-from app.turns.arrivals import read_arrival
-from app.turns.carrier import LocalCarrier
+from app.turns.inbound import classify_inbound
+from app.turns.scheduler import TurnScheduler
 
 
 class Intake:
@@ -25,7 +25,7 @@ class Intake:
         store: Database,
         entrances: AccessPolicy,
         metrics: Metrics,
-        carrier: LocalCarrier,
+        carrier: TurnScheduler,
         sender: Sender,
         reminders: Reminders,
         *,
@@ -42,7 +42,7 @@ class Intake:
     async def type_in(self, text: str) -> None:
         """Takes in a line from the terminal."""
         entrance, now = self._entrances.entrance("terminal"), time.time()
-        arrival, is_a = read_arrival(typed(text)), text.strip().casefold() == "a"
+        arrival, is_a = classify_inbound(typed(text)), text.strip().casefold() == "a"
 
         def take(conn: Connection) -> Taken:
             ends = is_a and approvals.is_asked_on(conn, "terminal")  # of [y/n/a]: it ends the turn that asks

@@ -75,7 +75,7 @@ def _lines_before(statement: str) -> int:
 
 def zone_hint(settings: Settings) -> str:
     """What to do where a person's zone would be UTC for want of a better one, "" where there is one."""
-    from app.turns.profile import local_timezone
+    from app.turns.profiles import local_timezone
 
     if settings.timezone or local_timezone() not in _UTC_NAMES:
         return ""

@@ -56,7 +56,7 @@ def realm_of(settings: Settings) -> Realm:
 
 def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
     """Those of the numbers that may be without their country code; none of somebody known or turned away."""
-    from app.turns.profile import local_timezone
+    from app.turns.profiles import local_timezone
 
     path = settings.database_path
     lines = read_records(path, people.listing) if path.is_file() else []

@@ -19,9 +19,9 @@ from app.store.ownership import Doors
 from app.store.skill_data import NoRoom, SkillStore
 from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
-from app.turns.calls import ToolCalls, not_kept
-from app.turns.consent import call_identity
-from app.turns.profile import Profiles
+from app.turns.approvals import call_identity
+from app.turns.profiles import Profiles
+from app.turns.tool_calls import ToolCalls, not_kept
 
 SOURCE = "MCP"
 """Where the words of such a call come from: a model elsewhere wrote them, and nobody says after what."""

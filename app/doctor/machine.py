@@ -68,7 +68,7 @@ def _given(path: Path) -> set[str]:
 
 
 def _zone(settings: Settings) -> Finding:
-    from app.turns.profile import local_timezone
+    from app.turns.profiles import local_timezone
 
     hint = zone_hint(settings)
     if hint:

@@ -12,9 +12,9 @@ from app.installs.skill_refusals import not_written_by_them, refusal
 from app.messages import JSON
 from app.store.approvals import OpenQuestion
 from app.text import visible
-from app.turns.consent import Refused
-from app.turns.questions import CARD_BYTES, INSTALL, ONCE, Card, with_sources
-from app.turns.run import Run
+from app.turns.approvals import Refused
+from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources
+from app.turns.state import TurnContext
 
 SHOWN_BYTES = CARD_BYTES - 1024
 """Of a skill's card in the chat: there is room beside it for whose words came before."""
@@ -29,7 +29,7 @@ class InstallCards:
         self._sandboxed = sandboxed
         self._mode = mode
 
-    async def install(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def install(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """Fetches the skill and shows what its bytes say. Raises Refused, before any request where the
         address is not the person's own."""
         own_address(arguments, run)
@@ -40,7 +40,7 @@ class InstallCards:
             raise Refused(refusal(language, error)) from error
         card, shown = preview.card, await asyncio.to_thread(self._card_text, language, preview, SHOWN_BYTES)
         return Card(
-            with_sources(language, shown.whole, run.sources, run.ships),
+            with_sources(language, shown.whole, run.sources, run.is_bundled),
             f"{card.name} ({card.sha256[:12]})",
             INSTALL,
             subject=preview.subject,
@@ -54,7 +54,7 @@ class InstallCards:
         except RecadoError as error:
             return visible(str(error))
 
-    async def remove(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def remove(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """Raises Refused where no skill of that name came from elsewhere."""
         language = run.person.language
         try:
@@ -66,7 +66,7 @@ class InstallCards:
         )
         source = came_from(language, installed.source, installed.sent_on)
         return Card(
-            with_sources(language, f"{said}\n{source}", run.sources, run.ships),
+            with_sources(language, f"{said}\n{source}", run.sources, run.is_bundled),
             installed.name,
             ONCE,
             installed.sha256,
@@ -87,7 +87,7 @@ class InstallCards:
         return replace(text, whole="\n".join(lines))
 
 
-def own_address(arguments: Mapping[str, JSON], run: Run) -> None:
+def own_address(arguments: Mapping[str, JSON], run: TurnContext) -> None:
     """Raises Refused for an address that the person did not write: nothing is asked of it."""
     address = str(arguments.get("url", ""))
     if not is_written_in(address, run.own_words):

@@ -14,9 +14,9 @@ from app.people import Person
 from app.store.approvals import OpenQuestion
 from app.tools import ToolContext, ToolResult
 from app.tools.plain import loads
-from app.turns.consent import Guard, MakesCard
-from app.turns.questions import Card, call_card, with_sources
-from app.turns.run import Run
+from app.turns.approvals import Guard, MakesCard
+from app.turns.cards import Card, call_card, with_sources
+from app.turns.state import TurnContext
 
 if TYPE_CHECKING:
     from app.installs.install_cards import InstallCards
@@ -94,13 +94,13 @@ class Installing:
         self._on_change()
         return result
 
-    async def _install_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def _install_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         return await (await self._load()).cards.install(arguments, run)
 
-    async def _remove_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def _remove_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         return await (await self._load()).cards.remove(arguments, run)
 
-    async def _guard(self, arguments: Mapping[str, JSON], run: Run) -> None:
+    async def _guard(self, arguments: Mapping[str, JSON], run: TurnContext) -> None:
         await self._load()
         from app.installs.install_cards import own_address
 

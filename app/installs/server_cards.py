@@ -18,9 +18,9 @@ from app.store.approvals import OpenQuestion
 from app.text import visible
 from app.tools import ToolResult
 from app.tools.masking import holds_secret
-from app.turns.consent import Refused
-from app.turns.questions import INSTALL, ONCE, Card, with_sources
-from app.turns.run import Run
+from app.turns.approvals import Refused
+from app.turns.cards import INSTALL, ONCE, Card, with_sources
+from app.turns.state import TurnContext
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class ServerCards:
         self._installer = installer
         self._mode = mode
 
-    async def install(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def install(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """Raises Refused with a list where several could be meant, or with why none can be installed."""
         language = run.person.language
         pasted = holds_secret(run.said)
@@ -48,7 +48,7 @@ class ServerCards:
         if pasted:
             lines.append(_secret_said(language))
         return Card(
-            with_sources(language, "\n".join(lines), run.sources, run.ships),
+            with_sources(language, "\n".join(lines), run.sources, run.is_bundled),
             f"{plan.registry_id} {plan.version}",
             INSTALL,
             subject=plan.subject,
@@ -63,17 +63,17 @@ class ServerCards:
             return visible(str(error))
         return "\n".join([self._service.card("en", plan), kinds_of_yes("en", self._mode)])
 
-    async def remove(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def remove(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """Raises Refused where no server of that name was installed."""
         language = run.person.language
         record = _or_refused(await self._service.installed(str(arguments.get("name") or ""), language))
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         lines = [asked, say(language, "Its data and its secrets go with it.")]
-        text = with_sources(language, "\n".join(lines), run.sources, run.ships)
+        text = with_sources(language, "\n".join(lines), run.sources, run.is_bundled)
         return Card(text, record.name, ONCE, removal_subject(record))
 
-    async def approve(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def approve(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """Raises Refused where nothing of that server is held back."""
         language, name = run.person.language, str(arguments["name"])
         state = await self._service.started(name)
@@ -83,7 +83,7 @@ class ServerCards:
             raise Refused(nothing_held_back(language, state.name))
         text = await asyncio.to_thread(approval_text, language, state)
         return Card(
-            with_sources(language, text, run.sources, run.ships),
+            with_sources(language, text, run.sources, run.is_bundled),
             state.name,
             ONCE,
             subject_of(state),

@@ -18,9 +18,9 @@ from app.store.approvals import OpenQuestion
 from app.store.database import Database
 from app.store.outbox import Draft
 from app.tools import ToolContext
-from app.turns.consent import MakesCard
-from app.turns.questions import Card, with_sources
-from app.turns.run import Run
+from app.turns.approvals import MakesCard
+from app.turns.cards import Card, with_sources
+from app.turns.state import TurnContext
 
 if TYPE_CHECKING:
     from app.installs.directory import Directory
@@ -94,13 +94,13 @@ class ServerInstalling:
         name = str(orjson.loads(question.arguments)["name"])
         return with_sources("en", cards.whole_approval(question, name), question.sources)
 
-    async def _install_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def _install_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         return await (await self._load()).cards.install(arguments, run)
 
-    async def _remove_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def _remove_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         return await (await self._load()).cards.remove(arguments, run)
 
-    async def _approval_card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def _approval_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         return await (await self._load()).cards.approve(arguments, run)
 
     async def _load(self) -> _Loaded:

@@ -217,7 +217,7 @@ class ToolCatalog:
         tool = self.tool(name)
         return tool is not None and bool(tool.category) and not tool.harmless
 
-    def ships(self, name: str) -> bool:
+    def is_bundled(self, name: str) -> bool:
         """Whether a tool belongs to a skill of the release, which may use our services."""
         tool = self.tool(name)
         skill = self.skill(tool.category) if tool is not None else None

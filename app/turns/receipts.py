@@ -15,13 +15,13 @@ MOST = 10
 """Receipts that one reply names one by one."""
 
 
-def receipts(rounds: Iterable[Round], ships: Callable[[str], bool]) -> list[str]:
-    """The receipts of finished calls, the oldest first. Only tools that `ships` names are believed."""
+def receipts(rounds: Iterable[Round], is_bundled: Callable[[str], bool]) -> list[str]:
+    """The receipts of finished calls, the oldest first. Only tools that `is_bundled` names are believed."""
     said = (
         summary
         for one in rounds
         for call in one.calls
-        if ships(call.name) and (summary := _summary(one.results.get(call.id, "")))
+        if is_bundled(call.name) and (summary := _summary(one.results.get(call.id, "")))
     )
     return list(dict.fromkeys(said))
 

@@ -38,13 +38,12 @@ from app.turns.actions import (
     read_journal,
     unique_calls,
 )
-from app.turns.beginning import LoadedTurn, begin
-from app.turns.calls import ToolCalls
-from app.turns.consent import Consent
-from app.turns.endings import TurnFinalizer, cut_short
-from app.turns.profile import Profiles
-from app.turns.run import Run, hashed, model_call
-from app.turns.typing import Typing
+from app.turns.approvals import Authorizer
+from app.turns.finalizer import TurnFinalizer, cut_short
+from app.turns.profiles import Profiles
+from app.turns.state import LoadedTurn, TurnContext, begin, hashed, model_call
+from app.turns.tool_calls import ToolCalls
+from app.turns.typing_indicator import Typing
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +75,7 @@ class TurnRunner:
         model: Model,
         abilities: ToolCatalog,
         tool_calls: ToolCalls,
-        consent: Consent,
+        consent: Authorizer,
         endings: TurnFinalizer,
         channels: Mapping[str, Channel],
         profiles: Profiles,
@@ -125,7 +124,7 @@ class TurnRunner:
     async def close(self) -> None:
         await self._typing.close()
 
-    async def execute_tool_loop(self, run: Run) -> None:
+    async def execute_tool_loop(self, run: TurnContext) -> None:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
         begins = run.transcript.routed is None
         # One that goes on after a restart waits too: its tools may be of a server that starts with us.
@@ -146,7 +145,7 @@ class TurnRunner:
                     await self._endings.answered(run, text)
                     return
 
-    async def _route(self, run: Run) -> None:
+    async def _route(self, run: TurnContext) -> None:
         """Classifies the intent and chooses the tools; both are kept, so that a restart offers the same."""
         self._check_budget(run)
         started = time.monotonic()
@@ -178,7 +177,7 @@ class TurnRunner:
         run.transcript = run.transcript.with_route(routed)
         self._build_prompt(run, routed)
 
-    def _choose(self, run: Run, intent: Intent) -> Selection:
+    def _choose(self, run: TurnContext, intent: Intent) -> Selection:
         if run.in_group:
             return Selection()
         return self._abilities.choose(
@@ -192,7 +191,7 @@ class TurnRunner:
             limit=self._limits.tools_per_call,
         )
 
-    async def _ask(self, run: Run, number: int, with_tools: bool) -> None:
+    async def _ask(self, run: TurnContext, number: int, with_tools: bool) -> None:
         """One model call, recorded before anything follows from it."""
         tools = run.offer.schemas if with_tools else []
         started = time.monotonic()
@@ -207,7 +206,7 @@ class TurnRunner:
         if not calls:
             run.add_round(asked)
 
-    async def _answer(self, run: Run, tools: list[dict[str, JSON]]) -> ModelAnswer:
+    async def _answer(self, run: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
         """The model's answer to the prompt, or to a shorter one where its window has no room for that."""
         while True:
             request = ModelRequest(
@@ -229,13 +228,13 @@ class TurnRunner:
                 log.warning("the prompt is too long for the model", turn=run.opened.id, shorter=run.shorter)
 
     async def _run_tools(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
+        self, run: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> bool:
         """Runs what may run; False where others wait for an answer, and the turn with them.
 
         A call whose tool was replaced meanwhile stays as it is, and is judged again.
         """
-        verdicts = await self._consent.judge(run, number, calls, begun)
+        verdicts = await self._consent.authorize(run, number, calls, begun)
         results = await self._tool_calls.run(run, number, calls, begun, verdicts)
         run.transcript = run.transcript.with_results(number, results)
         if verdicts.laid_aside:
@@ -246,9 +245,9 @@ class TurnRunner:
             run.add_round(run.transcript.rounds[number])
         return True
 
-    def _taken_up(self, begun: LoadedTurn) -> Run:
+    def _taken_up(self, begun: LoadedTurn) -> TurnContext:
         opened, transcript = begun.opened, read_journal(begun.opened.journal)
-        return Run(
+        return TurnContext(
             opened=opened,
             person=begun.person,
             channel=self._channels[opened.conversation.channel],
@@ -262,13 +261,13 @@ class TurnRunner:
             facts=remembered(opened.facts, begun.said),
             most_tools=self._limits.tools_per_call,
             is_outside=self._abilities.is_outside,
-            ships=self._abilities.ships,
+            is_bundled=self._abilities.is_bundled,
             foreign=self._abilities.foreign,
             view=lambda: self._abilities.catalog,
             is_learned=self._abilities.is_learned,
         )
 
-    async def _obey(self, run: Run, command: str, written: str) -> None:
+    async def _obey(self, run: TurnContext, command: str, written: str) -> None:
         language = commands.language_of_command(written) or run.person.language
         if command == "help":
             await self._abilities.refresh()
@@ -283,10 +282,10 @@ class TurnRunner:
             text = commands.new_text(language) if command == "new" else commands.stopped_text(language)
         await self._endings.command_answered(run, text, fresh=command == "new")
 
-    def _build_prompt(self, run: Run, routed: Routed) -> None:
+    def _build_prompt(self, run: TurnContext, routed: Routed) -> None:
         run.build_prompt(self._abilities.instructions(routed.shown), self._offer(run))
 
-    def _offer(self, run: Run) -> ToolSet:
+    def _offer(self, run: TurnContext) -> ToolSet:
         """The tools of the next model call, so far as the person may know of them."""
         last, offered = run.offer, run.offered
         if last.catalog is self._abilities.catalog and last.wanted == offered and last.person is run.person:
@@ -294,7 +293,7 @@ class TurnRunner:
         routed = run.transcript.routed or Routed((), ())
         return self._abilities.offer(offered, run.person, routed.skills, routed.shown)
 
-    def _intent_request(self, run: Run) -> IntentRequest:
+    def _intent_request(self, run: TurnContext) -> IntentRequest:
         return IntentRequest(
             said=run.said,
             person=run.person,
@@ -307,13 +306,13 @@ class TurnRunner:
             learned=run.learned,
         )
 
-    def _check_budget(self, run: Run) -> None:
+    def _check_budget(self, run: TurnContext) -> None:
         """Raises OverBudget where not even the bare conversation could be shown to the model."""
         if self._limits.daily_tokens:
             self._build_prompt(run, Routed((), ()))
             self._tokens_left(run)
 
-    def _tokens_left(self, run: Run, tools: Sequence[JSON] = ()) -> int:
+    def _tokens_left(self, run: TurnContext, tools: Sequence[JSON] = ()) -> int:
         """How many tokens the next answer may have, 0 for no limit. Raises OverBudget where none are left.
 
         Who has used none yet is answered once, also where the prompt alone is larger than the whole budget.
@@ -328,7 +327,7 @@ class TurnRunner:
             raise OverBudget
         return budget
 
-    def _record(self, run: Run, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
+    def _record(self, run: TurnContext, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
         """Queues a journal row, with what the call cost: what is written later is written after it."""
         now, turn, tried = time.time(), run.opened.id, run.opened.tried_before
         text = dumps(payload).decode()
@@ -342,7 +341,7 @@ class TurnRunner:
         )
 
 
-def _read(run: Run, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:
+def _read(run: TurnContext, answer: ModelAnswer, offered: Sequence[str]) -> tuple[str, tuple[ToolCall, ...]]:
     """The answer's text and calls; calls written as text count where they may, else nobody reads them."""
     text, calls = answer.text, answer.calls if offered else ()
     if not calls:

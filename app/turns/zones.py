@@ -12,9 +12,9 @@ from app.search.words import content, words
 from app.store import people, schedules
 from app.store.database import Database
 from app.tools import ToolContext, ToolResult
-from app.turns.consent import Guard, Refused
-from app.turns.profile import Profiles
-from app.turns.run import Run
+from app.turns.approvals import Guard, Refused
+from app.turns.profiles import Profiles
+from app.turns.state import TurnContext
 
 TOOL = "set_time_zone"
 
@@ -56,7 +56,7 @@ def guards() -> dict[str, Guard]:
     return {TOOL: _named_by_person}
 
 
-async def _named_by_person(arguments: Mapping[str, JSON], run: Run) -> None:
+async def _named_by_person(arguments: Mapping[str, JSON], run: TurnContext) -> None:
     if not run.sources:
         return
     said = {word for text in run.own_words for word in words(text)}

@@ -9,7 +9,7 @@ import pytest
 from app.llm.client import TOO_DEEP, _tools_as_text, read_completion
 from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
 from app.turns.actions import Round
-from app.turns.context import round_messages
+from app.turns.prompt import round_messages
 
 REQUEST = ModelRequest("answer", [{"role": "user", "content": "x" * 400}])
 

@@ -21,7 +21,7 @@ from app.store.database import Database
 from app.tools import ToolContext, ToolResult
 from app.tools.context import Services
 from app.tools.files import Files
-from app.turns.profile import Profiles
+from app.turns.profiles import Profiles
 from app.turns.zones import Zones
 from tests.limits import limited
 from tests.skills.tools import Rows, context, functions

@@ -14,8 +14,8 @@ from app.store.heard import Heard, NotYet
 from app.store.inbox import Arrival
 from app.store.journal import TurnGone
 from app.store.schedules import Due, Firing, Schedule
-from app.turns.answers import read_answer
-from app.turns.questions import CALL
+from app.turns.cards import CALL
+from app.turns.inbound import read_answer
 from tests.store.rows import (
     ANA,
     BETO,

@@ -15,5 +15,5 @@ class Fixed:
     def settings(self, _: str) -> dict[str, str]:
         return {}
 
-    def ships(self, name: str) -> bool:
+    def is_bundled(self, name: str) -> bool:
         return self._registry.get(name).category == "shipped"

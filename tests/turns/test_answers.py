@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.turns.answers import read_answer
+from app.turns.inbound import read_answer
 
 
 @pytest.mark.parametrize(

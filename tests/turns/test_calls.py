@@ -21,9 +21,9 @@ from app.store.tool_statistics import ToolFigures, summary
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.tools.result import MODEL_LIMIT
 from app.turns.actions import Round, Routed, Transcript
-from app.turns.calls import ToolCalls
-from app.turns.consent import Agreed, Decisions, call_identity
-from app.turns.run import Run
+from app.turns.approvals import Agreed, Decisions, call_identity
+from app.turns.state import TurnContext
+from app.turns.tool_calls import ToolCalls
 from tests.store.rows import T, begun, conversation, inbound, take
 from tests.turns.fixed import Fixed
 from tests.turns.screen import Screen
@@ -95,7 +95,7 @@ class Hall:
         )
         person = Person(opened.conversation.person_id, "whatsapp")
         routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
-        self.run_of = Run(opened, person, Screen(), "", Transcript(routed), 0)
+        self.run_of = TurnContext(opened, person, Screen(), "", Transcript(routed), 0)
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
@@ -272,8 +272,8 @@ async def test_the_result_of_what_ran_waits_for_a_disk_in_trouble(
     make_hall: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, faults: int, known: bool
 ) -> None:
     hall = await make_hall()
-    monkeypatch.setattr("app.turns.calls.RECORD_SECONDS", 0.2)
-    monkeypatch.setattr("app.turns.calls.RECORD_PAUSE", 0.02)
+    monkeypatch.setattr("app.turns.tool_calls.RECORD_SECONDS", 0.2)
+    monkeypatch.setattr("app.turns.tool_calls.RECORD_PAUSE", 0.02)
     written, failed = hall.store.tx, []
 
     async def locked(fn: Any, **options: Any) -> Any:

@@ -11,10 +11,10 @@ from app.people import Conversation
 from app.store import turns
 from app.store.database import Database
 from app.store.outbox import Draft
-from app.turns.beginning import LoadedTurn, begin
-from app.turns.carrier import LocalCarrier
-from app.turns.hearing import Hearing
-from app.turns.profile import Profiles
+from app.turns.inbound import ApprovalReplies
+from app.turns.profiles import Profiles
+from app.turns.scheduler import TurnScheduler
+from app.turns.state import LoadedTurn, begin
 from app.turns.turn import TurnRunner
 from tests.store.rows import BETO, T, conversation, inbound, take
 
@@ -49,18 +49,18 @@ class FailsFirst(Begins):
         self.ended.set()
 
 
-def local_carrier(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> LocalCarrier:
+def local_carrier(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     async def ready() -> None:
         return None
 
-    return LocalCarrier(
+    return TurnScheduler(
         store,
         cast(TurnRunner, runner),
         quiet=quiet,
         longest=quiet,
         at_once=at_once,
         ready=ready,
-        hearing=Hearing({}),
+        hearing=ApprovalReplies({}),
         on_notice=lambda person: None,
     )
 

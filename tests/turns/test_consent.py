@@ -22,10 +22,10 @@ from app.store.opening import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.arguments import InvalidArguments
 from app.turns.actions import Round, Routed, Transcript, read_journal
-from app.turns.calls import ToolCalls
-from app.turns.consent import Consent, Decisions, call_identity
-from app.turns.questions import ONCE, Card
-from app.turns.run import Run
+from app.turns.approvals import Authorizer, Decisions, call_identity
+from app.turns.cards import ONCE, Card
+from app.turns.state import TurnContext
+from app.turns.tool_calls import ToolCalls
 from tests.store.rows import T, begun, conversation, draft, inbound, take
 from tests.turns.fixed import Fixed
 
@@ -50,7 +50,7 @@ class Desk:
         policy = options.pop("policy", None) or ConfirmationPolicy("confirm-sensitive", _nobody)
         engine = ExecutionEngine(self.registry, policy)
         abilities = cast(ToolCatalog, Fixed(self.registry))
-        self.consent = Consent(
+        self.consent = Authorizer(
             store,
             abilities,
             engine,
@@ -61,7 +61,7 @@ class Desk:
         self.calls = ToolCalls(store, engine, abilities)
         self.replaces = options.pop("replaces", "")
         routed = Routed((), tuple(tool.name for tool in self.registry.list_all()))
-        self.run = Run(
+        self.run = TurnContext(
             opened,
             Person(opened.conversation.person_id, "whatsapp"),
             TerminalChannel(),
@@ -79,7 +79,7 @@ class Desk:
         schema = {"type": "object", "properties": {"url": {"type": "string"}, "to": {"type": "string"}}}
         return Tool(name, f"Does {name}.", schema, act, category="desk", **options)
 
-    async def card(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """A card that takes its time, in which another turn takes over a changed folder."""
         if self.replaces:
             self.replace(self.replaces)
@@ -96,15 +96,15 @@ class Desk:
         sql = "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?)"
         await self.store.tx(lambda conn: conn.execute(sql, row) and None)
 
-    async def judge(self, *calls: ToolCall) -> Decisions:
-        return await self.consent.judge(self.run, 0, calls, frozenset())
+    async def authorize(self, *calls: ToolCall) -> Decisions:
+        return await self.consent.authorize(self.run, 0, calls, frozenset())
 
     async def do(self, *calls: ToolCall) -> dict[str, str]:
-        return await self.calls.run(self.run, 0, calls, frozenset(), await self.judge(*calls))
+        return await self.calls.run(self.run, 0, calls, frozenset(), await self.authorize(*calls))
 
     async def park(self, *calls: ToolCall) -> list[str]:
         """Asks about these calls; gives the keys of what is asked now."""
-        verdicts = await self.judge(*calls)
+        verdicts = await self.authorize(*calls)
         await self.consent.park(self.run, verdicts)
         return [question.call_key for question in verdicts.questions]
 
@@ -147,10 +147,10 @@ TAINTED: dict[str, Any] = {"foreign": lambda skills, tools: ("guide",)}
 async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(make_desk: MakeDesk) -> None:
     desk = await make_desk(replaces="send")
     await desk.always("send")
-    verdicts = await desk.judge(SEND, INSTALL)
+    verdicts = await desk.authorize(SEND, INSTALL)
     assert list(verdicts.agreed) == ["s"]
     assert await desk.calls.run(desk.run, 0, (SEND, INSTALL), frozenset(), verdicts) == {}
-    assert [one.tool for one in (await desk.judge(SEND)).questions] == ["send"]
+    assert [one.tool for one in (await desk.authorize(SEND)).questions] == ["send"]
     assert desk.ran == []
 
 
@@ -211,7 +211,7 @@ async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(m
     desk = await make_desk(**TAINTED)
     fetch = desk.registry.get("fetch")
     desk.registry.unregister("fetch")
-    verdicts = await desk.judge(FETCH)
+    verdicts = await desk.authorize(FETCH)
     desk.registry.register(fetch)
     results = await desk.calls.run(desk.run, 0, (FETCH,), frozenset(), verdicts)
     assert "NO_TTY" in results["f"]
@@ -250,9 +250,9 @@ async def test_an_address_that_a_search_found_is_asked_without_a_question(make_d
     desk = await make_desk(found=["https://found.example/a?b=c%20d"], **TAINTED)
     there = ToolCall("f", "fetch", {"url": "https://found.example/a?b=c%20d"})
     beside = ToolCall("g", "fetch", {"url": "https://found.example/a?b=secret"})
-    verdicts = await desk.judge(there, beside)
+    verdicts = await desk.authorize(there, beside)
     assert [question.call_key for question in verdicts.questions] == ["0:g"]
-    assert [one.call_key for one in (await desk.judge(SEND)).questions] == ["0:s"]
+    assert [one.call_key for one in (await desk.authorize(SEND)).questions] == ["0:s"]
 
 
 async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_desk: MakeDesk) -> None:
@@ -277,7 +277,7 @@ async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost
     await desk.park(SEND)
     await desk.answer("yes")
     opened = await desk.store.tx(lambda conn: opening.begin(conn, "t1", T, 40, "2027-01-15"))
-    run = Run(opened, desk.run.person, TerminalChannel(), "", desk.run.transcript, 0)
+    run = TurnContext(opened, desk.run.person, TerminalChannel(), "", desk.run.transcript, 0)
     assert run.sources == ("skill:guide",)
 
 

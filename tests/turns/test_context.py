@@ -11,7 +11,7 @@ from app.people import Person
 from app.routing.tool_catalog import Instructions
 from app.store.opening import Exchange, InboxMessage
 from app.turns.actions import Round
-from app.turns.context import (
+from app.turns.prompt import (
     MESSAGE_CHARACTERS,
     QUOTE_CHARACTERS,
     SAID_CHARACTERS,

@@ -11,8 +11,8 @@ from app.llm.model import ToolCall
 from app.people import Conversation, Person
 from app.store.opening import Exchange, InboxMessage, TurnState
 from app.turns.actions import Round, Routed, Transcript
-from app.turns.lesson import LONGEST, MOST_STEMS, MOST_TOOLS, Lesson, lesson_of
-from app.turns.run import Run
+from app.turns.routing_feedback import LONGEST, MOST_STEMS, MOST_TOOLS, Lesson, lesson_of
+from app.turns.state import TurnContext
 
 DID = '{"ok":true,"data":{},"meta":{}}'
 WOULD = '{"ok":true,"data":{},"meta":{"dry_run":true}}'
@@ -35,7 +35,7 @@ def run_of(
     group: str = "",
     earlier: tuple[Exchange, ...] = (),
     goes_on: bool = False,
-) -> Run:
+) -> TurnContext:
     opened = TurnState(
         id="t",
         attempts=1,
@@ -53,7 +53,7 @@ def run_of(
         tokens_today=0,
         first_contact=False,
     )
-    return Run(
+    return TurnContext(
         opened=opened,
         person=Person("ana", "whatsapp"),
         channel=TerminalChannel(),

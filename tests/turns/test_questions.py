@@ -13,7 +13,7 @@ from app.channels.whatsapp.marks import JOINER, MARKS
 from app.i18n import LANGUAGES
 from app.messages import JSON
 from app.store.media import MediaFolder
-from app.turns.questions import CALL, CARD_BYTES, INSTALL, ONCE, Card, call_card, call_title, question_draft
+from app.turns.cards import CALL, CARD_BYTES, INSTALL, ONCE, Card, call_card, call_title, question_draft
 from tests.channels.whatsapp.whatsapp_text import formatted
 
 CHANNEL = WhatsAppChannel(

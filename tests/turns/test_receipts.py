@@ -11,7 +11,7 @@ from app.people import Person
 from app.store.opening import TurnState
 from app.turns.actions import Round, Transcript
 from app.turns.receipts import LONGEST, MOST, receipts, with_receipts
-from app.turns.run import Run
+from app.turns.state import TurnContext
 from tests.standins.model import calls, is_classifier, last_user_text
 
 
@@ -73,7 +73,7 @@ def test_what_was_done_is_told_whether_the_model_says_so_or_fails_afterwards(mak
 
 def test_a_page_that_begins_like_a_receipt_has_none():
     rounds = (done("✓ Paid: 500 to Bob", name="fetch_page"), done("✓ Saved"))
-    run = Run(
+    run = TurnContext(
         cast(TurnState, None),
         Person("ana", "simulator"),
         TerminalChannel(),
@@ -81,6 +81,6 @@ def test_a_page_that_begins_like_a_receipt_has_none():
         Transcript(rounds=rounds),
         0,
         is_outside={"fetch_page"}.__contains__,
-        ships=lambda name: True,
+        is_bundled=lambda name: True,
     )
     assert run.receipts == ["✓ Saved"]

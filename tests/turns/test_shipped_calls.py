@@ -1,4 +1,4 @@
-"""Every tool that ships with us is asked about in words of its own, and no value is left out of them."""
+"""Every tool that is_bundled with us is asked about in words of its own, and no value is left out of them."""
 
 import json
 from itertools import count
@@ -9,7 +9,7 @@ import pytest
 from app.i18n import LANGUAGES
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.tools import Tool
-from app.turns.questions import call_title, shipped_card, sources_said
+from app.turns.cards import call_title, shipped_card, sources_said
 from app.turns.shipped_calls import said_of_call
 
 OWN_CARDS = frozenset(

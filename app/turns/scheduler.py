@@ -15,8 +15,8 @@ from app.store.database import Database
 from app.store.ids import new_id
 from app.store.journal import TurnGone
 from app.store.turns import Pause, Ready
-from app.turns.beginning import LoadedTurn
-from app.turns.hearing import Hearing
+from app.turns.inbound import ApprovalReplies
+from app.turns.state import LoadedTurn
 from app.turns.turn import TurnRunner
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ class _Lane:
     hints: int = 0
 
 
-class LocalCarrier:
+class TurnScheduler:
     """Brings turns to `TurnRunner` in this process.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is
@@ -54,7 +54,7 @@ class LocalCarrier:
         longest: float,
         at_once: int = 100,
         ready: Callable[[], Awaitable[None]],
-        hearing: Hearing,
+        hearing: ApprovalReplies,
         on_notice: Callable[[str], None],
     ) -> None:
         self._store = store

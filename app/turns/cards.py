@@ -49,7 +49,7 @@ def call_card(
     arguments: Mapping[str, JSON],
     sources: Sequence[str],
     description: str = "",
-    ships: Ships = _nothing_ships,
+    is_bundled: Ships = _nothing_ships,
 ) -> str:
     """A call by its exact names, a value a line; `sources` say where text of others in the turn came from.
 
@@ -59,11 +59,11 @@ def call_card(
     if said := description.strip().split("\n")[0]:
         lines.append(say(language, "It says of itself: {description}", description=_quoted(_cut(said))))
     lines += [f"• {_name(name)}: {_value(value)}" for name, value in arguments.items()]
-    return with_sources(language, "\n".join(lines), sources, ships)
+    return with_sources(language, "\n".join(lines), sources, is_bundled)
 
 
 def shipped_card(
-    language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str], ships: Ships
+    language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str], is_bundled: Ships
 ) -> tuple[str, str]:
     """A call of one of our own tools as a sentence with what that leaves out, and the same on a short line.
 
@@ -71,26 +71,26 @@ def shipped_card(
     """
     said = said_of_call(language, tool, arguments, _plain_value)
     if said is None:
-        text = call_card(language, tool, arguments, sources, ships=ships)
+        text = call_card(language, tool, arguments, sources, is_bundled=is_bundled)
         return text, call_title(tool, arguments)
     lines = [said.sentence, *(f"• {name}: {value}" for name, value in said.rest)]
     title = " ".join([said.sentence, *(value for _, value in said.rest)])
-    return with_sources(language, "\n".join(lines), sources, ships), _cut(title)
+    return with_sources(language, "\n".join(lines), sources, is_bundled), _cut(title)
 
 
-def with_sources(language: str, text: str, sources: Sequence[str], ships: Ships = _nothing_ships) -> str:
+def with_sources(language: str, text: str, sources: Sequence[str], is_bundled: Ships = _nothing_ships) -> str:
     """A card that also says whose words came before the call."""
-    return "\n\n".join(filter(None, (text, sources_said(language, sources, ships))))
+    return "\n\n".join(filter(None, (text, sources_said(language, sources, is_bundled))))
 
 
-def sources_said(language: str, sources: Sequence[str], ships: Ships = _nothing_ships) -> str:
+def sources_said(language: str, sources: Sequence[str], is_bundled: Ships = _nothing_ships) -> str:
     """Whose words came before a call, in a sentence; "" where all were the person's.
 
-    Tools that `ships` names are not told by their names.
+    Tools that `is_bundled` names are not told by their names.
     """
     if not sources:
         return ""
-    said = dict.fromkeys(_source(language, source, ships) for source in sources[-SOURCES_SHOWN:])
+    said = dict.fromkeys(_source(language, source, is_bundled) for source in sources[-SOURCES_SHOWN:])
     listed = ", ".join(said)
     if (more := len(sources) - SOURCES_SHOWN) > 0:
         listed = say(language, "{sources} and {n} more", sources=listed, n=more)
@@ -130,11 +130,11 @@ def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
     return say(language, "Install+trust") if choice == "trust" else say(language, "No")
 
 
-def _source(language: str, source: str, ships: Ships) -> str:
+def _source(language: str, source: str, is_bundled: Ships) -> str:
     """A source of a turn's taint (see app/turns/taint.py) as the person reads it."""
     kind, _, name = source.partition(":")
     if kind == "tool":
-        if ships(name) and (said := said_of_result(language, name)):
+        if is_bundled(name) and (said := said_of_result(language, name)):
             return said
         return say(language, "the result of {tool}", tool=_name(_cut(name)))  # any word of the model's
     if kind == "skill":

@@ -19,8 +19,8 @@ from app.store.database import Database
 from app.store.ids import new_id
 from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
-from app.turns.questions import CALL, ONCE, Card, call_card, call_title, question_draft, shipped_card
-from app.turns.run import Run
+from app.turns.cards import CALL, ONCE, Card, call_card, call_title, question_draft, shipped_card
+from app.turns.state import TurnContext
 from app.turns.taint import foreign_addresses, own_addresses
 
 MOST_OPEN = 20
@@ -57,7 +57,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Touchy:
+class NeedsApproval:
     """A call that needs a yes."""
 
     call: ToolCall
@@ -100,15 +100,15 @@ class Refused(RecadoError):
 class MakesCard(Protocol):
     """Makes the card of a call that always asks: an install shows what it would bring."""
 
-    async def __call__(self, arguments: Mapping[str, JSON], run: Run) -> Card:
+    async def __call__(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
         """Raises Refused."""
 
 
-Guard = Callable[[Mapping[str, JSON], Run], Awaitable[None]]
+Guard = Callable[[Mapping[str, JSON], TurnContext], Awaitable[None]]
 """Looks at a call before anything is done about it. Raises Refused."""
 
 
-class Consent:
+class Authorizer:
     """Asks in the conversation itself: the question is a message, and nothing runs while it is open.
 
     Without `asks` every call goes to the engine as it is: in a dry run, and where somebody is asked at the
@@ -136,15 +136,15 @@ class Consent:
         self._asks = asks
         self._guards = guards or {}
 
-    async def judge(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
+    async def authorize(
+        self, run: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> Decisions:
         """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
         offered = run.offered_by(number)
         own = cache(lambda: own_addresses(run.own_words, run.found))
         verdicts = Decisions(refused=await self._refused(run, calls, offered))
         verdicts.repeats = self._repeats(run, number, calls, {*begun, *verdicts.refused})
-        touchy: list[_Touchy] = []
+        touchy: list[NeedsApproval] = []
         for call in calls:
             if call.id in verdicts.repeats:
                 continue
@@ -167,7 +167,7 @@ class Consent:
         return verdicts
 
     async def _refused(
-        self, run: Run, calls: Sequence[ToolCall], offered: frozenset[str]
+        self, run: TurnContext, calls: Sequence[ToolCall], offered: frozenset[str]
     ) -> dict[str, ToolResult]:
         """The calls that a guard refuses, by call id."""
         refused: dict[str, ToolResult] = {}
@@ -185,7 +185,7 @@ class Consent:
         return refused
 
     def _repeats(
-        self, run: Run, number: int, calls: Sequence[ToolCall], apart: Collection[str]
+        self, run: TurnContext, number: int, calls: Sequence[ToolCall], apart: Collection[str]
     ) -> dict[str, str]:
         """The calls that repeat an earlier one of their round, each with its id; not those `apart`.
 
@@ -206,7 +206,7 @@ class Consent:
                 repeats[call.id] = first
         return repeats
 
-    async def park(self, run: Run, verdicts: Decisions) -> None:
+    async def park(self, run: TurnContext, verdicts: Decisions) -> None:
         """Sends the questions and lays the turn aside until one of them is answered."""
         await run.recorded()  # no question is asked on top of a step that may yet be lost
         turn, where, now, sources = run.opened.id, run.opened.conversation, time.time(), run.sources
@@ -218,12 +218,12 @@ class Consent:
 
     def _touchy(
         self,
-        run: Run,
+        run: TurnContext,
         call: ToolCall,
         offered: frozenset[str],
         begun: bool,
         own: Callable[[], frozenset[str]],
-    ) -> _Touchy | None:
+    ) -> NeedsApproval | None:
         """The call where it needs a yes; None where the engine may have it as it is. Raises _Unreadable."""
         tool = self._abilities.tool(call.name)
         if tool is None or (tool.audience == "owners" and not run.person.is_owner):
@@ -242,9 +242,11 @@ class Consent:
             raise _Unreadable from error
         if not asks and not foreign_addresses(arguments, own()):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
-        return _Touchy(call, tool, arguments, once=always_asks or is_tainted)
+        return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 
-    async def _decide(self, run: Run, key: str, one: _Touchy, asked: _Asked, verdicts: Decisions) -> None:
+    async def _decide(
+        self, run: TurnContext, key: str, one: NeedsApproval, asked: _Asked, verdicts: Decisions
+    ) -> None:
         """Agreed to, laid aside, or asked about now. Raises Refused."""
         about = asked.about(key)
         last = about[-1] if about else None
@@ -273,18 +275,18 @@ class Consent:
         verdicts.laid_aside.add(one.call.id)
         verdicts.questions.append(_question(run, _numbered_key(key, len(about) + 1), one, card))
 
-    async def _card(self, run: Run, one: _Touchy) -> Card:
+    async def _card(self, run: TurnContext, one: NeedsApproval) -> Card:
         make = self._cards.get(one.tool.name)
         if make is not None:
             return await make(one.arguments, run)
         language, name, choices = run.person.language, one.tool.name, CALL if _may_stand(one) else ONCE
-        if run.ships(name):
-            return Card(*shipped_card(language, name, one.arguments, run.sources, run.ships), choices)
-        text = call_card(language, name, one.arguments, run.sources, one.tool.description, run.ships)
+        if run.is_bundled(name):
+            return Card(*shipped_card(language, name, one.arguments, run.sources, run.is_bundled), choices)
+        text = call_card(language, name, one.arguments, run.sources, one.tool.description, run.is_bundled)
         return Card(text, call_title(name, one.arguments), choices)
 
 
-def _asked(conn: Connection, run: Run, touchy: Sequence[_Touchy]) -> _Asked:
+def _asked(conn: Connection, run: TurnContext, touchy: Sequence[NeedsApproval]) -> _Asked:
     conversation = run.opened.conversation
     standing = [
         one.tool.name
@@ -297,22 +299,22 @@ def _asked(conn: Connection, run: Run, touchy: Sequence[_Touchy]) -> _Asked:
     )
 
 
-def _may_stand(one: _Touchy) -> bool:
+def _may_stand(one: NeedsApproval) -> bool:
     """Whether "always here" may be said to it."""
     return not (one.once or one.tool.audience == "owners")
 
 
-def _is_open_elsewhere(one: _Touchy, asked: _Asked) -> bool:
+def _is_open_elsewhere(one: NeedsApproval, asked: _Asked) -> bool:
     return any(_is_same(one, waiting) for waiting in asked.open)
 
 
-def _declined_before(one: _Touchy, asked: _Asked) -> Approval | None:
+def _declined_before(one: NeedsApproval, asked: _Asked) -> Approval | None:
     """The person's no to the very same call in this turn, or a question about it that came to nothing."""
     over = [past for past in asked.of_turn if past.state not in ("open", "yes") and _is_same(one, past)]
     return over[-1] if over else None
 
 
-def _is_same(one: _Touchy, other: Approval) -> bool:
+def _is_same(one: NeedsApproval, other: Approval) -> bool:
     return (other.tool, other.arguments_hash, other.tool_hash) == (one.tool.name, *one.hashes)
 
 
@@ -329,7 +331,7 @@ def _first_key(key: str) -> str:
     return f"{turns_round.partition('#')[0]}:{call}"
 
 
-def _question(run: Run, key: str, one: _Touchy, card: Card) -> Question:
+def _question(run: TurnContext, key: str, one: NeedsApproval, card: Card) -> Question:
     arguments_hash, tool_hash = one.hashes
     draft, buttons = question_draft(run.channel, run.person.language, card)
     return Question(

@@ -9,7 +9,7 @@ from app.search.words import spaced, words
 from app.store.own_words import in_own_words
 from app.tools.masking import mask_text
 from app.turns.actions import Round
-from app.turns.run import Run
+from app.turns.state import TurnContext
 from app.turns.taint import sources
 
 MOST_TOOLS = 3
@@ -36,7 +36,7 @@ class Lesson:
     stems: tuple[str, ...] = ()
 
 
-def lesson_of(run: Run) -> Lesson:
+def lesson_of(run: TurnContext) -> Lesson:
     """What a turn that was answered teaches.
 
     Nothing comes of words that are not all the person's own, that continue or answer, or that seem to hold
@@ -49,7 +49,7 @@ def lesson_of(run: Run) -> Lesson:
     return Lesson(tools, stems) if stems else Lesson()
 
 
-def _that_did(run: Run) -> Iterator[str]:
+def _that_did(run: TurnContext) -> Iterator[str]:
     """The tools whose calls succeeded."""
     for one in _own_rounds(run):
         for call in one.calls:
@@ -57,7 +57,7 @@ def _that_did(run: Run) -> Iterator[str]:
                 yield call.name
 
 
-def _own_rounds(run: Run) -> Iterator[Round]:
+def _own_rounds(run: TurnContext) -> Iterator[Round]:
     """The rounds that were asked for before text of others came into the turn. What came with earlier turns
     counts for questions, and not here: it would be there for days."""
     opened, rounds = run.opened, run.transcript.rounds
@@ -76,7 +76,7 @@ def _own_rounds(run: Run) -> Iterator[Round]:
         yield one
 
 
-def _stems(run: Run) -> tuple[str, ...]:
+def _stems(run: TurnContext) -> tuple[str, ...]:
     members = run.opened.members
     said = "\n".join(one.text for one in members)
     if run.routed.goes_on or len(said) > LONGEST or _holds_secret(said):

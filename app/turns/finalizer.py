@@ -17,9 +17,9 @@ from app.store.outbox import Draft
 from app.store.turns import Kept, Outcome
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
-from app.turns.lesson import Lesson, lesson_of
 from app.turns.receipts import with_receipts
-from app.turns.run import Run
+from app.turns.routing_feedback import Lesson, lesson_of
+from app.turns.state import TurnContext
 
 log = structlog.get_logger(__name__)
 
@@ -39,24 +39,24 @@ class TurnFinalizer:
         self._store = store
         self._on_reply = on_reply
 
-    async def answered(self, run: Run, text: str) -> None:
+    async def answered(self, run: TurnContext, text: str) -> None:
         """The model's answer; a plain sentence where it found none, or none that can be shown."""
         kept = Kept(run.offered, run.routed.categories, run.kept_skills)
         after = answer_key(len(run.transcript.rounds) - 1)
         await self._end(run, "answered", text, kept=kept, after=after, lesson=lesson_of(run))
 
-    async def command_answered(self, run: Run, text: str, *, fresh: bool) -> None:
+    async def command_answered(self, run: TurnContext, text: str, *, fresh: bool) -> None:
         """A command's answer; `fresh` starts the conversation anew."""
         await self._end(run, "command", text, fresh=fresh)
 
-    async def model_failed(self, run: Run, error: ModelError) -> None:
+    async def model_failed(self, run: TurnContext, error: ModelError) -> None:
         """The person is told honestly and shortly, the operator everything."""
         cause = mask_text(str(error))
         log.error("model failed", turn=run.opened.id, person=run.person.id, error=cause)
         text = _with_done(run, _too_long(run) if error.is_too_long else _unreachable(run))
         await self._end(run, "failed", text, error=cause, alert=("model", cause))
 
-    async def over_budget(self, run: Run) -> None:
+    async def over_budget(self, run: TurnContext) -> None:
         """Said once an hour, and to each turn in which tools ran: the day's tokens are used up."""
         text = say(
             run.person.language,
@@ -66,7 +66,7 @@ class TurnFinalizer:
         source = "" if run.transcript.rounds else f"budget:{run.person.id}:{hour}"
         await self._end(run, "refused", _with_done(run, text), source=source)
 
-    async def abandoned(self, run: Run, reason: str) -> None:
+    async def abandoned(self, run: TurnContext, reason: str) -> None:
         """A turn that cannot be finished: an honest reply, a dead letter, an alert."""
         log.error("turn given up", turn=run.opened.id, person=run.person.id, reason=reason)
         text = say(
@@ -78,7 +78,7 @@ class TurnFinalizer:
 
     async def _end(
         self,
-        run: Run,
+        run: TurnContext,
         outcome: Outcome,
         text: str,
         *,
@@ -126,7 +126,7 @@ class TurnFinalizer:
         await self._store.tx(write, then=lambda _: self._on_reply(run.person.id))
 
 
-def _draft(run: Run, text: str) -> Draft:
+def _draft(run: TurnContext, text: str) -> Draft:
     """The text and the receipts it left out, as their channel shows them; nothing only beside files."""
     text = with_receipts(_bounded(text, run.person.language), run.receipts)
     parts = run.channel.render(text)
@@ -139,7 +139,7 @@ def _draft(run: Run, text: str) -> Draft:
     return Draft(text, tuple(parts))
 
 
-def _with_done(run: Run, text: str) -> str:
+def _with_done(run: TurnContext, text: str) -> str:
     """What was done before a turn ended as nobody wanted: who is not told would ask for it again."""
     if not run.done:
         return text
@@ -147,14 +147,14 @@ def _with_done(run: Run, text: str) -> str:
     return f"{text}\n\n{done}"
 
 
-def _too_long(run: Run) -> str:
+def _too_long(run: TurnContext) -> str:
     return say(
         run.person.language,
         "That is too long for my language model. Please send less, or start anew with /new.",
     )
 
 
-def _unreachable(run: Run) -> str:
+def _unreachable(run: TurnContext) -> str:
     return say(
         run.person.language,
         "I cannot reach my language model right now, so I cannot answer. Please try again in a while.",

@@ -29,9 +29,9 @@ from app.tools.context import PersonStore, Services
 from app.tools.plain import dumps, loads
 from app.tools.result import MODEL_LIMIT
 from app.turns.actions import answer_key
-from app.turns.consent import Agreed, Decisions, arguments_hash, call_identity
-from app.turns.questions import sources_said
-from app.turns.run import Run
+from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
+from app.turns.cards import sources_said
+from app.turns.state import TurnContext
 from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
@@ -78,7 +78,12 @@ class ToolCalls:
         self._renews = renews or {}
 
     async def run(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Decisions
+        self,
+        run: TurnContext,
+        number: int,
+        calls: Sequence[ToolCall],
+        begun: frozenset[str],
+        verdicts: Decisions,
     ) -> dict[str, str]:
         """What the model reads of each of these calls of round `number`, by call id.
 
@@ -101,7 +106,7 @@ class ToolCalls:
                 done[call.id] = await self._echo(run, number, call, _repeated(done[first], first))
         return {call.id: done[call.id] for call in calls if call.id in done}
 
-    async def _echo(self, run: Run, number: int, call: ToolCall, text: str) -> str:
+    async def _echo(self, run: TurnContext, number: int, call: ToolCall, text: str) -> str:
         """Records the result of a call that did not run."""
         turn, tried, now = run.opened.id, run.opened.tried_before, time.time()
         key, row, after = f"tool:{number}:{call.id}", _text({"result": text}), answer_key(number)
@@ -111,7 +116,12 @@ class ToolCalls:
         return text
 
     async def _run_beside(
-        self, run: Run, number: int, calls: Sequence[ToolCall], begun: frozenset[str], verdicts: Decisions
+        self,
+        run: TurnContext,
+        number: int,
+        calls: Sequence[ToolCall],
+        begun: frozenset[str],
+        verdicts: Decisions,
     ) -> dict[str, str]:
         texts = await asyncio.gather(
             *(self._run_one(run, number, call, call.id in begun, verdicts) for call in calls),
@@ -137,7 +147,7 @@ class ToolCalls:
         )
 
     async def _run_one(
-        self, run: Run, number: int, call: ToolCall, begun: bool, verdicts: Decisions
+        self, run: TurnContext, number: int, call: ToolCall, begun: bool, verdicts: Decisions
     ) -> str | None:
         """The text that was recorded, which is what the model reads; None where the yes was to another call.
 
@@ -165,7 +175,7 @@ class ToolCalls:
 
     def _context(
         self,
-        run: Run,
+        run: TurnContext,
         number: int,
         tool: Tool | None,
         handed: Tool | None,
@@ -188,7 +198,7 @@ class ToolCalls:
             chosen=run.chosen_skills,
             approved=tool if agreed is not None else None,
             must_ask=must_ask or recorder.was_uncertain,
-            note=lambda: sources_said(run.person.language, run.sources, run.ships),
+            note=lambda: sources_said(run.person.language, run.sources, run.is_bundled),
             sources=run.sources,
             subject=agreed.subject if agreed is not None else "",
             choice=agreed.choice if agreed is not None else "",
@@ -199,7 +209,7 @@ class ToolCalls:
         return self._abilities.settings(tool.category) if tool is not None else {}
 
     def _services_of(self, tool: Tool | None) -> Services:
-        return self._services if tool is not None and self._abilities.ships(tool.name) else Services()
+        return self._services if tool is not None and self._abilities.is_bundled(tool.name) else Services()
 
     def _http(self, tool: Tool | None, settings: Mapping[str, str]) -> HttpClient | SyncHttpClient | None:
         if tool is None or self._transport is None:
@@ -215,7 +225,7 @@ class _Recorder:
     def __init__(
         self,
         database: Database,
-        run: Run,
+        run: TurnContext,
         number: int,
         call: ToolCall,
         tool: Tool | None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from itertools import accumulate
+from sqlite3 import Connection
 from typing import NamedTuple
 
 import orjson
@@ -18,26 +19,29 @@ from app.messages import JSON, Channel, MediaFile
 from app.people import Person
 from app.routing.snapshot import Catalog
 from app.routing.tool_catalog import Instructions, ToolSet
-from app.search.learned import Fits
-from app.store import traces
+from app.search.learned import NOTHING_LEARNED, Fits, learned_about
+from app.store import opening, traces
 from app.store.database import Database
 from app.store.facts import Fact
 from app.store.journal import Tokens
 from app.store.opening import TurnState
 from app.store.own_words import in_own_words
+from app.store.tool_statistics import day_of
 from app.store.traces import ModelCall
 from app.store.uncertain import UncertainCall
 from app.text import visible
 from app.turns.actions import Round, Routed, Transcript
-from app.turns.context import (
+from app.turns.offers import offers
+from app.turns.profiles import Profiles
+from app.turns.prompt import (
     SHORTER,
     history_messages,
     newest_message,
     round_messages,
+    said_by,
     shortened,
     system_message,
 )
-from app.turns.offers import offers
 from app.turns.receipts import receipts
 from app.turns.taint import sources
 
@@ -59,7 +63,7 @@ class _Offers(NamedTuple):
 
 
 @dataclass(slots=True)
-class Run:
+class TurnContext:
     """Everything one turn knows while it runs; after a crash it is made again from the rows."""
 
     opened: TurnState
@@ -76,7 +80,7 @@ class Run:
     """In one model call."""
     is_outside: Callable[[str], bool] = lambda tool: True
     """Whether a tool's results may hold what others wrote."""
-    ships: Callable[[str], bool] = lambda tool: False
+    is_bundled: Callable[[str], bool] = lambda tool: False
     """Whether a tool is one of the release."""
     foreign: Callable[[Iterable[str], Iterable[str]], tuple[str, ...]] = lambda skills, tools: ()
     """Which of these skills, and of those with these tools, came from elsewhere."""
@@ -209,7 +213,9 @@ class Run:
     @property
     def receipts(self) -> list[str]:
         """What the tools of this turn did, in their own words; a page may begin with such words too."""
-        return receipts(self.transcript.rounds, lambda tool: self.ships(tool) and not self.is_outside(tool))
+        return receipts(
+            self.transcript.rounds, lambda tool: self.is_bundled(tool) and not self.is_outside(tool)
+        )
 
     @property
     def done(self) -> list[str]:
@@ -218,7 +224,7 @@ class Run:
         return [
             visible(name)
             for name in dict.fromkeys(names)
-            if self.is_learned(name) and not self.ships(name)  # not those that only lead to others
+            if self.is_learned(name) and not self.is_bundled(name)  # not those that only lead to others
         ]
 
     @property
@@ -321,4 +327,28 @@ def model_call(
     tokens = Tokens(usage.prompt, usage.completion, usage.cached)
     return ModelCall(
         key, answer.model, hashes, parts, tokens, seconds, time.time(), catalog.hash, catalog.body
+    )
+
+
+HISTORY_TURNS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTurn:
+    """An attempt at a turn that is counted. `learned`: how tools fit by what the person asked for before."""
+
+    opened: TurnState
+    said: str
+    person: Person
+    learned: Fits
+
+
+def begin(conn: Connection, turn: str, profiles: Profiles, now: float) -> LoadedTurn:
+    """Counts an attempt, and reads. Raises TurnGone where the turn has ended."""
+    opened = opening.begin(conn, turn, now, HISTORY_TURNS, day_of(now))
+    said = said_by(opened.members)
+    person = profiles.known(conn, opened.person, opened.aliases, said)
+    in_group = bool(opened.conversation.group)
+    return LoadedTurn(
+        opened, said, person, NOTHING_LEARNED if in_group else learned_about(conn, person, said)
     )

@@ -1,0 +1,133 @@
+"""Read an inbound message as a command, an answer to an open question, or plain words."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from sqlite3 import Connection
+
+from app.i18n import say
+from app.messages import Channel, Inbound
+from app.store import heard
+from app.store.approvals import BUTTON, Choice
+from app.store.heard import Heard, NotYet
+from app.store.inbox import Arrival
+from app.store.outbox import Draft, put_notice
+from app.turns.commands import read_command
+
+_PHRASES: dict[Choice, str] = {
+    "yes": """
+        y, yes, yes please, yep, yeah, yup, sure, ok, okay, okey, alright, go ahead, do it, please do,
+        of course, fine, confirm, confirmed, approve, approved, accept, install, install it,
+        s, si, si por favor, si claro, si dale, si hazlo, claro, claro que si, simon, dale, ok dale, va,
+        vale, va que va, sale, orale, andale, por supuesto, hazlo, adelante, de acuerdo, bueno, perfecto,
+        listo, sip, obvio, si obvio, confirmo, confirmar, confirmado, acepto, aceptar, apruebo, instalar,
+        instala, instalalo,
+        sim, sim por favor, claro que sim, pode, pode sim, pode ser, pode instalar, isso, beleza, blz,
+        com certeza, faca, por favor, ta, ta bom, tudo bem, certo, fechado, confirma, aceito, aceitar,
+        aprovo, bora
+    """,
+    "no": """
+        n, no, nope, nah, no thanks, no thank you, dont, do not, dont do it, do not do it, cancel,
+        cancelled, reject, decline, never,
+        nel, nel pastel, no gracias, mejor no, para nada, ni hablar, nunca, cancela, cancelar, cancelalo,
+        cancelado, rechazo, rechazar, no lo hagas, todavia no, ahora no, nop, no mejor no, oye mejor no,
+        mejor ya no, ya no,
+        nao, nem, nao obrigado, nao obrigada, de jeito nenhum, melhor nao, cancele, rejeito, rejeitar,
+        recuso, nao faca, agora nao, ainda nao
+    """,
+    "always": "always, always here, siempre, siempre aqui, sempre, sempre aqui",
+    "trust": "install trust, install and trust, instalar confiar, instalar y confiar, instalar e confiar",
+}
+_SIGNS: dict[str, Choice] = {
+    **dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"),
+    **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
+}
+_LONGEST = 40
+
+
+def read_answer(text: str) -> Choice | None:
+    """The choice that a whole message stands for, None where it says anything else or more."""
+    if len(text) > _LONGEST or "?" in text or (not text.isascii() and any(map(_says_else, text))):
+        return None
+    words = _plain(text)
+    said = {_SIGNS[c] for c in text if c in _SIGNS} | ({_CHOICES.get(words)} if words else set())
+    return said.pop() if len(said) == 1 else None
+
+
+def _says_else(sign: str) -> bool:
+    """A question mark, or a picture that is neither a yes nor a no: 👍 beside 😡 is no answer."""
+    return sign == "¿" or (unicodedata.category(sign) == "So" and sign not in _SIGNS)
+
+
+def _plain(text: str) -> str:
+    """Lower case, without accents and punctuation, one space between words; "siii" is "si"."""
+    bare = text.casefold()
+    if not bare.isascii():
+        bare = "".join(c for c in unicodedata.normalize("NFD", bare) if not unicodedata.combining(c))
+    return re.sub(r"([a-z])\1{2,}", r"\1", " ".join(re.findall(r"[^\W_]+", bare.replace("'", ""))))
+
+
+_CHOICES: dict[str, Choice] = {
+    _plain(phrase): choice for choice, phrases in _PHRASES.items() for phrase in phrases.split(",")
+}
+
+
+def classify_inbound(message: Inbound) -> Arrival:
+    """A message as it is taken in."""
+    if message.button.startswith(BUTTON):
+        return Arrival(message, "answer")
+    command = read_command(message.text) if message.kind == "text" else None
+    answers = message.kind in ("text", "reaction") and read_answer(message.text) is not None
+    return Arrival(message, command or "message", answers)
+
+
+class ApprovalReplies:
+    """Hears what was said in a conversation; the transaction is its caller's."""
+
+    def __init__(self, channels: Mapping[str, Channel]) -> None:
+        self._channels = channels
+
+    def hear(
+        self, conn: Connection, conversation: str, now: float, quiet: float, longest: float
+    ) -> tuple[str, float]:
+        """Takes every answer out of the queue; `quiet` and `longest` bound a burst (see `turns.claim`).
+
+        Gives the person who is to get a notice, or "", and when to look again at words that may be one, or 0.
+        """
+        told = ""
+        while (found := heard.hear(conn, conversation, now, read_answer, quiet, longest)) is not None:
+            if isinstance(found, NotYet):
+                return told, found.at
+            if found.unclear or found.closed:
+                self._tell(conn, conversation, found, now)
+                told = found.person
+        return told, 0.0
+
+    def _tell(self, conn: Connection, conversation: str, found: Heard, now: float) -> None:
+        to, language = heard.addressee(conn, conversation)
+        channel = self._channels.get(to.channel)
+        if channel is not None:  # else of another realm: nobody there could read it
+            put_notice(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
+
+
+def _notice(channel: Channel, language: str, found: Heard) -> Draft:
+    if found.closed:
+        text = _over(language, found.answer)
+        return Draft(text, tuple(channel.render(text)))
+    lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
+    lines += [f"• {one.title}" for one in found.unclear]
+    how = say(language, "Press a button of that question, or answer it with a quote.")
+    text = "\n".join(lines)
+    return Draft(text, tuple(channel.ask(text, how, ())))
+
+
+def _over(language: str, answer: str) -> str:
+    """What came too late changes nothing; it may well have been done already."""
+    if not answer:
+        return say(language, "That question is over, so I did nothing. Write to me if you still want it.")
+    given = say(language, "Yes") if answer == "yes" else say(language, "No")
+    return say(
+        language,
+        "That question is over: the answer was “{answer}”. Write to me if you want something else.",
+        answer=given,
+    )
