@@ -35,7 +35,7 @@ class Signatures:
     def of(self, folder: str) -> Signature:
         """SKILL.md's stamp is the first."""
         signature = [self._stamp(f"{folder}/SKILL.md"), self._stamp(f"{folder}/mcp.json")]
-        for name, wanted in (("scripts", ".py"), ("assets", "/phrases.yaml"), ("references", None)):
+        for name, wanted in (("scripts", ".py"), ("assets", ".yaml"), ("references", None)):
             self._add(signature, f"{folder}/{name}", wanted)
         return tuple(signature)
 

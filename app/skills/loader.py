@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.messages import JSON
 from app.skills.folder import Signature, Signatures, has_same_files, is_skill
 from app.skills.imports import is_installed
 from app.skills.installed import Installed
@@ -78,6 +79,8 @@ class SkillLoader:
         self._tools: tuple[Tool, ...] = ()
         self._phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         self._clashes: tuple[str, ...] = ()
+        self._origins: dict[str, tuple[Skill, str]] = {}
+        self._tool_assets: dict[str, dict[str, JSON]] = {}
         self._set_aside = 0
         self._hangs_on_more = False
 
@@ -98,6 +101,16 @@ class SkillLoader:
     def phrases(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Example phrases by offered tool name and language."""
         return self._phrases
+
+    def tool_assets(self, name: str) -> dict[str, JSON]:
+        """Return the entries of every skill's `assets/<name>`, a mapping by tool, by offered tool name."""
+        if name not in self._tool_assets:
+            self._tool_assets[name] = {
+                offered: entries[tool]
+                for offered, (skill, tool) in self._origins.items()
+                if tool in (entries := skill.asset(name))
+            }
+        return self._tool_assets[name]
 
     def skill(self, name: str) -> Skill | None:
         """The skill of that name, the one in use where folders share it; None where there is none."""
@@ -205,11 +218,13 @@ class SkillLoader:
             skills.append(skill)
         tools: dict[str, Tool] = {}
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
+        origins: dict[str, tuple[Skill, str]] = {}
         for skill in sorted(skills, key=lambda one: (not one.bundled, bool(one.installed), one.name)):
             for tool in skill.tools if skill.available else ():
                 name = _offered_name(tool.name, skill.name, RESERVED | tools.keys())
                 if name != tool.name:
                     clashes.append(f"{skill.name}: the tool {tool.name} is offered as {name}")
+                origins[name] = (skill, tool.name)
                 tools[name] = tool if name == tool.name else tool.replace(name=name)
                 if tool.name in skill.phrases:
                     phrases[name] = dict(skill.phrases[tool.name])
@@ -217,6 +232,7 @@ class SkillLoader:
             log.warning("skills clash: %s", clash)
         self._skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
         self._tools, self._phrases, self._clashes = tuple(tools.values()), phrases, tuple(clashes)
+        self._origins, self._tool_assets = origins, {}
 
     def _is_copy(self, skill: Skill) -> bool:
         """Whether it is one of the release's, copied and not changed: whoever copies the whole folder to add
