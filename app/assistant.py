@@ -14,8 +14,6 @@ from app.channels.sender import Sender
 from app.channels.terminal import TerminalChannel
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.client import GraphClient
-from app.console.inside import Inside
-from app.console.operator import OperatorCalls, nobody_to_ask
 from app.http.transport import Transport
 from app.installs.installing import Installing
 from app.installs.server_installing import ServerInstalling
@@ -26,8 +24,10 @@ from app.mcp.servers import McpServers
 from app.mcp.skill_servers import of_skills
 from app.memory.history import History
 from app.messages import Channel
+from app.operator_calls import OperatorCalls, nobody_to_ask
 from app.ops.alerts import AlertReporter
 from app.ops.health import Health
+from app.ops.introspection import Introspection
 from app.ops.metrics import Metrics
 from app.ops.sweep import Sweep
 from app.people import Realm
@@ -211,14 +211,7 @@ class Assistant:
             wake_reminders=self.reminders.look,
             discard=lambda now, asked: self.installing.discard_old(now - QUARANTINE_SECONDS, asked),
         )
-        self.health = Health(
-            self.store,
-            self.metrics,
-            missing_credentials=settings.missing_credentials,
-            model_failure=lambda: self.model.failure,
-            sweep_failure=lambda: self.sweep.failure,
-            running_turns=lambda: self.carrier.running,
-        )
+        self.health = Health(self.store, self.model, self.sweep, self.carrier, settings.missing_credentials)
         self._warming: asyncio.Task[None] | None = None
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
@@ -241,7 +234,7 @@ class Assistant:
                 "installer": self.installing,
                 "servers": self.server_installing,
                 "history": History(self.store),
-                "admin": Inside(self.settings, self.abilities, lambda: self.health.state()),
+                "admin": Introspection(self.settings, self.abilities, lambda: self.health),
                 "files": self.files,
                 "schedule": ScheduleService(self.store, self.reminders),
                 "zones": own_zones,

@@ -2,20 +2,25 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from app import __version__
 from app.assistant import Assistant
-from app.channels.whatsapp.webhook import WebhookFirst, WhatsAppWebhook
-from app.console.admin import Admin, admin_routes
-from app.console.pages import console_routes
-from app.console.servers import server_routes
+from app.channels.whatsapp.webhook import WhatsAppWebhook
+from app.console.admin import admin_router
+from app.console.pages import page_router
 from app.erasure import Erasure
+from app.errors import RecadoError, StoreError
+from app.http.dependencies import Guard
 from app.http.transport import Transport
-from app.ops.health import health_routes
+from app.ops.health import health_router
 from app.security import is_local
 from app.settings import Settings
 from app.store.belongings import Erased
@@ -25,26 +30,24 @@ if TYPE_CHECKING:
     from app.simulator import Simulator
 
 
-def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> Starlette:
-    """The web application; `app.state` holds the `assistant` that it serves and its `admin`."""
+def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> FastAPI:
+    """Return the web application; its state holds the `assistant`, the `guard` and `close_streams`.
+
+    Without `wakes` no hint is given, so that only the sweep finds work. `transport` reaches addresses that
+    came from outside.
+    """
     assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
-    erasure = _erasure(assistant, simulator)
-    admin = Admin(
-        assistant.store,
-        assistant.realm,
-        assistant.admin_token,
-        type_in=assistant.intake.type_in,
-        replies=assistant.terminal.replies,
-        health=assistant.health.state,
-        erase=partial(erasure.erase, assistant.realm),
-        on_change=assistant.sweep.soon,
-        card=assistant.card,
-        on_answer=assistant.carrier.wake,
-    )
+    guard = Guard(assistant.admin_token)
+
+    async def close_streams() -> None:
+        """End what keeps a connection open, for which uvicorn would wait."""
+        await assistant.tool_server.close()
+        if simulator is not None:
+            await simulator.stop()
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
             await assistant.start()
             if simulator is not None:
@@ -54,28 +57,33 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
             await close_streams()
             await assistant.stop()
 
-    async def close_streams() -> None:
-        """Ends what holds a connection open."""
-        await assistant.tool_server.close()
-        if simulator is not None:
-            await simulator.stop()
-
-    pages = simulator.routes() if simulator is not None else []
-    webhook = _webhook(assistant)
-    tools = assistant.abilities.registry.list_all
-    routes = [
-        Route("/webhook", webhook, methods=["GET", "POST"]),
-        *health_routes(assistant.health, assistant.admin_token, lambda: {tool.name for tool in tools()}),
-        *console_routes(assistant.admin_token),
-        Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]),
-        *admin_routes(admin),
-        *server_routes(admin, assistant.configuration, assistant.servers),
-        *pages,
-    ]
-    app = WebhookFirst(webhook, routes, lifespan)
+    app = FastAPI(
+        title="Recado",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url=None,  # app.console.pages serves it, behind the token
+        redirect_slashes=False,
+        exception_handlers={
+            HTTPException: _refused,
+            RequestValidationError: _invalid,
+            StoreError: _not_stored,
+            RecadoError: _failed,
+        },
+    )
     app.state.assistant = assistant
-    app.state.admin = admin
+    app.state.guard = guard
     app.state.close_streams = close_streams
+    webhook = _webhook(assistant)
+    for path in ("/webhook", "/webhook/"):  # Meta follows no redirect
+        app.router.routes.append(Route(path, webhook, methods=["GET", "POST"]))
+    app.include_router(
+        health_router(assistant.health, assistant.metrics, assistant.abilities.registry, guard)
+    )
+    app.include_router(page_router(guard))
+    app.include_router(admin_router(assistant, _erasure(assistant, simulator), guard))
+    app.router.routes.append(Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]))
+    if simulator is not None:
+        app.router.routes.extend(simulator.routes())
     return app
 
 
@@ -87,7 +95,7 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
         verify_token=assistant.credentials.verify_token,
         arrival=classify_inbound,
         on_received=assistant.intake.received,
-        on_answer=assistant.metrics.answered,
+        on_answer=assistant.metrics.webhook_answered,
     )
 
 
@@ -118,3 +126,20 @@ def _simulator(assistant: Assistant) -> "Simulator":
         settings.data_dir / TRANSCRIPT,
         lambda request: is_local(request, published=published),
     )
+
+
+async def _refused(request: Request, error: HTTPException) -> JSONResponse:
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    faults = (f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors())
+    return JSONResponse({"error": "; ".join(faults)}, 400)
+
+
+async def _not_stored(request: Request, error: StoreError) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 503)
+
+
+async def _failed(request: Request, error: RecadoError) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 400)

@@ -1,4 +1,4 @@
-"""Who may reach what over HTTP: this machine's own user, or whoever holds the administrator's token."""
+"""Access over HTTP: the administrator's token, and requests from this machine's own user."""
 
 import hmac
 import ipaddress
@@ -19,25 +19,68 @@ _PORT = re.compile(r":[0-9]{0,5}\Z")
 _DRAFT = re.compile(r"(.+)\.[0-9a-f]{8}\.new")
 
 
-def is_local(request: "Request", *, published: bool = False) -> bool:
-    """Whether a request comes from this machine's own user.
+class AdminToken:
+    """The token that opens /console, /mcp and /docs: configured, or made once and kept in a file."""
 
-    The peer is loopback (`published`: or came through a published container port), Host is a loopback
-    name, and no proxy or tunnel forwarded it.
+    def __init__(self, data_dir: Path, configured: str = "") -> None:
+        self._path = data_dir / "admin_token"
+        self._configured = configured
+
+    @property
+    def is_configured(self) -> bool:
+        """Return True if ADMIN_TOKEN is set: then only the operator can change it."""
+        return bool(self._configured)
+
+    def value(self) -> str:
+        """Return the token, which the first call makes. Raise OSError if its file cannot be written."""
+        if self._configured:
+            return self._configured
+        try:
+            return self._path.read_text("ascii").strip() or self.renew()
+        except FileNotFoundError:
+            return self.renew()
+
+    def renew(self) -> str:
+        """Replace the token by a new one and return it."""
+        token = secrets.token_urlsafe(32)
+        write_private(self._path, token + "\n")
+        return token
+
+    def opens(self, request: "Request") -> bool:
+        """Return True if the request carries the token as a bearer; a token in the URL never counts."""
+        return same_token(bearer_of(request), self.value())
+
+
+def bearer_of(request: "Request") -> str:
+    """Return the bearer token of a request, "" if it has none."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def same_token(given: str, expected: str) -> bool:
+    """Compare two tokens in constant time; an empty one equals none."""
+    return bool(given and expected) and hmac.compare_digest(given.encode(), expected.encode())
+
+
+def is_local(request: "Request", *, published: bool = False) -> bool:
+    """Return True if a request comes from this machine's own user.
+
+    The peer is loopback (or, if `published`, came through a published container port), Host is a loopback
+    name, and no proxy or tunnel forwarded the request.
     """
     if _is_forwarded(request):
         return False
     hosts = request.headers.getlist("host")
-    if len(hosts) != 1 or not _is_loopback_name(hosts[0]):  # of two a proxy may have looked at the other
+    if len(hosts) != 1 or not _is_loopback_name(hosts[0]):  # of two hosts a proxy may have checked the other
         return False
     return published or (request.client is not None and _is_loopback(request.client.host))
 
 
 def is_from_a_page(request: "Request") -> bool:
-    """Whether a page of a browser may have made a request that only programs make: one of another site, or
-    one that gave this machine a name of its own (DNS rebinding).
+    """Return True if a browser's page may have made a request that only programs make.
 
-    A proxy's and another machine's Host may be anything.
+    Such a page is of another site, or gave this machine a name of its own (DNS rebinding). The Host of a
+    proxy or of another machine may be anything.
     """
     origin = request.headers.get("origin")
     if origin is not None and not _is_loopback_name(origin.partition("://")[2]):
@@ -47,43 +90,8 @@ def is_from_a_page(request: "Request") -> bool:
     return not _is_forwarded(request) and not _is_loopback_name(request.headers.get("host", ""))
 
 
-class AdminToken:
-    """The token that opens /console, /mcp and /metrics: configured, or made once and kept in a file."""
-
-    def __init__(self, data_dir: Path, configured: str = "") -> None:
-        self._path = data_dir / "admin_token"
-        self._configured = configured
-
-    @property
-    def is_configured(self) -> bool:
-        """Whether ADMIN_TOKEN is set, so that renewing is the operator's own."""
-        return bool(self._configured)
-
-    def value(self) -> str:
-        """The token as it is now; made at the first call."""
-        if self._configured:
-            return self._configured
-        try:
-            return self._path.read_text("ascii").strip() or self.renew()
-        except FileNotFoundError:
-            return self.renew()
-
-    def renew(self) -> str:
-        """A new token in place of the old one."""
-        token = secrets.token_urlsafe(32)
-        write_private(self._path, token + "\n")
-        return token
-
-    def opens(self, request: "Request") -> bool:
-        """Whether the request carries the token, as a bearer and never in its URL."""
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given:
-            return False
-        return hmac.compare_digest(given.strip().encode(), self.value().encode())
-
-
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that only its owner can read, all of it or nothing."""
+    """Write a file that only its owner can read, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -99,13 +107,13 @@ def write_private(path: Path, text: str) -> None:
 
 
 def published_as(path: Path) -> Path:
-    """The file that a draft of `write_private` was to become, also after a crash; any other path itself."""
+    """Return the file that a draft of `write_private` was to become; for any other path, the path itself."""
     draft = _DRAFT.fullmatch(path.name)
     return path.with_name(draft[1]) if draft else path
 
 
 def _is_forwarded(request: "Request") -> bool:
-    """Some proxies write their names with underscores, as a program behind them reads them."""
+    # some proxies write header names with underscores, as programs behind them read them
     return any(_FORWARDED.fullmatch(header.replace("_", "-")) for header in request.headers)
 
 

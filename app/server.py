@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import resource
 import secrets
 import signal
 import socket
@@ -17,10 +16,10 @@ from typing import NoReturn
 import orjson
 import structlog
 import uvicorn
-from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from fastapi import FastAPI
 
 from app.errors import RecadoError
+from app.http.limits import CONNECTIONS, ImpatientConnection, allow_open_files
 from app.main import create_app
 from app.processes.system import PR_SET_DUMPABLE, prctl
 from app.security import write_private
@@ -30,12 +29,6 @@ log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 2
 EXIT_SECONDS = 9.0
-CONNECTIONS = 2000
-REQUEST_SECONDS = 30.0
-"""Until a request is here as a whole: from its first byte on, the first one from the connection on."""
-ANSWER_SECONDS = 30.0
-"""Until an answer that fills the buffers goes on."""
-HEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,7 @@ def read_running(data_dir: Path) -> Running | None:
     return running
 
 
-def serve(settings: Settings, make_app: Callable[[Settings], Starlette] = create_app) -> NoReturn:
+def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
     """Serves until a signal stops it, then ends the process: with 0, or not 0 where it could not start."""
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -83,16 +76,16 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve(settings: Settings, make_app: Callable[[Settings], Starlette]) -> int:
+async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
     prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
-    _allow_files(CONNECTIONS + 256)
+    allow_open_files(CONNECTIONS + 256)
     logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
     app = make_app(settings)
     config = uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
-        http=_Connection,
+        http=ImpatientConnection,
         ws="none",
         lifespan="off",  # entered here, so that its faults reach us and its end comes after the intake's
         log_config=None,
@@ -123,85 +116,11 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
     return record.msg != "Invalid HTTP request received."
 
 
-def _allow_files(wanted: int) -> None:
-    """Raises the limit of open files as far as it may be: connections are files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        top = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, top), hard))
-
-
 def _forget(data_dir: Path) -> None:
     """Removes server.json where it is ours."""
     running = read_running(data_dir)
     if running is not None and running.pid == os.getpid():
         (data_dir / "server.json").unlink(missing_ok=True)
-
-
-class _Connection(HttpToolsProtocol):
-    """A connection that is cut where a request comes too slowly, has too much beside its body, or its answer
-    is not fetched.
-
-    uvicorn bounds none of these, so a few hundred connections that trickle would keep Meta's out.
-    """
-
-    _request: asyncio.TimerHandle | None = None
-    """Cuts a request that is not here in time."""
-    _answer: asyncio.TimerHandle | None = None
-    """Cuts an answer that nobody fetches."""
-    _beside = 0
-    """Bytes of a request that are no body: its head, the sizes of chunks, trailers."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._await_request()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _cancel(self._request)
-        _cancel(self._answer)
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        self._beside += len(data)
-        super().data_received(data)
-        if self._beside > HEAD_BYTES:
-            self.transport.abort()
-        elif self.cycle is None or self.cycle.response_complete:  # an empty line ends uvicorn's own limit
-            self._await_request()
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._beside = 0
-        self._await_request()
-
-    def on_body(self, body: bytes) -> None:
-        self._beside -= len(body)
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        _cancel(self._request)
-        self._request = None
-        super().on_message_complete()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._answer = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        _cancel(self._answer)
-        super().resume_writing()
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Answers as if nothing but HTTP had been asked for; strangers write no lines into the log."""
-
-    def _await_request(self) -> None:
-        if self._request is None:
-            self._request = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
-
-
-def _cancel(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
 
 
 class _Server(uvicorn.Server):
@@ -241,14 +160,14 @@ def _leave() -> None:
     os._exit(0)
 
 
-async def _announce(server: _Server, app: Starlette, settings: Settings) -> None:
+async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
     """Once the port listens: the file for commands, the line for people, statuses can come."""
     await server.listening.wait()
     port = _port(server) or settings.port
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     token = secrets.token_urlsafe(32)
-    app.state.admin.server_token = token
+    app.state.guard.server_token = token
     await app.state.assistant.listening()
     record = {"pid": os.getpid(), "url": url, "token": token}
     try:

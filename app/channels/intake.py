@@ -54,9 +54,9 @@ class Intake:
     def received(self, received: Received) -> None:
         """After a webhook's commit: figures, logs, hints."""
         taken = received.taken
-        self._metrics.taken("accepted", taken.accepted)
-        self._metrics.taken("duplicate", taken.duplicates)
-        self._metrics.taken("turned_away", len(taken.turned_away))
+        self._metrics.messages_taken("accepted", taken.accepted)
+        self._metrics.messages_taken("duplicate", taken.duplicates)
+        self._metrics.messages_taken("turned_away", len(taken.turned_away))
         log_received(received)
         self._hint(taken)
         if self._wakes:

@@ -1,247 +1,222 @@
-"""What `recado` commands ask of a running server, by the token in server.json or the administrator's."""
+"""The administrator's API under /admin, which the `recado` commands and the console use."""
 
 import asyncio
-import hmac
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
 from datetime import date
-from sqlite3 import Connection
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-import orjson
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
 
-from app.errors import RecadoError, StoreError
-from app.messages import JSON
-from app.ops.health import State
-from app.people import Realm
-from app.security import AdminToken
+from app.assistant import Assistant
+from app.erasure import Erasure
+from app.errors import RecadoError
+from app.http.dependencies import Guard
+from app.mcp.report import report
 from app.store import alerts, approvals, people, tool_statistics, traces
-from app.store.approvals import Choice, OpenQuestion
+from app.store.alerts import Alert
 from app.store.belongings import Erased
-from app.store.database import Database
+from app.store.people import PersonLine
+from app.store.tool_statistics import ToolFigures
+from app.store.traces import CallTrace, TurnLine
 
-BODY_LIMIT = 256 * 1024
 LONGEST_WAIT = 25.0
-_CHOICES: dict[str, Choice] = {"yes": "yes", "trust": "trust", "no": "no"}
+LONGEST_LINE = 100_000
+
+T = TypeVar("T")
+Choice = Literal["yes", "trust", "no"]
 
 
-class Admin:
-    """The operator's actions on a running server."""
+class Result(BaseModel, Generic[T]):
+    """The form of every answer; a failure is `{"error": sentence}` with a status of 4xx or 5xx instead."""
 
-    def __init__(
-        self,
-        store: Database,
-        realm: Realm,
-        admin_token: AdminToken,
-        *,
-        type_in: Callable[[str], Awaitable[None]],
-        replies: Callable[[float], Awaitable[list[str]]],
-        health: Callable[[], Awaitable[State]],
-        erase: Callable[[str], Awaitable[Erased]],
-        on_change: Callable[[], None],
-        card: Callable[[OpenQuestion], str],
-        on_answer: Callable[[str], None],
-    ) -> None:
-        self.store = store
-        self.realm = realm
-        self.admin_token = admin_token
-        self.server_token = ""
-        """The token in server.json; set when the server starts to listen."""
-        self.type_in = type_in
-        self.replies = replies
-        self.health = health
-        self.erase = erase
-        self.on_change = on_change
-        """Told after a change of people: what they wrote meanwhile may wait no longer."""
-        self.card = card
-        """A question's whole card; blocks."""
-        self.on_answer = on_answer
-        """Told the conversation that goes on."""
+    result: T
 
-    def opens(self, request: Request) -> bool:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        if self.server_token and hmac.compare_digest(given.encode(), self.server_token.encode()):
-            return True
-        return self.admin_token.opens(request)
 
-    async def people(self) -> list[JSON]:
-        """Everybody known and those turned away."""
-        return [asdict(line) for line in await self.store.tx(people.listing)]
+class PersonChange(BaseModel):
+    action: Literal["allow", "block", "owner"]
+    who: str = Field(description="A phone number, or an id that `people` lists")
 
-    async def change_person(self, action: str, who: str) -> JSON:
-        """Lets in, shuts out or makes an owner. Raises RecadoError for a number that is none."""
-        change = {"allow": people.allow, "block": people.block, "owner": people.make_owner}.get(action)
-        if change is None:
-            raise RecadoError(f"{action!r} is none of allow, block, owner")
-        people.sender_named(who)
-        now, realm = time.time(), self.realm
 
-        def write(conn: Connection) -> str:
-            return change(conn, realm, who, now)
+class PersonName(BaseModel):
+    who: str
 
-        return {"person": await self.store.tx(write, then=lambda _: self.on_change())}
 
-    async def alerts(self) -> list[JSON]:
-        return [asdict(alert) for alert in await self.store.tx(alerts.open_alerts)]
+class OpenApproval(BaseModel):
+    """An open question with the whole text of its card."""
 
-    async def approvals(self) -> list[JSON]:
-        """Every open question with its whole card."""
-        questions = await self.store.tx(approvals.open_questions)
-        return [
-            {
-                "id": one.id,
-                "asked": one.asked,
-                "at": one.created_at,
-                "choices": [choice for choice in one.choices if choice in _CHOICES],
-                "card": await asyncio.to_thread(self.card, one),
-            }
-            for one in questions
-        ]
+    id: str
+    asked: str
+    at: float
+    choices: list[Choice]
+    card: str
 
-    async def answer(self, approval: str, choice: str) -> JSON:
-        """Answers a question in place of whoever was asked. Raises RecadoError where it is not open."""
-        given, now = _CHOICES.get(choice), time.time()
-        if given is None:
-            raise RecadoError(f"{choice!r} is none of {', '.join(_CHOICES)}")
-        conversation = await self.store.tx(
-            lambda conn: approvals.answer_for(conn, approval, given, "console", now),
-            then=lambda goes_on: self.on_answer(goes_on) if goes_on else None,
+
+class Answer(BaseModel):
+    id: str
+    choice: Choice
+
+
+class TurnName(BaseModel):
+    turn: str
+
+
+class TurnTrace(BaseModel):
+    """A turn's journal, and its model calls with their prompts."""
+
+    journal: list[dict[str, Any]]
+    calls: list[CallTrace]
+
+
+class Since(BaseModel):
+    since: date = Field(description="First day, in UTC")
+
+
+class Token(BaseModel):
+    token: str
+
+
+class Line(BaseModel):
+    text: Annotated[str, Field(max_length=LONGEST_LINE)]
+
+
+class Wait(BaseModel):
+    seconds: float = 0
+
+
+class Replies(BaseModel):
+    replies: list[str]
+
+
+class ToolApproval(BaseModel):
+    """A yes to tools of a server, exactly as they were shown: hash by tool."""
+
+    name: str
+    hashes: dict[str, str]
+
+
+def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRouter:
+    """Return the routes under /admin; each wants the administrator's token, or that of server.json."""
+    router = APIRouter(
+        prefix="/admin",
+        tags=["administration"],
+        dependencies=[Depends(guard.token)],
+        route_class=guard.route_class(),
+    )
+    store = assistant.store
+
+    @router.post("/people")
+    async def list_people() -> Result[list[PersonLine]]:
+        """List everybody known, and those who were turned away."""
+        return Result(result=await store.tx(people.listing))
+
+    @router.post("/people/change")
+    async def change_person(change: PersonChange) -> Result[dict[str, str]]:
+        """Let a person in, shut them out, or make them an owner."""
+        act = {"allow": people.allow, "block": people.block, "owner": people.make_owner}[change.action]
+        people.sender_named(change.who)
+        now, realm = time.time(), assistant.realm
+        person = await store.tx(
+            lambda conn: act(conn, realm, change.who, now), then=lambda _: assistant.sweep.soon()
+        )
+        return Result(result={"person": person})
+
+    @router.post("/people/erase")
+    async def erase_person(person: PersonName) -> Result[Erased]:
+        """Erase everything that is kept of a person."""
+        return Result(result=await erasure.erase(assistant.realm, person.who))
+
+    @router.post("/alerts")
+    async def list_alerts() -> Result[list[Alert]]:
+        """List what the operator should know of."""
+        return Result(result=await store.tx(alerts.open_alerts))
+
+    @router.post("/approvals")
+    async def list_approvals() -> Result[list[OpenApproval]]:
+        """List every open question with its whole card."""
+        questions = await store.tx(approvals.open_questions)
+        return Result(
+            result=[
+                OpenApproval(
+                    id=question.id,
+                    asked=question.asked,
+                    at=question.created_at,
+                    choices=[choice for choice in question.choices if choice in ("yes", "trust", "no")],
+                    card=await asyncio.to_thread(assistant.card, question),
+                )
+                for question in questions
+            ]
+        )
+
+    @router.post("/approvals/answer")
+    async def answer_approval(answer: Answer) -> Result[dict[str, str]]:
+        """Answer a question in place of the person who was asked."""
+        now = time.time()
+        conversation = await store.tx(
+            lambda conn: approvals.answer_for(conn, answer.id, answer.choice, "console", now),
+            then=lambda woken: assistant.carrier.wake(woken) if woken else None,
         )
         if not conversation:
-            raise RecadoError(f"no question {approval!r} that can be answered so is open")
-        return {}
+            raise RecadoError(f"no open question {answer.id[:100]!r} can be answered with {answer.choice!r}")
+        return Result(result={})
 
-    async def turn(self, turn: str) -> JSON:
-        """A turn's journal and its model calls with their prompts."""
-        return {
-            "journal": await traces.journal_of(self.store, turn),
-            "calls": [asdict(call) for call in await traces.calls_of(self.store, turn)],
-        }
+    @router.post("/turns")
+    async def list_turns() -> Result[list[TurnLine]]:
+        """List the newest turns."""
+        return Result(result=await traces.recent_turns(store))
 
-    async def turns(self) -> list[JSON]:
-        return [asdict(line) for line in await traces.recent_turns(self.store)]
+    @router.post("/turns/show")
+    async def show_turn(name: TurnName) -> Result[TurnTrace]:
+        """Show one turn: its journal and its model calls."""
+        journal = await traces.journal_of(store, name.turn)
+        return Result(result=TurnTrace(journal=journal, calls=await traces.calls_of(store, name.turn)))
 
-    async def tool_figures(self, since_day: str) -> list[JSON]:
-        """Calls, success, durations and errors of each tool since a day (YYYY-MM-DD, UTC).
+    @router.post("/tools")
+    async def tool_figures(days: Since) -> Result[list[ToolFigures]]:
+        """Show calls, success, durations and errors of each tool since a day."""
+        return Result(result=await tool_statistics.read_summary(store, days.since.isoformat()))
 
-        Raises RecadoError for what is no day.
-        """
-        try:
-            since = date.fromisoformat(since_day)
-        except ValueError as error:
-            raise RecadoError(f"since: expected a day as YYYY-MM-DD, got {since_day[:40]!r}") from error
-        return [asdict(one) for one in await tool_statistics.read_summary(self.store, since.isoformat())]
+    @router.post("/token")
+    async def show_token() -> Result[Token]:
+        """Show the administrator's token."""
+        return Result(result=Token(token=await asyncio.to_thread(guard.admin_token.value)))
 
-    def renew_token(self) -> str:
-        """A new administrator's token. Raises RecadoError where it is configured."""
-        if self.admin_token.is_configured:
+    @router.post("/token/renew")
+    async def renew_token() -> Result[Token]:
+        """Replace the administrator's token."""
+        if guard.admin_token.is_configured:
             raise RecadoError("ADMIN_TOKEN is set in the environment: change it there and restart")
-        return self.admin_token.renew()
+        return Result(result=Token(token=await asyncio.to_thread(guard.admin_token.renew)))
 
+    @router.post("/terminal/type")
+    async def type_line(line: Line) -> Result[dict[str, str]]:
+        """Take in a line from the terminal as its person's message."""
+        await assistant.intake.type_in(line.text)
+        return Result(result={})
 
-def admin_routes(admin: Admin) -> list[BaseRoute]:
-    """The routes under /admin."""
+    @router.post("/terminal/replies")
+    async def terminal_replies(wait: Wait) -> Result[Replies]:
+        """Return what was sent to the terminal, waiting up to 25 seconds for it."""
+        seconds = min(max(wait.seconds, 0.0), LONGEST_WAIT)
+        return Result(result=Replies(replies=await assistant.terminal.replies(seconds)))
 
-    async def list_people(body: JSON) -> JSON:
-        return await admin.people()
+    @router.post("/health")
+    async def read_health() -> Result[dict[str, Any]]:
+        """Show the state that /health shows."""
+        return Result(result=(await assistant.health.state()).to_json())
 
-    async def change_person(body: JSON) -> JSON:
-        return await admin.change_person(str(body.get("action")), str(body.get("who")))
+    @router.post("/servers")
+    async def list_servers() -> Result[dict[str, Any]]:
+        """List the MCP servers with state and tools, without commands, addresses and secrets."""
+        await assistant.servers.refresh()
+        return Result(result=report(assistant.configuration, assistant.servers.states()))
 
-    async def erase_person(body: JSON) -> JSON:
-        return asdict(await admin.erase(str(body.get("who"))))
+    @router.post("/servers/approve")
+    async def approve_tools(approval: ToolApproval) -> Result[dict[str, str]]:
+        """Approve the tools of a server as they were shown."""
+        if approval.name not in {state.name for state in assistant.servers.states()}:
+            raise RecadoError(f"there is no server {approval.name[:100]!r} whose tools could be approved")
+        await assistant.servers.approve(approval.name, approval.hashes)
+        return Result(result={})
 
-    async def list_alerts(body: JSON) -> JSON:
-        return await admin.alerts()
-
-    async def list_approvals(body: JSON) -> JSON:
-        return await admin.approvals()
-
-    async def answer(body: JSON) -> JSON:
-        return await admin.answer(str(body.get("id")), str(body.get("choice")))
-
-    async def list_turns(body: JSON) -> JSON:
-        return await admin.turns()
-
-    async def show_turn(body: JSON) -> JSON:
-        return await admin.turn(str(body.get("turn")))
-
-    async def tool_figures(body: JSON) -> JSON:
-        return await admin.tool_figures(str(body.get("since", "")))
-
-    async def renew_token(body: JSON) -> JSON:
-        return {"token": await asyncio.to_thread(admin.renew_token)}
-
-    async def show_token(body: JSON) -> JSON:
-        return {"token": await asyncio.to_thread(admin.admin_token.value)}
-
-    async def type_in(body: JSON) -> JSON:
-        await admin.type_in(str(body.get("text", ""))[:100_000])
-        return {}
-
-    async def replies(body: JSON) -> JSON:
-        seconds = body.get("seconds", 0)
-        wait = float(seconds) if isinstance(seconds, int | float) else 0.0
-        return {"replies": await admin.replies(min(max(wait, 0.0), LONGEST_WAIT))}
-
-    async def health(body: JSON) -> JSON:
-        return (await admin.health()).body()
-
-    actions: dict[str, Callable[[JSON], Awaitable[JSON]]] = {
-        "people": list_people,
-        "people/change": change_person,
-        "people/erase": erase_person,
-        "alerts": list_alerts,
-        "approvals": list_approvals,
-        "approvals/answer": answer,
-        "turns": list_turns,
-        "turns/show": show_turn,
-        "tools": tool_figures,
-        "token": show_token,
-        "token/renew": renew_token,
-        "terminal/type": type_in,
-        "terminal/replies": replies,
-        "health": health,
-    }
-    return guarded_routes(admin, actions)
-
-
-def guarded_routes(admin: Admin, actions: Mapping[str, Callable[[JSON], Awaitable[JSON]]]) -> list[BaseRoute]:
-    """A route for each action, open to whoever has the token."""
-    return [Route(f"/admin/{path}", _guarded(admin, act), methods=["POST"]) for path, act in actions.items()]
-
-
-def _guarded(
-    admin: Admin, act: Callable[[JSON], Awaitable[JSON]]
-) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        if not admin.opens(request):
-            return JSONResponse({"error": "the administrator's token is needed"}, 401)
-        try:
-            body = await _body(request)
-            return JSONResponse({"result": await act(body)})
-        except StoreError as error:
-            return JSONResponse({"error": str(error)}, 503)
-        except RecadoError as error:
-            return JSONResponse({"error": str(error)}, 400)
-
-    return endpoint
-
-
-async def _body(request: Request) -> dict[str, JSON]:
-    """The JSON object of a request. Raises RecadoError for anything else."""
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > BODY_LIMIT:
-            raise RecadoError(f"a request has at most {BODY_LIMIT} bytes")
-    try:
-        body = orjson.loads(content or b"{}")
-    except orjson.JSONDecodeError as error:
-        raise RecadoError(f"expected a JSON object: {error}") from error
-    if not isinstance(body, dict):
-        raise RecadoError("expected a JSON object")
-    return body
+    return router

@@ -1,12 +1,10 @@
-"""The console until it is built: closed without the token, and honest with it."""
+"""The owner's pages, and the description of the administrator's API."""
 
-from collections.abc import Awaitable, Callable
+from fastapi import APIRouter, Depends, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import HTMLResponse, JSONResponse
 
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Route
-
-from app.security import AdminToken
+from app.http.dependencies import Guard
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -22,25 +20,20 @@ _HEADERS = {
 }
 
 
-def console_routes(token: AdminToken) -> list[BaseRoute]:
-    """`/console`."""
+def page_router(guard: Guard) -> APIRouter:
+    """Return `/console`, `/docs` and `/openapi.json`; each wants the administrator's token."""
+    router = APIRouter(dependencies=[Depends(guard.token)], include_in_schema=False)
 
-    async def console(request: Request) -> Response:
+    @router.get("/console")
+    async def console() -> HTMLResponse:
         return HTMLResponse(_PAGE, headers=_HEADERS)
 
-    return [Route("/console", _guarded(token, console), methods=["GET"])]
+    @router.get("/openapi.json")
+    async def description(request: Request) -> JSONResponse:
+        return JSONResponse(request.app.openapi())
 
+    @router.get("/docs")
+    async def documentation() -> HTMLResponse:
+        return get_swagger_ui_html(openapi_url="/openapi.json", title="Recado")
 
-def _guarded(
-    token: AdminToken, page: Callable[[Request], Awaitable[Response]]
-) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        if not token.opens(request):
-            return JSONResponse(
-                {"error": "send the administrator's token (recado token) as a bearer"},
-                401,
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        return await page(request)
-
-    return endpoint
+    return router

@@ -1,23 +1,39 @@
-"""Whether messages are taken and answered, what is in the way, and the figures of the queues."""
+"""Health of the server: are messages taken and answered, and if not, why."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import JSONResponse
 
 from app.errors import StoreError
+from app.http.dependencies import Guard
 from app.messages import JSON
 from app.ops.metrics import Metrics
-from app.security import AdminToken, is_local
 from app.store.database import Database
+from app.tools import ToolRegistry
+
+
+class Part(Protocol):
+    """A part of the server that can fail while the rest works."""
+
+    @property
+    def failure(self) -> str:
+        """Say in a few words what is wrong now; empty if nothing is."""
+
+
+class TurnQueue(Protocol):
+    """The scheduler of turns, as far as metrics need it."""
+
+    @property
+    def running(self) -> int:
+        """Return how many turns run now."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """`down`: messages cannot be taken; `degraded`: a part is away."""
+class HealthState:
+    """The answer of `/health`: `down` means that messages cannot be taken, `degraded` that a part is away."""
 
     status: Literal["ok", "degraded", "down"]
     reasons: tuple[str, ...] = ()
@@ -26,92 +42,88 @@ class State:
     def http_status(self) -> int:
         return 503 if self.status == "down" else 200
 
-    def body(self) -> dict[str, JSON]:
+    def to_json(self) -> dict[str, JSON]:
         return {"status": self.status} | ({"reason": "; ".join(self.reasons)} if self.reasons else {})
 
 
-def _reason(code: str) -> str:
-    """An alert in words that anybody may read: the details are for `recado doctor`."""
-    if code == "model":
+class Health:
+    """Reads the store, the open alerts and the failures of the model and the sweep."""
+
+    def __init__(
+        self,
+        store: Database,
+        model: Part,
+        sweep: Part,
+        scheduler: TurnQueue,
+        missing_credentials: Sequence[str],
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._sweep = sweep
+        self._scheduler = scheduler
+        self._missing = missing_credentials
+
+    async def state(self) -> HealthState:
+        """Return the state now; a failed commit counts until one succeeds."""
+        if self._store.last_failure:
+            return HealthState("down", (f"the database takes no writes: {self._store.last_failure}",))
+        try:
+            alerts = await self._store.all(
+                "SELECT code FROM alerts WHERE mended_at IS NULL"
+                " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%')"
+            )
+        except StoreError as error:
+            return HealthState("down", (str(error),))
+        reasons = [_public_reason(alert["code"]) for alert in alerts]
+        if self._missing:
+            reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
+        if self._model.failure:
+            reasons.append(_public_reason("model"))
+        if self._sweep.failure:
+            reasons.append(self._sweep.failure)
+        return HealthState("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
+
+    async def metrics(self, metrics: Metrics, tools: ToolRegistry) -> bytes:
+        """Return the metrics with the lengths of the queues as they are now."""
+        waiting = await self._store.one(
+            "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
+        )
+        outbox = await self._store.all(
+            "SELECT state, count(*) AS rows FROM outbox"
+            " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
+        )
+        return metrics.render(
+            running_turns=self._scheduler.running,
+            waiting_messages=waiting["waiting"] if waiting else 0,
+            outbox={row["state"]: row["rows"] for row in outbox},
+            tools={tool.name for tool in tools.list_all()},
+        )
+
+
+def _public_reason(alert: str) -> str:
+    """Put an alert's code into words that anybody may read; `recado doctor` has the details."""
+    if alert == "model":
         return "the language model does not answer"
-    if code.startswith("space:"):
+    if alert.startswith("space:"):
         return "the disk is nearly full"
-    kind, _, number = code.partition(":")
+    kind, _, number = alert.partition(":")
     if number == "unreachable":
         return "WhatsApp cannot be reached"
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
 
 
-class Health:
-    """Looks at the store, the open alerts and the configuration."""
+def health_router(health: Health, metrics: Metrics, tools: ToolRegistry, guard: Guard) -> APIRouter:
+    """Return the routes `/health` (for everybody) and `/metrics` (from this machine, or with the token)."""
+    router = APIRouter(tags=["operations"])
 
-    def __init__(
-        self,
-        store: Database,
-        metrics: Metrics,
-        *,
-        missing_credentials: Sequence[str],
-        model_failure: Callable[[], str],
-        sweep_failure: Callable[[], str],
-        running_turns: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._metrics = metrics
-        self._missing = missing_credentials
-        self._model_failure = model_failure
-        self._sweep_failure = sweep_failure
-        self._running_turns = running_turns
+    @router.get("/health")
+    async def read_health() -> Response:
+        state = await health.state()
+        return JSONResponse(state.to_json(), state.http_status)
 
-    async def state(self) -> State:
-        """The state now; a failed commit counts until one succeeds."""
-        if self._store.last_failure:
-            return State("down", (f"the database takes no writes: {self._store.last_failure}",))
-        try:
-            rows = await self._store.all(
-                "SELECT code FROM alerts WHERE mended_at IS NULL"
-                " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%')"
-            )
-        except StoreError as error:
-            return State("down", (str(error),))
-        reasons = [_reason(row["code"]) for row in rows]
-        if self._missing:
-            reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
-        if self._model_failure():
-            reasons.append(_reason("model"))
-        if failure := self._sweep_failure():
-            reasons.append(failure)
-        return State("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
+    @router.get("/metrics", dependencies=[Depends(guard.local_or_token)])
+    async def read_metrics() -> Response:
+        text = await health.metrics(metrics, tools)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def figures(self, tools: Collection[str]) -> bytes:
-        """All of them now, for Prometheus; of tools only those named."""
-        self._metrics.running_turns = self._running_turns()
-        row = await self._store.one(
-            "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
-        )
-        self._metrics.waiting_messages = row["waiting"] if row else 0
-        rows = await self._store.all(
-            "SELECT state, count(*) AS rows FROM outbox"
-            " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
-        )
-        none = dict.fromkeys(("ready", "sending", "unknown", "held"), 0)
-        self._metrics.outbox = none | {row["state"]: row["rows"] for row in rows}
-        self._metrics.keep_tools(tools)
-        return self._metrics.text()
-
-
-def health_routes(
-    health: Health, admin_token: AdminToken, tools: Callable[[], Collection[str]]
-) -> list[BaseRoute]:
-    """`/health` for everybody, `/metrics` for this machine and the administrator; `tools` are those there
-    are now."""
-
-    async def state(request: Request) -> Response:
-        found = await health.state()
-        return JSONResponse(found.body(), found.http_status)
-
-    async def metrics(request: Request) -> Response:
-        if not (is_local(request) or admin_token.opens(request)):
-            return PlainTextResponse("from this machine, or with the administrator's token", 401)
-        return PlainTextResponse(await health.figures(tools()), media_type="text/plain; version=0.0.4")
-
-    return [Route("/health", state), Route("/metrics", metrics)]
+    return router

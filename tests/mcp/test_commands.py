@@ -7,38 +7,28 @@ import re
 import select
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.console.admin import guarded_routes
-from app.console.servers import server_routes
 from app.installs.quarantine import unpack
 from app.installs.skill_cards import card
-from app.mcp.configuration import Configuration
 from app.mcp.secrets import Secrets
-from app.mcp.servers import McpServers
-from app.processes.sandbox import Sandbox
-from app.settings import Settings
 from app.skills.installed import install
 from tests.doctor.house import kept_environment
 from tests.skills.archives import SKILL, zipped
-from tests.standins.listener import Listener
 from tests.standins.mcp_server import command, tool
 from tests.standins.registry import RegistryServer, entry
 from tests.test_cli import SECONDS, House
+from tests.world import Server, wait_for
 
 pytestmark = pytest.mark.slow
 
 SECRET = "hunter2-is-not-to-be-seen"
-TOKEN = "the-token-of-the-server"
 
 
 class Shell(House):
@@ -353,46 +343,17 @@ def test_beside_a_running_server_its_word_counts(shell: Shell, running: "Callabl
 
 @pytest.fixture
 def running(shell: Shell) -> Iterator[Callable[[], None]]:
-    """Starts what a server is to these commands: its address in server.json, and its servers."""
-    started: list[Listener] = []
+    """Start a server on the shell's data folder, and wait until its MCP servers came up or failed."""
+    started: list[Server] = []
 
     def start() -> None:
-        settings = Settings(_env_file=None, DATA_DIR=shell.folder / "data", mcp_config_path=shell.file)  # type: ignore[call-arg]
-        written = Configuration(settings, {})
-        servers = McpServers(
-            written.look,
-            sandbox=Sandbox(settings),
-            data_dir=settings.data_dir,
-            on_change=lambda: None,
-            on_trouble=_told,
-        )
-        admin: Any = SimpleNamespace(
-            opens=lambda request: request.headers["authorization"] == f"Bearer {TOKEN}"
-        )
-
-        @asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            await servers.refresh()
-            await servers.settled("files", SECONDS)
-            yield
-            await servers.stop()
-
-        routes = [*server_routes(admin, written, servers), *guarded_routes(admin, {"health": _healthy})]
-        started.append(Listener(Starlette(routes=routes, lifespan=lifespan)))
-        place = {"pid": os.getpid(), "url": f"http://127.0.0.1:{started[0].port}", "token": TOKEN}
-        (settings.data_dir / "server.json").write_text(json.dumps(place))
+        settings = {"DATA_DIR": f"{shell.folder}/data", "MCP_CONFIG_PATH": str(shell.file)}
+        started.append(Server(shell.folder, **{**shell.environment, **settings}).start())
+        wait_for(lambda: shell.listed()[0]["phase"] == "ready", "the MCP server files")
 
     yield start
-    for one in started:
-        one.stop()
-
-
-async def _healthy(_: Any) -> dict[str, str]:
-    return {"status": "ok"}
-
-
-async def _told(server: str, reason: str) -> None:
-    """Nobody is there to hear it."""
+    for server in started:
+        server.stop()
 
 
 def pin(shell: Shell, tools: Path) -> None:

@@ -1,26 +1,24 @@
-"""What the assistant tells its owner about itself: the service behind the skill `selfcode`."""
+"""What an owner may ask about the server: version, configuration, health, skills and logs."""
 
 import platform
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pydantic import SecretStr
 
 from app.messages import JSON
-from app.ops.health import State
+from app.ops.health import Health
 from app.ops.logs import recent_lines
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 
 
-class Inside:
-    """Version, configuration, health, skills and logs; nothing of it holds a secret or what people wrote."""
+class Introspection:
+    """A service for skills; nothing it returns holds a secret or what people wrote."""
 
-    def __init__(
-        self, settings: Settings, abilities: ToolCatalog, health: Callable[[], Awaitable[State]]
-    ) -> None:
+    def __init__(self, settings: Settings, abilities: ToolCatalog, health: Callable[[], Health]) -> None:
         self._settings = settings
         self._abilities = abilities
         self._health = health
@@ -28,11 +26,11 @@ class Inside:
 
     @property
     def closed(self) -> tuple[Path, ...]:
-        """Folders of people's data, which are never shown as source."""
+        """Return the folders of people's data, which are never shown as source."""
         return (self._settings.data_dir, self._settings.workspace_dir)
 
     def version(self) -> dict[str, str]:
-        """Of the project and of Python."""
+        """Return the versions of the project, Python and the system."""
         try:
             own = version("recado")
         except PackageNotFoundError:
@@ -40,7 +38,7 @@ class Inside:
         return {"recado": own, "python": platform.python_version(), "system": platform.system()}
 
     def configuration(self) -> dict[str, str]:
-        """Every setting by the name of its variable. Of secrets and of people only whether they are set."""
+        """Return every setting by its variable; secrets and people only as set or not set."""
         fields = type(self._settings).model_fields
         return {
             (field.alias or name).upper(): _shown(getattr(self._settings, name))
@@ -48,10 +46,10 @@ class Inside:
         }
 
     async def health(self) -> dict[str, JSON]:
-        return (await self._health()).body()
+        return (await self._health().state()).to_json()
 
     def skill(self, name: str) -> dict[str, JSON] | None:
-        """What is known of a skill, None where there is none of that name."""
+        """Describe a skill; None if no skill has that name."""
         skill = self._abilities.skill(name)
         if skill is None:
             return None
@@ -75,7 +73,7 @@ class Inside:
         return sorted(self._abilities.skill_names)
 
     def logs(self, count: int, level: str) -> Sequence[str]:
-        """The newest lines of that level and above, the oldest first."""
+        """Return the newest log lines of that level and above, the oldest first."""
         return recent_lines(count, level)
 
 
