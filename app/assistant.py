@@ -272,7 +272,7 @@ class Assistant:
         return {**self.installing.cards, **self.server_installing.cards}
 
     def card(self, question: OpenQuestion) -> str:
-        """The whole card of any question, for the console. Blocks."""
+        """Return the whole card of a question, for the console. Blocking."""
         if self.server_installing.asks_about(question):
             return self.server_installing.whole(question)
         return self.installing.whole(question)
@@ -319,7 +319,7 @@ class Assistant:
         )
 
     async def start(self) -> None:
-        """Opens the database and takes up what was left; needs no network."""
+        """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
         await self.entrances.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
@@ -336,13 +336,12 @@ class Assistant:
         self._warming = asyncio.create_task(self._warm(), name="warm clients")
 
     async def listening(self) -> None:
-        """The port listens: the time in which statuses of a crashed run can come in begins now."""
+        """Note that the port listens: statuses of a crashed run can come in from now on."""
         await self.sender.listening()
         await self.entrances.offer_ownership()
 
     async def stop(self) -> None:
-        """Lanes, sender, what serves them (skills' workers, model, clients), then the writer; intake has
-        stopped before."""
+        """Stop lanes, sender, their services, then the writer; the intake has stopped before."""
         if self._warming is not None:
             self._warming.cancel()
         await self.sweep.stop()
@@ -395,7 +394,7 @@ class Assistant:
         await self.client.warm()
 
     async def ready(self) -> None:
-        """Returns once the clients are loaded; what went wrong with them shows at the first call."""
+        """Return once the clients are loaded; a failure shows at the first call."""
         if self._warming is not None and not self._warming.done():
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 

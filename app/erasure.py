@@ -1,4 +1,4 @@
-"""A person and everything of theirs taken out, from a running assistant too."""
+"""Erase a person, in a running server too."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from app.store.folders import Folders
 class Erasure:
     """Erases from the database, from people's folders, and from the simulator's phones.
 
-    `end` ends what runs for somebody who is gone, and returns once it has ended; `forget_phones` empties the
+    `end` ends a person's running work and returns once it has ended; `forget_phones` empties the
     simulator's phones of these names.
     """
 
@@ -31,10 +31,10 @@ class Erasure:
         self._forget_phones = forget_phones
 
     async def erase(self, realm: Realm, who: str) -> Erased:
-        """Returns once nothing of them is on the disk any more.
+        """Erase a person and return once nothing of them is on the disk.
 
-        Raises RecadoError for somebody unknown, and where rows are gone but not yet a folder, which the next
-        sweep tries again, or what the database's log holds of them.
+        Raise RecadoError for an unknown person, or if rows are gone but a folder (which the next sweep
+        tries again) or the database's log is not.
         """
         now = time.time()
         erased = await self._store.tx(lambda conn: belongings.erase(conn, realm, who, now))

@@ -1,4 +1,4 @@
-"""Errors that more than one room knows."""
+"""Errors that more than one room raises or catches."""
 
 
 class RecadoError(Exception):
@@ -10,8 +10,8 @@ class ConfigurationError(RecadoError):
 
 
 class StoreError(RecadoError):
-    """The database could not take a write; nothing of it was kept."""
+    """Raised when the database could not take a write; nothing of it was kept."""
 
 
 class StoreLockedError(StoreError):
-    """Another server holds this database file."""
+    """Raised when another server holds the database file."""

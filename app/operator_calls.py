@@ -1,4 +1,4 @@
-"""Tool calls of whoever holds the administrator's token: in an owner's name, and in no conversation."""
+"""Tool calls by the holder of the administrator's token, in an owner's name and in no conversation."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ SOURCE = "MCP"
 
 
 async def nobody_to_ask(name: str, args: dict[str, JSON]) -> bool:
-    """The answer of a policy for such calls: the one who calls is a program."""
+    """Refuse a call that needs a yes: the caller is a program."""
     raise NoTTYError(
         f"{name} needs a person's yes, which nobody can give here: ask the assistant for it in its chat, "
         "or let every tool run unasked with CONFIRMATION_MODE=yolo"
@@ -36,7 +36,7 @@ async def nobody_to_ask(name: str, args: dict[str, JSON]) -> bool:
 
 
 class OperatorCalls:
-    """The tools of our skills, and calls of them. What an MCP server of others brought is not passed on.
+    """The tools of our skills, and calls of them; tools of other MCP servers are not passed on.
 
     `closed` are tools that ask in every mode, and so never run here.
     """
@@ -63,7 +63,7 @@ class OperatorCalls:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """By name."""
+        """Return the tools by name."""
         return [
             tool
             for tool in self._abilities.registry.list_all()
@@ -71,13 +71,13 @@ class OperatorCalls:
         ]
 
     async def refresh(self) -> None:
-        """Takes over what changed on disk."""
+        """Load what changed on disk."""
         await self._abilities.refresh()
 
     async def call(self, name: str, arguments: dict[str, JSON]) -> ToolResult:
-        """What became of a call; never raises.
+        """Run a call and return its result; never raise.
 
-        The same call waits for the one before it: whether that happened decides whether it may run.
+        The same call waits for the one before it, because that outcome decides if it may run.
         """
         turn = new_id("turn")
         call = call_identity(self._abilities.tool(name), ToolCall(turn, name, arguments))
@@ -113,10 +113,9 @@ class OperatorCalls:
 
 
 class _Recorder:
-    """Keeps what was called before it runs, and what it came to with what the tool stored.
+    """Records a call before it runs, and its result together with what the tool stored.
 
-    From its start on a call that must not be repeated unasked is one whose outcome nobody knows: a crash and
-    a cancellation leave it so.
+    A crash or a cancellation leaves the outcome of a call that is not idempotent as unknown.
     """
 
     def __init__(
@@ -178,7 +177,7 @@ class _Recorder:
             uncertain.settle(conn, self._person.id, self._call)
 
     def _keep_stored(self, conn: Connection) -> ToolResult | None:
-        """Writes what the tool stored; gives why it may not stay, None where it may."""
+        """Write what the tool stored; return a failed result if the person has no room for it, else None."""
         try:
             if self._store is not None:
                 self._store.apply(conn)

@@ -1,4 +1,4 @@
-"""Running the web application: our own signals around uvicorn, and the file that commands find us by."""
+"""Run the web application: uvicorn with our own signals, and server.json for commands."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ EXIT_SECONDS = 9.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that is running: how a command on this machine reaches it."""
+    """A running server, as commands on this machine reach it."""
 
     pid: int
     url: str
@@ -41,7 +41,7 @@ class Running:
 
 
 def read_running(data_dir: Path) -> Running | None:
-    """The server that says it runs on this data folder, None where there is none (any more)."""
+    """Return the server that runs on this data folder, None if none does."""
     try:
         data = orjson.loads((data_dir / "server.json").read_bytes())
         running = Running(int(data["pid"]), str(data["url"]), str(data["token"]))
@@ -52,7 +52,7 @@ def read_running(data_dir: Path) -> Running | None:
 
 
 def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_app) -> NoReturn:
-    """Serves until a signal stops it, then ends the process: with 0, or not 0 where it could not start."""
+    """Serve until a signal stops it, then end the process with 0, or another status if it could not start."""
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             status = runner.run(_serve(settings, make_app))
@@ -68,7 +68,7 @@ def serve(settings: Settings, make_app: Callable[[Settings], FastAPI] = create_a
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's where it is installed; None for Python's own."""
+    """Return uvloop's loop if it is installed, None for asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -112,19 +112,19 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Requests that are no HTTP are not: whoever reaches the port could fill the disk with such lines."""
+    """Drop uvicorn's line for requests that are no HTTP: strangers could fill the disk with them."""
     return record.msg != "Invalid HTTP request received."
 
 
 def _forget(data_dir: Path) -> None:
-    """Removes server.json where it is ours."""
+    """Remove server.json if it is ours."""
     running = read_running(data_dir)
     if running is not None and running.pid == os.getpid():
         (data_dir / "server.json").unlink(missing_ok=True)
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, stopped by our own handlers and within a time of our own.
+    """uvicorn with our own signal handlers and time limit.
 
     `uvicorn.run` ends with 143 after SIGTERM and waits for open event streams.
     """
@@ -137,7 +137,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leaves the signals to us."""
+        """Leave the signals to our own handlers."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -155,13 +155,13 @@ class _Server(uvicorn.Server):
 
 
 def _leave() -> None:
-    """The drain budget is used up: whatever still runs stands in its rows."""
+    """End the process: the time to drain is used up, and everything unfinished is in its rows."""
     log.warning("stopping took too long, leaving", seconds=EXIT_SECONDS)
     os._exit(0)
 
 
 async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
-    """Once the port listens: the file for commands, the line for people, statuses can come."""
+    """Write server.json, print the address and let statuses come, once the port listens."""
     await server.listening.wait()
     port = _port(server) or settings.port
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104

@@ -1,4 +1,4 @@
-"""Every setting there is, read once from the environment and `.env`."""
+"""Settings, read once from the environment and `.env`."""
 
 import os
 from pathlib import Path
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _stripped(cls, value: object) -> object:
-        """Without the line end that a secret read from a file has, and other space around it."""
+        """Strip space: a secret read from a file ends with a line end."""
         return value.strip() if isinstance(value, str) else value
 
     @field_validator("allowed_phone_numbers", "owner_phone_numbers", mode="before")
@@ -123,7 +123,7 @@ class Settings(BaseSettings):
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file. Raises ValueError for a URL of another kind, and for one that names no file."""
+        """Return the SQLite file. Raise ValueError for a URL of another kind or without a file."""
         prefix = "sqlite:///"
         if not self.database_url.startswith(prefix):
             raise ValueError(
@@ -148,9 +148,9 @@ class Settings(BaseSettings):
 
     @property
     def own_places(self) -> tuple[Path, ...]:
-        """What the server lives on, and no file tool may touch: its data, its configuration and its code.
+        """Return what no file tool may touch: the server's data, configuration and code.
 
-        Where the data folder is the workspace too, of it only what we write there.
+        If the data folder is the workspace too, only our own files in it count.
         """
         data = self.data_dir
         database = self.database_path.resolve()  # of a link the files beside it lie there
@@ -162,7 +162,7 @@ class Settings(BaseSettings):
 
     @property
     def whatsapp_credentials(self) -> dict[str, str]:
-        """The four credentials by variable name, "" where unset."""
+        """Return the four credentials by variable name, "" if unset."""
         return {
             "WHATSAPP_ACCESS_TOKEN": self.whatsapp_access_token.get_secret_value(),
             "WHATSAPP_PHONE_NUMBER_ID": self.whatsapp_phone_number_id,
@@ -172,19 +172,19 @@ class Settings(BaseSettings):
 
     @property
     def missing_credentials(self) -> list[str]:
-        """Names of the credentials that are unset while others are set; empty when none or all are."""
+        """Return the unset credentials while others are set; empty if none or all are set."""
         unset = [name for name, value in self.whatsapp_credentials.items() if not value]
         return [] if len(unset) == len(self.whatsapp_credentials) else unset
 
     @property
     def reminder_template(self) -> Template | None:
-        """The template that brings reminders outside WhatsApp's 24-hour window; None where there is none."""
+        """Return the template for reminders outside WhatsApp's 24-hour window, None if there is none."""
         name, _, language = self.whatsapp_reminder_template.partition(":")
         return Template(name, language) if name else None
 
     @property
     def uses_simulator(self) -> bool:
-        """Whether no WhatsApp credential is set, so that the simulator's own are used."""
+        """Return True if no WhatsApp credential is set, so that the simulator's own are used."""
         return not any(self.whatsapp_credentials.values())
 
     @property
@@ -197,7 +197,7 @@ class Settings(BaseSettings):
 
     @property
     def own_url(self) -> str:
-        """Where this server is reached from this machine."""
+        """Return the address of this server on this machine."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
@@ -207,12 +207,12 @@ class Settings(BaseSettings):
 
     @property
     def has_model(self) -> bool:
-        """Whether a real model is configured: a base URL or a key, and the model's name."""
+        """Return True if a real model is configured: a base URL or a key, and the model's name."""
         return bool(self.llm_model and (self.openai_base_url or self.openai_api_key.get_secret_value()))
 
 
 def _at_home(path: Path) -> Path:
-    """A path whose `~` is the account's home, as in a shell: no shell has read what stands in `.env`."""
+    """Expand `~` in a path: no shell has read what is in `.env`."""
     try:
         return path.expanduser()
     except RuntimeError as error:
@@ -246,7 +246,7 @@ _OWN_DATA = (
 
 
 def is_own(variable: str) -> bool:
-    """Whether it is one of Recado's own settings, secrets among them: no skill is ever given one."""
+    """Return True for a variable of Recado's own settings, which no skill is ever given."""
     return variable.upper() in _OWN
 
 
@@ -254,13 +254,13 @@ _OWN = frozenset((field.alias or name).upper() for name, field in Settings.model
 
 
 def skill_environment() -> dict[str, str]:
-    """The variables that skills may ask for: those of the process, then those of `.env`; none of our own."""
+    """Return the variables that skills may ask for, from the process and `.env`, without our own."""
     written = dotenv_values(".env", encoding="utf-8")
     return {name: value for name, value in {**written, **os.environ}.items() if value and not is_own(name)}
 
 
 def take_settings() -> Settings:
-    """Reads the settings and removes every secret from the environment, so that no child inherits one."""
+    """Read the settings and remove every secret from the environment, so that no child inherits one."""
     settings = Settings()
     for name in list(os.environ):
         if name.upper() in SECRET_VARIABLES:

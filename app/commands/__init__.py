@@ -1,1 +1,1 @@
-"""What the `recado` commands do; `app.cli` names them and their options."""
+"""The work behind the `recado` commands; `app.cli` declares their names and options."""

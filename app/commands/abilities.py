@@ -1,4 +1,4 @@
-"""What the assistant can do, as the shell shows it: the catalogue, and what a message is offered."""
+"""`recado catalog` and `recado route`: the tools, and those offered for a message."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ _MATCHES_SHOWN = 10
 
 
 def catalog_text(settings: Settings, *, as_json: bool) -> str:
-    """What the model may be offered, under the names that it sees; version and hash are those of a trace."""
+    """Return the tool catalogue as the model reads it, with the version and hash that traces show."""
     abilities = _abilities(settings)
     catalog = abilities.catalog
     definitions = json.loads(catalog.body)
@@ -37,9 +37,9 @@ def catalog_text(settings: Settings, *, as_json: bool) -> str:
 
 
 def route_text(settings: Settings, message: str) -> str:
-    """Which tools a message would be offered, and what the word index thinks of each; no model is asked.
+    """Return the tools offered for a message and their scores; no model is asked.
 
-    Raises ConfigurationError for a message without words.
+    Raise ConfigurationError for a message without words.
     """
     if not message.strip():
         raise ConfigurationError('route needs a message; try: recado route "what time is it in Tokyo"')
@@ -75,7 +75,7 @@ def route_text(settings: Settings, message: str) -> str:
 
 
 def _abilities(settings: Settings) -> "ToolCatalog":
-    """Everything as a server sees it, without one and without running any tool's code."""
+    """Load skills and servers as a server does, without running any tool's code."""
     from app.routing.tool_catalog import ToolCatalog
     from app.tools import ToolRegistry
 

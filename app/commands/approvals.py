@@ -1,4 +1,4 @@
-"""The questions that wait for an answer, shown and answered in the shell through the running server."""
+"""`recado approvals`: open questions, listed and answered through the running server."""
 
 from app.commands.running import RunningServer, find_server
 from app.commands.tables import moment
@@ -8,7 +8,7 @@ from app.text import visible
 
 
 def open_approvals(settings: Settings) -> str:
-    """Every open question with its whole card. Raises RecadoError where no server runs."""
+    """Return every open question with its whole card. Raise RecadoError if no server runs."""
     waiting = _server(settings).ask("approvals")
     if not waiting:
         return "No question waits for an answer."
@@ -20,7 +20,7 @@ def open_approvals(settings: Settings) -> str:
 
 
 def answer(settings: Settings, approval: str, choice: str) -> str:
-    """Answers a question in place of whoever was asked. Raises RecadoError where it is not open."""
+    """Answer a question in place of the person who was asked. Raise RecadoError if it is not open."""
     _server(settings).ask("approvals/answer", {"id": approval, "choice": choice})
     return f"{approval}: {choice}"
 

@@ -1,4 +1,4 @@
-"""What is kept of a person: given out as a file, or erased for good."""
+"""`recado export` and `recado erase`: a person's data given out or deleted."""
 
 import asyncio
 import os
@@ -28,8 +28,9 @@ ERASE_SECONDS = 120.0
 
 
 def export_person(settings: Settings, who: str, to: Path | None) -> str:
-    """Everything of theirs as JSON; `to` is a zip file for that and their files, and the text says what is in
-    it. Raises RecadoError for somebody unknown, and for a file that cannot be written.
+    """Return everything kept of a person as JSON, or write it with their files to the zip file `to`.
+
+    Raise RecadoError for an unknown person, or if the file cannot be written.
     """
     from app.store import belongings
 
@@ -56,8 +57,10 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
 
 
 def erase_person(settings: Settings, who: str) -> str:
-    """Deletes everything of theirs; gives what to tell. Raises RecadoError for somebody unknown, and where
-    not all of it could be deleted."""
+    """Delete everything kept of a person and return what to tell.
+
+    Raise RecadoError for an unknown person, or if something could not be deleted.
+    """
     if not settings.database_path.is_file():  # "nobody is known" would sound as if they were gone already
         raise StoreError(none_yet(settings.database_path))
     owners = {line.id for line in listed_people(settings) if owns(line, settings)}
@@ -94,7 +97,7 @@ def folders(settings: Settings) -> "Folders":
 
 
 def _files(settings: Settings, person: str) -> dict[str, Path]:
-    """Their files by the names that they have in an archive; no links, which may lead anywhere."""
+    """Map archive names to the person's files; links are left out, because they may lead anywhere."""
     return {
         os.fsencode(f"{kind}/{path.relative_to(folder)}").decode("utf-8", "replace"): path
         for kind, folder in folders(settings).of(person).items()

@@ -1,4 +1,4 @@
-"""The assistant in the terminal: in this process, or as a client of the server that runs already."""
+"""`recado chat`: the assistant in the terminal, in this process or as a client of a running server."""
 
 import asyncio
 import sys
@@ -33,19 +33,19 @@ _LEAVE = frozenset({"exit", "quit", "/exit", "/quit", "salir", "sair"})
 
 
 class Talk(Protocol):
-    """The other end of the line."""
+    """The assistant that a terminal talks to."""
 
     async def say(self, text: str) -> None:
-        """Hands over what was typed. Raises RecadoError where it was not taken."""
+        """Send what was typed. Raise RecadoError if it was not taken."""
 
     async def replies(self, seconds: float) -> list[str]:
-        """What was said since the last call; waits so long for the first."""
+        """Return the replies since the last call, waiting up to `seconds` for the first."""
 
 
 def chat(settings: Settings, *, mode: str | None, dry_run: bool) -> int:
-    """Reads lines and prints replies until the input ends; gives the exit status.
+    """Read lines and print replies until the input ends; return the exit status.
 
-    Raises RecadoError for options that only an assistant of its own can follow.
+    Raise RecadoError for options that a running server would not obey.
     """
     server = find_server(settings.data_dir)
     if server is not None and (mode is not None or dry_run):
@@ -68,7 +68,7 @@ def chat(settings: Settings, *, mode: str | None, dry_run: bool) -> int:
 
 
 class Conversation:
-    """One line, its answer, the next line."""
+    """A loop of one line, its answer, the next line."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Conversation:
         self._listening: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
-        """Until the input ends, or an "a" in it ends a turn; 1 where a line stayed without an answer."""
+        """Talk until the input ends; return 1 if a line got no answer, 130 if an "a" aborted a turn."""
         self._listening = asyncio.create_task(self._listen(), name="listen")
         status = 0
         try:
@@ -112,12 +112,12 @@ class Conversation:
         return status
 
     async def _aborts(self, line: str) -> bool:
-        """Whether it is the "a" of [y/n/a], with nobody at the terminal who could go on."""
+        """Return True for the "a" of [y/n/a] in input that is no terminal."""
         is_a = line.strip().casefold() == "a"
         return is_a and not self._interactive and await asyncio.to_thread(self._asked)
 
     async def _next_line(self) -> str | None:
-        """The next line that says something; None at the end, or when it says to leave."""
+        """Return the next line that is not empty; None at the end or on a word to leave."""
         while True:
             self._prompt()
             line = await self._beside_listening(self._lines.next())
@@ -130,7 +130,7 @@ class Conversation:
                 return line
 
     async def _answered(self) -> bool:
-        """Waits until nothing that was typed is open any more, but not for ever."""
+        """Wait until no typed line is open any more, at most `patience` seconds."""
         try:
             async with asyncio.timeout(self._patience):
                 while True:
@@ -152,7 +152,7 @@ class Conversation:
                     self._prompt()
 
     async def _beside_listening(self, work: Coroutine[Any, Any, T]) -> T:
-        """Waits for `work`; what ends the listening (a server that went away) ends the waiting too."""
+        """Wait for `work`, but end with the error of the listener if the server goes away."""
         assert self._listening is not None
         task = asyncio.create_task(work)
         try:
@@ -189,7 +189,7 @@ async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk],
 
 @asynccontextmanager
 async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
-    """The assistant itself; where there is a terminal it asks there before a tool that needs a yes."""
+    """Start an assistant in this process, which asks at the terminal before a tool that needs a yes."""
     from app.assistant import Assistant
     from app.tools.confirmation import ConfirmationPolicy, TurnAborted
 
@@ -221,7 +221,7 @@ async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
 
 @asynccontextmanager
 async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
-    """The assistant of the running server."""
+    """Connect to the assistant of a running server."""
     import httpx2
 
     _note(f"Talking to the server at {server.url}.")
@@ -230,7 +230,7 @@ async def _with_server(server: RunningServer) -> AsyncIterator[Talk]:
 
 
 class _Inside:
-    """Fulfils `Talk` with an assistant of this process."""
+    """A `Talk` with an assistant of this process."""
 
     def __init__(self, assistant: "Assistant") -> None:
         self.say = assistant.intake.type_in
@@ -238,7 +238,7 @@ class _Inside:
 
 
 class _Outside:
-    """Fulfils `Talk` with a running server."""
+    """A `Talk` with a running server."""
 
     def __init__(self, server: RunningServer, http: "AsyncClient") -> None:
         self._server = server
@@ -262,7 +262,7 @@ class _Outside:
 
 
 def open_lines(conn: Connection) -> int:
-    """How many lines typed in the terminal wait for an answer; those whose turn asked something do not."""
+    """Count the typed lines that wait for an answer, without those whose turn asked a question."""
     row = conn.execute(
         "SELECT count(*) FROM inbox i JOIN conversations c ON c.id = i.conversation_id"
         " LEFT JOIN turns t ON t.id = i.turn_id"
@@ -279,7 +279,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def _harmless(reply: str) -> str:
-    """A reply with nothing in it that a terminal obeys; the joiner of emoji stays."""
+    """Escape everything in a reply that a terminal would obey; emoji keep their joiners."""
     return "\u200d".join(map(visible_lines, reply.expandtabs().split("\u200d")))
 
 

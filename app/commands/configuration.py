@@ -1,4 +1,4 @@
-"""Reading the settings for a command: a line a fault, no secret in any, logs on stderr."""
+"""Read the settings for a command: one line a fault, no secret in any, logs on stderr."""
 
 import logging
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ _EXPECTED = {
 
 
 def read_settings(**changes: object) -> Settings:
-    """The settings, with what the command line says in place of what the environment says.
+    """Return the settings, overridden by what the command line says.
 
-    Raises ConfigurationError with a line for each faulty variable.
+    Raise ConfigurationError with a line for each faulty variable.
     """
     from pydantic import ValidationError
 
@@ -51,12 +51,12 @@ def read_settings(**changes: object) -> Settings:
 
 
 def faults(error: "ValidationError") -> list[str]:
-    """A line for each faulty variable: its name, what was given (never a secret), what is expected."""
+    """Return a line for each faulty variable: its name, the value (never a secret), what is expected."""
     return [_fault(detail) for detail in error.errors(include_url=False, include_context=False)]
 
 
 def unreadable_lines(path: Path) -> list[int]:
-    """The numbers of the lines of a `.env` file that are no assignment, comment or empty line."""
+    """Return the numbers of the lines of a `.env` file that are no assignment, comment or empty line."""
     from dotenv.parser import parse_stream
 
     try:
@@ -69,12 +69,12 @@ def unreadable_lines(path: Path) -> list[int]:
 
 
 def _lines_before(statement: str) -> int:
-    """The empty lines that the parser counts to the statement after them."""
+    """Count the empty lines that the parser adds before a statement."""
     return statement[: len(statement) - len(statement.lstrip())].count("\n")
 
 
 def zone_hint(settings: Settings) -> str:
-    """What to do where a person's zone would be UTC for want of a better one, "" where there is one."""
+    """Return advice if people's zone would default to UTC, else ""."""
     from app.turns.profiles import local_timezone
 
     if settings.timezone or local_timezone() not in _UTC_NAMES:
@@ -86,9 +86,9 @@ def zone_hint(settings: Settings) -> str:
 
 
 def model_line(settings: Settings) -> str:
-    """Which model is asked at which host, or which settings of it are ignored; "" for the plain offline one.
+    """Return which model is asked at which host, or which setting is ignored; "" without any.
 
-    Raises ConfigurationError for an address that is none.
+    Raise ConfigurationError for a malformed address.
     """
     from urllib.parse import urlsplit
 
@@ -105,12 +105,12 @@ def model_line(settings: Settings) -> str:
 
 
 def check_model_address(settings: Settings) -> None:
-    """Raises ConfigurationError for an OPENAI_BASE_URL that is no http address."""
+    """Raise ConfigurationError if OPENAI_BASE_URL is no http address."""
     _check_address("OPENAI_BASE_URL", settings.openai_base_url, "http://127.0.0.1:11434/v1")
 
 
 def check_graph_address(settings: Settings) -> None:
-    """Raises ConfigurationError for a WHATSAPP_API_URL that is no http address."""
+    """Raise ConfigurationError if WHATSAPP_API_URL is no http address."""
     _check_address("WHATSAPP_API_URL", settings.whatsapp_api_url_setting, GRAPH_API)
 
 
@@ -127,7 +127,7 @@ def _check_address(variable: str, given: str, example: str) -> None:
 
 
 def secrets_of(settings: Settings) -> Iterator[str]:
-    """Every secret value among the settings."""
+    """Yield every secret value among the settings."""
     from pydantic import SecretStr
 
     for _, value in settings:
@@ -136,7 +136,7 @@ def secrets_of(settings: Settings) -> Iterator[str]:
 
 
 def configure_logs(settings: Settings, usual: str) -> None:
-    """Logs to stderr: at LOG_LEVEL where it is set, else at the level that is usual for the command."""
+    """Log to stderr at LOG_LEVEL if it is set, else at the command's usual level."""
     from app.ops.logs import configure
 
     level = settings.log_level if "log_level" in settings.model_fields_set else usual

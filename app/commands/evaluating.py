@@ -1,4 +1,4 @@
-"""How well the index that the product uses finds tools, measured on JSONL files."""
+"""`recado eval routing`: quality of the tool index on JSONL files."""
 
 import json
 import time
@@ -30,7 +30,7 @@ _EXAMPLE_FORM = 'an example is {"tool_id": …, "query": …, "lang": …}'
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A message, and what it needs: of each group one, where none are given each tool by itself."""
+    """A message with the tools it needs: one of each group or, without groups, every one."""
 
     text: str
     language: str
@@ -65,10 +65,9 @@ class _Tally:
 
 
 def routing_figures(catalog: Path, queries: Path, examples: Path | None, *, as_json: bool) -> str:
-    """Shares in percent of the queries, of all and of each language: those that have all their tools among
-    the first eight; how many of its tools a query has there; those whose first tool is right.
+    """Return shares in percent over all queries and each language: complete@8, recall@8 and hit@1.
 
-    Raises RecadoError, with file and line, for what cannot be read.
+    Raise RecadoError with file and line for a row that cannot be read.
     """
     documents = list(_documents(catalog, examples))
     started = time.perf_counter()
@@ -120,7 +119,7 @@ def _documents(catalog: Path, examples: Path | None) -> Iterator[Document]:
 
 
 def _rows(path: Path, read: Callable[[dict[str, JSON]], T]) -> Iterator[T]:
-    """What `read` makes of each row, a line at a time; empty lines are passed over."""
+    """Yield what `read` makes of each line; empty lines are skipped."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):

@@ -1,4 +1,4 @@
-"""Installing a skill from an address in the shell: the card on the terminal, a yes, the same bytes."""
+"""`recado skills add URL`: show the card, ask, install the same bytes."""
 
 import asyncio
 import sys
@@ -16,9 +16,9 @@ _UNASKED = "CONFIRMATION_MODE is yolo: its tools will run without asking."
 
 
 def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
-    """Shows what is at an address, asks, and installs it; gives what to tell.
+    """Show the skill at an address, ask, install it and return what to tell.
 
-    Raises RecadoError where it cannot be installed, where the answer is no, and without a terminal.
+    Raise RecadoError if it cannot be installed, if the answer is no, or without a terminal.
     """
     if not sys.stdin.isatty():
         raise RecadoError("a skill from an address is installed after a yes; run this in a terminal")

@@ -1,4 +1,4 @@
-"""Lines of standard input, read without holding the loop."""
+"""Lines of standard input, read without blocking the event loop."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ LONGEST_LINE = 1024 * 1024
 
 
 class Lines:
-    """One line after the other of a terminal, a pipe or a file; the terminal can be lent meanwhile."""
+    """An async reader of lines from a terminal, a pipe or a file."""
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = -1 if descriptor is None else descriptor
@@ -21,7 +21,7 @@ class Lines:
         self._ours.set()
 
     async def next(self) -> str | None:
-        """The next line without its end, None once the input has ended."""
+        """Return the next line without its end; None once the input has ended."""
         while b"\n" not in self._rest and not self._ended and len(self._rest) < LONGEST_LINE:
             await self._readable()
             chunk = _read(self._descriptor)
@@ -34,7 +34,7 @@ class Lines:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """While somebody else reads the terminal: a question that must be answered first."""
+        """Let other code read the terminal for a while, for a question that must be answered first."""
         self._ours.clear()
         self._wake.set()
         try:

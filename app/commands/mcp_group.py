@@ -1,4 +1,4 @@
-"""`recado mcp`: names and options of its commands; what they do is in `app.commands.servers`."""
+"""`recado mcp`: names and options of its commands."""
 
 from pathlib import Path
 from typing import Annotated

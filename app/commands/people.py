@@ -1,4 +1,4 @@
-"""Who may talk and who owns: shown, and changed through the server or in the database itself."""
+"""`recado people`: who may talk and who owns, through the server or in the database itself."""
 
 import asyncio
 import time
@@ -22,7 +22,10 @@ _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner n
 
 
 def change_person(settings: Settings, action: str, who: str) -> str:
-    """Lets in, blocks or makes an owner; gives what to tell. Raises RecadoError for a number that is none."""
+    """Let a person in, block them or make them an owner; return what to tell.
+
+    Raise RecadoError for a malformed number.
+    """
     sender = people.sender_named(who)
     doubt = doubts(settings, [sender.phone]).get(sender.phone) if action != "block" and sender.phone else None
     if doubt is not None and doubt.certain:
@@ -41,7 +44,7 @@ def change_person(settings: Settings, action: str, who: str) -> str:
 
 
 def people_table(settings: Settings) -> str:
-    """Everybody known, everybody the configuration names, and who was turned away."""
+    """Return a table of everybody known, everybody configured, and those who were turned away."""
     addresses = _addresses(settings.database_path)
     rows = [_row(line, settings, addresses) for line in without_answered(_listing(settings), settings)]
     if not rows:
@@ -50,12 +53,12 @@ def people_table(settings: Settings) -> str:
 
 
 def realm_of(settings: Settings) -> Realm:
-    """Where the numbers are valid that an operator names."""
+    """Return the realm in which an operator's numbers are valid: WhatsApp or the simulator."""
     return "simulator" if settings.uses_simulator else "whatsapp"
 
 
 def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
-    """Those of the numbers that may be without their country code; none of somebody known or turned away."""
+    """Return the numbers that may lack their country code, without those that have written already."""
     from app.turns.profiles import local_timezone
 
     path = settings.database_path
@@ -67,7 +70,7 @@ def doubts(settings: Settings, numbers: Iterable[str]) -> dict[str, Doubt]:
 
 
 def listed_people(settings: Settings) -> list[PersonLine]:
-    """Those that the database knows, with a line for each configured number it has not seen."""
+    """Return everybody in the database and a line for each configured number not seen yet."""
     path = settings.database_path
     return _with_configured(read_records(path, people.listing) if path.is_file() else [], settings)
 
@@ -89,14 +92,14 @@ def _with_configured(lines: list[PersonLine], settings: Settings) -> list[Person
 
 
 def owns(line: PersonLine, settings: Settings) -> bool:
-    """Whether somebody is an owner, by their row or by the configuration, who may use it."""
+    """Return True if a person is an owner by their row or by the configuration, and may talk."""
     return may_talk(line, settings) and (
         line.role == "owner" or not _configured_owners(line.realm, settings).isdisjoint(line.names)
     )
 
 
 def may_talk(line: PersonLine, settings: Settings) -> bool:
-    """Whether what somebody writes now is answered."""
+    """Return True if a message of this person would be answered now."""
     if line.frozen or line.access not in ("allowed", "listed"):
         return False
     if line.realm == "simulator":
@@ -108,12 +111,12 @@ def may_talk(line: PersonLine, settings: Settings) -> bool:
 
 
 def has_simulator(settings: Settings) -> bool:
-    """Whether the simulator's people can write."""
+    """Return True if the simulator's people can write."""
     return settings.uses_simulator and settings.simulator != "off"
 
 
 def without_answered(lines: Sequence[PersonLine], settings: Settings) -> list[PersonLine]:
-    """The lines without those of somebody turned away who may talk now, in whichever national form."""
+    """Drop the lines of people who were turned away but may talk now."""
     answered = {
         (line.realm, _plain(name)) for line in lines if may_talk(line, settings) for name in line.names
     }
@@ -125,7 +128,7 @@ def without_answered(lines: Sequence[PersonLine], settings: Settings) -> list[Pe
 
 
 def _plain(name: str) -> str:
-    """Those turned away are kept as they came, people in canonical digits."""
+    """Return a name in canonical digits; people turned away are kept in the form they came in."""
     return canonical(name) if name.isdigit() else name
 
 
@@ -144,7 +147,7 @@ def _configured_owners(realm: str, settings: Settings) -> frozenset[str]:
 
 
 def _addresses(path: Path) -> Mapping[tuple[str, str], str]:
-    """Each phone by realm and canonical digits as WhatsApp delivered it or somebody typed it."""
+    """Map (realm, canonical digits) to a phone as WhatsApp delivered it or somebody typed it."""
 
     def read(conn: Connection) -> Mapping[tuple[str, str], str]:
         rows = conn.execute("SELECT realm, value, address FROM aliases WHERE kind = 'phone'")

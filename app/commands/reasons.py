@@ -1,4 +1,4 @@
-"""Why each tool was chosen, in words and figures."""
+"""The reasons why tools were chosen, in words and figures."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ EXPLAINED = (
 
 
 def reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str, str] | None = None) -> str:
-    """The tools in their order; their `categories` where they are known."""
+    """Return a table of the tools in their order, with their categories where known."""
     head = ["TOOL", "SCORE", "COVERS", "BOOST", "KEPT", "WHY", "BEST FOR", "MADE OF"]
     rows = [_row(one) for one in reasons]
     if categories is not None:
@@ -48,7 +48,7 @@ def _row(one: Mapping[str, JSON]) -> list[str]:
 
 
 def _made_of(one: Mapping[str, JSON]) -> str:
-    """The parts of a score as a sum; rows of earlier versions do not say."""
+    """Return the parts of a score as a sum; "" for rows of earlier versions."""
     parts = {name: one["parts"][key] for key, name in _PARTS.items()} if one.get("parts") else {}
     if one.get("learned"):
         parts["learned"] = one["learned"]

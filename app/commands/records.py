@@ -1,4 +1,4 @@
-"""The database for a command: read as it stands without its lock, or opened with it."""
+"""The database for a command: read without its lock, or opened with it."""
 
 import os
 import sqlite3
@@ -20,10 +20,10 @@ BUSY_SECONDS = 5.0
 
 
 class Records(Database):
-    """Fulfils the reading half of `Database`; `tx` refuses."""
+    """A `Database` that only reads; `tx` refuses."""
 
     async def open(self) -> None:
-        """Opens the file for reading. Raises StoreError where there is none, or none of ours."""
+        """Open the file for reading. Raise StoreError if there is none, or it is not ours."""
         if not self.path.is_file():
             raise StoreError(none_yet(self.path))
         self._reader = await aiosqlite.connect(
@@ -33,8 +33,10 @@ class Records(Database):
 
 
 async def open_database(path: Path) -> Database:
-    """The database with its lock. Raises StoreLockedError where another holds it, StoreError for a file
-    or folder that cannot be used."""
+    """Open the database with its lock.
+
+    Raise StoreLockedError if another process holds it, StoreError if the file or folder cannot be used.
+    """
     database = Database(path)
     try:
         await database.open()
@@ -51,7 +53,7 @@ async def open_database(path: Path) -> Database:
 
 
 def make_data_folder(folder: Path) -> None:
-    """Makes the data folder where it is missing. Raises StoreError where nothing could be kept in it."""
+    """Create the data folder if it is missing. Raise StoreError if nothing can be kept in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -68,7 +70,7 @@ def make_data_folder(folder: Path) -> None:
 
 
 def read_records(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:
-    """What `question(connection)` gives. Raises StoreError where the file cannot be read."""
+    """Return `question(connection)`. Raise StoreError if the file cannot be read."""
     if not path.is_file():
         raise StoreError(none_yet(path))
     try:
@@ -80,10 +82,10 @@ def read_records(path: Path, question: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def read_only(path: Path) -> str:
-    """The file as an address that SQLite opens for reading only."""
+    """Return the URI by which SQLite opens a file for reading only."""
     return f"file:{quote(str(path))}?mode=ro"
 
 
 def none_yet(path: Path) -> str:
-    """What is said of a database that nobody has made."""
+    """Return the sentence for a database that does not exist yet."""
     return f"there is no database at {path} yet; recado serve makes it"

@@ -1,4 +1,4 @@
-"""The server that runs on this data folder, as a command sees it."""
+"""Requests to the server that runs on this data folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ FIND_SECONDS = 5.0
 
 
 class ServerGone(RecadoError):
-    """Nothing of ours listens at the address any more."""
+    """Raised when our server no longer listens at the address."""
 
 
 class RunningServer:
-    """Asks a running server, by the token in its server.json."""
+    """A client of the administrator's API, with the token of server.json."""
 
     def __init__(self, running: "Running") -> None:
         self.pid = running.pid
@@ -28,10 +28,9 @@ class RunningServer:
     def ask(
         self, action: str, body: dict[str, JSON] | None = None, *, seconds: float = ANSWER_SECONDS
     ) -> JSON:
-        """What the server gives for an action.
+        """Return the result of an action.
 
-        Raises ServerGone where nobody of ours listens, RecadoError with the server's words or where it
-        does not answer in time.
+        Raise ServerGone if our server is gone, RecadoError with its error or if it does not answer in time.
         """
         import httpx2
 
@@ -52,9 +51,9 @@ class RunningServer:
 
 
 def find_server(data_dir: Path) -> RunningServer | None:
-    """The server that runs on this data folder, None where none does.
+    """Return the server that runs on this data folder, None if none does.
 
-    Raises RecadoError where one runs that does not answer.
+    Raise RecadoError if one runs that does not answer.
     """
     if not (data_dir / "server.json").exists():  # the module that reads it brings the whole web server
         return None
@@ -72,7 +71,7 @@ def find_server(data_dir: Path) -> RunningServer | None:
 
 
 def read_answer(status: int, content: bytes) -> JSON:
-    """The result in an answer. Raises ServerGone for a stranger's, RecadoError with the server's words."""
+    """Return the result of an answer. Raise ServerGone for another program's, RecadoError for an error."""
     import orjson
 
     try:

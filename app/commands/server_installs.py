@@ -1,4 +1,4 @@
-"""Servers of the registry in the shell: searched for, installed after a yes at the terminal, removed."""
+"""`recado mcp search`, `add --registry` and `remove`."""
 
 import asyncio
 import json
@@ -38,9 +38,9 @@ _STAGES: dict[Stage, str] = {
 
 
 def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
-    """The servers of the registry that fit best, also those that cannot be installed, with the reason.
+    """Return the registry's servers that fit best, with the reason for those that cannot be installed.
 
-    Raises RecadoError where none fits, and where there is nothing to search in.
+    Raise RecadoError if none fits, or there is no list to search.
     """
     found, as_of = asyncio.run(_search(settings, words))
     if not found:
@@ -52,9 +52,9 @@ def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
 
 
 def install_server(settings: Settings, name: str, registry_id: str, *, trusted: bool, asks: bool) -> str:
-    """Shows what an entry of the registry would install, asks, and installs it; gives what to tell.
+    """Show what an entry would install, ask, install it and return what to tell.
 
-    Raises RecadoError where it cannot be installed, where the answer is no, and where nobody can be asked.
+    Raise RecadoError if it cannot be installed, the answer is no, or nobody can be asked.
     """
     if asks and not sys.stdin.isatty():
         raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
@@ -62,7 +62,7 @@ def install_server(settings: Settings, name: str, registry_id: str, *, trusted: 
 
 
 def remove_server(settings: Settings, name: str) -> str:
-    """Takes a server out, with its secrets and what was approved of it. Raises RecadoError."""
+    """Remove a server, its secrets and its approvals. Raise RecadoError if it has to stay."""
     written = configuration(settings)
     is_installed = is_server_name(name) and installed.read(settings.data_dir, name) is not None
     if not is_installed and definition_of(written, name).origin == "skill":
@@ -80,7 +80,7 @@ def remove_server(settings: Settings, name: str) -> str:
 
 
 async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]:
-    """What fits, and as of when the list is."""
+    """Return the best matches, and the date of the list they come from."""
     async with _directory(settings) as directory:
         synced_at = (await directory.kept()).synced_at
         if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:

@@ -1,4 +1,4 @@
-"""Tools of a server that are new or changed, shown and approved in the shell."""
+"""`recado mcp approve`: tools of a server that are new or changed."""
 
 import asyncio
 import sys
@@ -15,9 +15,9 @@ from app.settings import Settings
 
 
 def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
-    """Shows what is held back of a server's tools, asks, and approves exactly that.
+    """Show what is held back of a server's tools, ask, and approve exactly that.
 
-    Raises RecadoError where the server does not run, where the answer is no, and where nobody can be asked.
+    Raise RecadoError if the server does not run, the answer is no, or nobody can be asked.
     """
     definition = definition_of(configuration(settings), name)
     server = find_server(settings.data_dir)
@@ -42,7 +42,7 @@ def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
 
 
 def _told(server: RunningServer, name: str) -> ServerState:
-    """As the running server has it. Raises RecadoError where it does not know of that one yet."""
+    """Return the state that the running server reports. Raise RecadoError if it does not know the name yet."""
     for one in server.ask("servers")["servers"]:
         if one["name"] == name:
             held_back = tuple(HeldBack(**held) for held in one["held_back"])
@@ -51,7 +51,7 @@ def _told(server: RunningServer, name: str) -> ServerState:
 
 
 def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
-    """As it is now, started for this alone."""
+    """Start the server just to read its tools."""
     from app.mcp.probe import visit
 
     return asyncio.run(visit(definition, Sandbox(settings), settings.data_dir))

@@ -1,4 +1,4 @@
-"""The MCP servers as the shell shows and changes them: what is written down, and how it does."""
+"""`recado mcp list`, `add` and `secret`: MCP servers in the configuration."""
 
 import getpass
 import json
@@ -35,7 +35,7 @@ _NEAR = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
 def servers_table(settings: Settings, *, as_json: bool) -> str:
-    """Every server and how it does, as the running server says; without one, what is written down."""
+    """Return a table of every server with its state; without a running server, what is configured."""
     server = find_server(settings.data_dir)
     known = server.ask("servers") if server is not None else _written(settings)
     if as_json:
@@ -50,12 +50,12 @@ def servers_table(settings: Settings, *, as_json: bool) -> str:
 
 
 def configuration(settings: Settings) -> Configuration:
-    """What is written down, as a server would read it."""
+    """Read the configuration as a server does."""
     return Configuration(settings, skill_environment(), of_skills(read_skills(settings)))
 
 
 def definition_of(written: Configuration, name: str) -> ServerDefinition:
-    """The server of that name. Raises RecadoError where there is none, with those that there are."""
+    """Return the server of that name. Raise RecadoError with the known names if there is none."""
     found = {one.name: one for one in written.look()}
     if name in found:
         return found[name]
@@ -64,22 +64,22 @@ def definition_of(written: Configuration, name: str) -> ServerDefinition:
 
 
 def command_entry(command: Sequence[str], env: Iterable[str]) -> dict[str, JSON]:
-    """The entry of a program. Raises RecadoError."""
+    """Return the entry of a program. Raise RecadoError for a malformed variable."""
     variables = _pairs(env, "-e")
     return {"command": command[0], "args": list(command[1:]), **({"env": variables} if variables else {})}
 
 
 def remote_entry(url: str, headers: Iterable[str]) -> dict[str, JSON]:
-    """The entry of a public https address. Raises RecadoError for any other."""
+    """Return the entry of a public https address. Raise RecadoError for any other address."""
     _check_public(url)
     given = _pairs(headers, "-H")
     return {"url": url, **({"headers": given} if given else {})}
 
 
 def file_entry(path: Path, name: str) -> JSON:
-    """The entry in a file as other hosts have it: alone, or in an `mcpServers` mapping.
+    """Return the entry from a file, alone or in an `mcpServers` mapping.
 
-    Raises RecadoError where there is none, or none of that name among several.
+    Raise RecadoError if it has none, or none of that name among several.
     """
     try:
         content = sys.stdin.buffer.read(LONGEST_FILE) if str(path) == "-" else path.read_bytes()
@@ -99,7 +99,9 @@ def file_entry(path: Path, name: str) -> JSON:
 
 
 def add(settings: Settings, name: str, entry: JSON) -> str:
-    """Writes an entry down, and says what is still to be done. Raises RecadoError for one that cannot be."""
+    """Write an entry into the configuration and return what is left to do. Raise RecadoError for a faulty
+    one.
+    """
     trial = declare(name, entry, {})
     if trial.fault:
         raise RecadoError(f"{name}: {trial.fault}")
@@ -120,7 +122,7 @@ def add(settings: Settings, name: str, entry: JSON) -> str:
 
 
 def keep_secret(settings: Settings, name: str, variable: str) -> str:
-    """Asks for a secret and keeps it for that server alone. Raises RecadoError."""
+    """Ask for a secret and keep it for that server alone. Raise RecadoError if it cannot be kept."""
     written = configuration(settings)
     kept_as = definition_of(written, name).kept_as
     written.secrets.put(kept_as or name, variable, _value(name, variable))
@@ -131,12 +133,12 @@ def keep_secret(settings: Settings, name: str, variable: str) -> str:
 
 
 def exposed_text(definition: ServerDefinition) -> str:
-    """Where its entry holds a secret openly."""
+    """Say which fields of an entry hold a secret in plain text."""
     return f"its entry holds a secret as it is ({', '.join(definition.exposed)})"
 
 
 def exposed_cure(name: str) -> str:
-    """What to do about that."""
+    """Say how to move such a secret out of the entry."""
     return f"write ${{NAME}} in its place, and give it with: recado mcp secret {name} NAME"
 
 
@@ -180,7 +182,7 @@ def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def _check_public(url: str) -> None:
-    """Raises RecadoError for anything but an https address on the internet."""
+    """Raise RecadoError unless the address is https and on the internet."""
     own = "write a server of your own network into the file yourself"
     try:
         address = Address.parse(url)
@@ -193,7 +195,7 @@ def _check_public(url: str) -> None:
 
 
 def _ips(address: Address) -> "Iterable[IPv4Address | IPv6Address]":
-    """Where it leads now; nothing without a network: whoever connects looks again."""
+    """Resolve an address; empty without a network, since the connection checks it again."""
     from ipaddress import ip_address
 
     if address.ip is not None:

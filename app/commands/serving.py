@@ -1,4 +1,4 @@
-"""Starting the server, once it is known that it can start."""
+"""`recado serve`: start the server once it is known that it can start."""
 
 import asyncio
 import socket
@@ -12,10 +12,10 @@ from app.settings import Settings
 
 
 def start(settings: Settings) -> int:
-    """Serves until it is told to stop; gives the exit status.
+    """Serve until a signal stops it; return the exit status.
 
-    Raises RecadoError where the port, the database or the data folder cannot be had: the web server would
-    say so with a traceback. Raises ConfigurationError where the model's or WhatsApp's address is none.
+    Raise RecadoError if the port, the database or the data folder cannot be used, ConfigurationError for a
+    malformed address of the model or of WhatsApp.
     """
     from app.server import serve
 
@@ -30,7 +30,7 @@ def start(settings: Settings) -> int:
 
 
 def check_address(host: str, port: int) -> None:
-    """Raises RecadoError where the address cannot be listened at."""
+    """Raise RecadoError if the address cannot be listened at."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
@@ -48,5 +48,5 @@ def check_address(host: str, port: int) -> None:
 
 
 async def check_database(path: Path) -> None:
-    """Opens the database and lets go of it again. Raises StoreError as `open_database` does."""
+    """Open the database and close it again. Raise StoreError as `open_database` does."""
     await (await open_database(path)).close()

@@ -1,4 +1,4 @@
-"""What every command of the shell shares: groups, settings, output, exit statuses."""
+"""Parts that all commands share: groups, settings, output, exit statuses."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ def group(**options: Any) -> typer.Typer:
 
 
 def command_settings(usual_log_level: str = "WARNING", *, names_faults: bool = True) -> "Settings":
-    """The settings, with logs as they say. Raises ConfigurationError."""
+    """Return the settings, with logs set up. Raise ConfigurationError for faulty ones."""
     from app.commands import configuration
 
     settings = configuration.read_settings()
@@ -42,14 +42,14 @@ def name_unreadable_lines() -> None:
 
 
 def show(text: str, *, err: bool = False) -> None:
-    """Names and texts in it come from others: a terminal obeys what it does not show."""
+    """Print a text with everything escaped that a terminal would obey."""
     from app.text import visible_lines
 
     typer.echo(visible_lines(text), err=err)
 
 
 def agreed(question: str) -> bool:
-    """Asks at the terminal until there is an answer; the end of the input is a no."""
+    """Ask at the terminal until there is an answer; the end of the input is a no."""
     while True:
         try:
             answer = input(f"{question} [y/n] ").strip().lower()

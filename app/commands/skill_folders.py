@@ -1,4 +1,4 @@
-"""The skills as commands look at them."""
+"""The skills as commands read them."""
 
 from app.settings import Settings
 from app.skills import SkillLoader
@@ -6,7 +6,7 @@ from app.skills.installed_skills import InstalledSkills
 
 
 def read_skills(settings: Settings) -> SkillLoader:
-    """What a server would find; no code of theirs runs."""
+    """Load all skills as a server does, without running their code."""
     loader = SkillLoader(settings.skills_dir, elsewhere=InstalledSkills.of(settings), runs_code=False)
     loader.refresh()
     return loader

@@ -1,4 +1,4 @@
-"""The skill folders as the shell shows and changes them."""
+"""`recado skills`: the skill folders, listed and changed."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 def skills_table(settings: Settings) -> str:
-    """Every skill, where its tools run, and whether it can be used."""
+    """Return a table of every skill, where its tools run, and its state."""
     loader = read_skills(settings)
     if not loader.skills:
         return f"There are no skills in {settings.skills_dir}; a skill is a folder with a SKILL.md."
@@ -52,9 +52,9 @@ def skills_table(settings: Settings) -> str:
 
 
 def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
-    """What was found in the skill folders, in words, and whether it is without fault.
+    """Return a report on the skill folders, and True if it names no fault.
 
-    Raises RecadoError where `path` holds no skill.
+    Raise RecadoError if `path` holds no skill.
     """
     if path is not None:
         folders = _on_disk(lambda: _skill_folders(_folder_meant(path)))
@@ -71,7 +71,7 @@ def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
 
 
 def new_skill(settings: Settings, name: str) -> str:
-    """Begins a skill folder, and says how to go on. Raises RecadoError for a name that cannot be."""
+    """Create a skill folder and say how to go on. Raise RecadoError for a name that cannot be used."""
     _on_disk(lambda: _own(settings).new(name))
     folder = settings.skills_dir / name
     return "\n".join(
@@ -85,9 +85,9 @@ def new_skill(settings: Settings, name: str) -> str:
 
 
 def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
-    """Brings a skill in, and says what came: a folder is copied, an address is asked about first.
+    """Copy a skill's folder, or install from an address after asking; say what came.
 
-    Raises RecadoError where it may not come in.
+    Raise RecadoError if it may not come in.
     """
     if _ADDRESS.match(source) and not os.path.lexists(source):
         _check_address(source)
@@ -103,7 +103,7 @@ def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
 
 
 def remove_skill(settings: Settings, name: str) -> str:
-    """Takes a skill out, and says where it is kept. Raises RecadoError where it has to stay."""
+    """Remove a skill and say where it is kept. Raise RecadoError if it has to stay."""
     secrets = kept_for(settings.data_dir, name)
     if is_standard_name(name) and _on_disk(lambda: remove(settings.data_dir, name)):
         forget_gone(settings.data_dir, name, secrets)
@@ -132,7 +132,7 @@ def _on_disk(change: Callable[[], _T]) -> _T:
 
 
 def _check_address(text: str) -> None:
-    """Raises RecadoError for an address that is never taken."""
+    """Raise RecadoError for an address that is never accepted."""
     scheme = text.partition(":")[0].lower()
     if scheme == "file":
         raise RecadoError("file: addresses are not taken; give the folder's path instead")
@@ -151,7 +151,7 @@ def _check_address(text: str) -> None:
 
 
 def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
-    """Those of these skills that are in use, among all that there are."""
+    """Return the name clashes of these skills among all that are in use."""
     checked = {os.path.realpath(skill.folder) for skill in skills}
     used = [skill for skill in loader.skills if os.path.realpath(skill.folder) in checked]
     about = tuple(start for skill in used for start in (f"{skill.name}: ", f"{skill.folder} "))
@@ -159,7 +159,7 @@ def _clashes_of(skills: Sequence[Skill], loader: SkillLoader) -> list[str]:
 
 
 def _folder_meant(path: Path) -> Path:
-    """The folder of a SKILL.md that was named in its place, as a shell completes it."""
+    """Return the folder of a SKILL.md that was named instead of its folder."""
     return path.absolute().parent if path.name == "SKILL.md" and path.is_file() else path
 
 
@@ -184,12 +184,12 @@ def _place(skill: Skill) -> str:
 
 
 def _known_as(skill: Skill) -> str:
-    """What the server calls it in an alert."""
+    """Return the name of a skill in alerts."""
     return skill.name if skill.installed else skill.folder.name
 
 
 def _set_aside(settings: Settings) -> dict[str, str]:
-    """Why the server runs the code of a skill no more, by the name of its folder."""
+    """Map skill folders to the reason why the server stopped running their code."""
     if not settings.database_path.is_file():
         return {}
     try:
@@ -211,7 +211,7 @@ def _state(skill: Skill, aside: str) -> str:
 
 
 def _report(skill: Skill) -> Iterator[str]:
-    """A skill's tools, what was left out and why, warnings and faults."""
+    """Yield a skill's tools, left-out functions, warnings and faults."""
     yield f"{visible(skill.name)} ({visible(str(skill.folder))})"
     for tool in skill.tools:
         yield f"  tool: {visible(tool.name)}"
@@ -229,7 +229,7 @@ def _report(skill: Skill) -> Iterator[str]:
 
 
 def _scripts_alone(skill: Skill) -> list[str]:
-    """The scripts of a folder that has no tools.py."""
+    """Return the scripts of a folder that has no tools.py."""
     scripts = skill.folder / "scripts"
     if os.path.lexists(scripts / "tools.py") or scripts.is_symlink():
         return []

@@ -1,4 +1,4 @@
-"""How the tools did: calls, success, durations, errors."""
+"""`recado skills stats`: calls, success, durations and errors of tools."""
 
 import json
 import time
@@ -18,7 +18,7 @@ _ERRORS_SHOWN = 3
 
 
 def tool_figures(settings: Settings, days: int, *, as_json: bool) -> str:
-    """A line for each tool that was called in the last `days` days (UTC, today included)."""
+    """Return a line for each tool called in the last `days` days (UTC, today included)."""
     figures = _figures(settings, tool_statistics.day_of(time.time() - (days - 1) * _DAY))
     if as_json:
         return json.dumps(figures, ensure_ascii=False, indent=2)
@@ -44,7 +44,7 @@ def _row(one: Mapping[str, JSON]) -> tuple[str, ...]:
 
 
 def _duration(seconds: float | None) -> str:
-    """Two or three digits of it, and its unit."""
+    """Format a duration with two or three digits and its unit."""
     if seconds is None:
         return "-"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

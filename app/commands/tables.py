@@ -7,7 +7,7 @@ from app.text import visible
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The rows under their heads, each column as wide as its widest cell; a row is one line."""
+    """Return the rows under their heads, each column as wide as its widest cell; a row is one line."""
     lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
@@ -17,5 +17,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def moment(at: float) -> str:
-    """A time as this machine's clock shows it."""
+    """Format a time in this machine's zone."""
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")

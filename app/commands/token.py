@@ -1,4 +1,4 @@
-"""The administrator's token, shown or renewed."""
+"""`recado token`."""
 
 from app.commands.running import find_server
 from app.errors import RecadoError
@@ -7,7 +7,7 @@ from app.settings import Settings
 
 
 def admin_token(settings: Settings, *, renew: bool) -> str:
-    """The token as it is, or a new one. Raises RecadoError for renewing one that is configured."""
+    """Return the administrator's token, or a new one. Raise RecadoError to renew a configured one."""
     server = find_server(settings.data_dir)
     if server is not None:
         return str(server.ask("token/renew" if renew else "token")["token"])

@@ -1,4 +1,4 @@
-"""What turns saw and what they cost."""
+"""`recado trace`: turns, their prompts and their cost."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from app.text import visible
 
 
 def turns_table(settings: Settings) -> str:
-    """The newest turns, their outcomes and tokens."""
+    """Return a table of the newest turns with outcomes and tokens."""
     server = find_server(settings.data_dir)
     if server is None and not settings.database_path.is_file():
         return "There were no turns yet."
@@ -42,7 +42,9 @@ def turns_table(settings: Settings) -> str:
 
 
 def turn_text(settings: Settings, turn: str) -> str:
-    """A turn's journal, and each model call with its whole prompt. Raises RecadoError for an unknown turn."""
+    """Return a turn's journal and its model calls with whole prompts. Raise RecadoError for an unknown
+    turn.
+    """
     server = find_server(settings.data_dir)
     found = (
         server.ask("turns/show", {"turn": turn}) if server is not None else asyncio.run(_turn(settings, turn))
@@ -62,7 +64,7 @@ def turn_text(settings: Settings, turn: str) -> str:
 
 
 def _reasons(payload: JSON) -> tuple[list[str], JSON]:
-    """Why each tool of a route was chosen, as a table, and the payload without it."""
+    """Return the reasons of a route as a table, and the payload without them."""
     if not isinstance(payload, dict) or not payload.get("reasons"):
         return [], payload
     rest = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
@@ -81,7 +83,7 @@ def _catalog(hash: str) -> str:
 
 
 def _part(part: JSON) -> str:
-    """One message of a prompt, line for line; what is no message (the tool list) as JSON."""
+    """Format a message of a prompt line by line; other parts (the tool list) as JSON."""
     if not isinstance(part, dict) or not isinstance(part.get("role"), str):
         return f"  {_compact(part)}"
     text = part.get("content")

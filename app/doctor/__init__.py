@@ -1,6 +1,6 @@
-"""`recado doctor`: every part looked at once, a line each, nothing changed.
+"""`recado doctor`: check every part, one line each, and change nothing.
 
-It never takes the database's lock and writes nothing that stays, so it is safe beside a running server.
+It takes no lock on the database and writes nothing that stays, so it is safe beside a running server.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,9 +16,9 @@ Check = Callable[[Settings], Iterator[Finding]]
 
 
 def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
-    """Every finding, as soon as it is known; no secret is in any. Never raises for what it examines.
+    """Yield every finding as soon as it is known; never raise for what is examined, never show a secret.
 
-    `address`: a public address whose webhook is tried besides the one that Meta knows.
+    `address` is a public address whose webhook is tried besides the one that Meta knows.
     """
     from app.doctor import machine, model, people, records, sandbox, server, servers, skills, whatsapp
 
@@ -40,7 +40,7 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
 
 
 def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
-    """One check's findings; a check that breaks is a finding itself and does not stop the others."""
+    """Yield one check's findings; a check that raises becomes a finding itself."""
     try:
         yield from check(settings)
     except Exception as error:
@@ -49,7 +49,7 @@ def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
 
 
 def _without_secrets(findings: Iterator[Finding], settings: Settings) -> Iterator[Finding]:
-    """What servers answer may repeat a key."""
+    """Remove our secrets from a finding: a server's answer may repeat a key."""
     from app.commands.configuration import secrets_of
 
     secrets = sorted((secret for secret in secrets_of(settings) if len(secret) >= 4), key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""What Meta says of the number, the token, the app and its subscription, a finding each."""
+"""Meta's view of the number, the token, the app and its subscription."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _CONFIGURATION = "developers.facebook.com > your app > WhatsApp > Configuration 
 
 
 class Account:
-    """One number, token and app at Meta, looked at once."""
+    """One number, token and app at Meta."""
 
     def __init__(self, settings: Settings, graph: GraphAPI) -> None:
         self._settings = settings
@@ -36,7 +36,7 @@ class Account:
         self._secret = settings.whatsapp_app_secret.get_secret_value()
 
     def findings(self) -> Iterator[Finding]:
-        """Everything that can be known with these credentials, most telling first."""
+        """Return all that these credentials can tell, most telling first."""
         number = self._number("display_phone_number,verified_name,quality_rating")
         yield self._connection(number)
         if number.status == 0 or number.refuses_token or number.is_busy:
@@ -90,10 +90,10 @@ class Account:
         return _number_finding(answer.data)
 
     def _token_data(self) -> Answer:
-        """What `debug_token` tells under `data`.
+        """Return `data` of `debug_token`.
 
-        Its reference wants an app's token or a developer's, so where a system user's own is refused the
-        app's is made of its id and secret.
+        Meta wants an app's or a developer's token there; if a system user's own is refused, the app's is
+        made of its id and secret.
         """
         asked = {"input_token": self._token}
         answer = self._graph.get("debug_token", self._token, asked)
@@ -126,7 +126,7 @@ class Account:
         return Finding(FAIL, _APP, fact, cure)
 
     def _webhook(self, app: str, name: str) -> Iterator[Finding]:
-        """The app's own token proves the secret, and tells what Meta sends where."""
+        """Check the app secret and the subscription with the app's own token."""
         answer = self._graph.get(f"{app}/subscriptions", f"{app}|{self._secret}")
         found = [row for row in answer.rows() if row.get("object") == "whatsapp_business_account"]
         address = self._callback()
@@ -146,7 +146,7 @@ class Account:
             yield self._handshake(address)
 
     def _callback(self) -> str:
-        """Where its messages are sent: the number's own address, else its account's, else the app's."""
+        """Return the callback address: the number's own, else its account's, else the app's."""
         chosen = self._number("webhook_configuration").data.get("webhook_configuration")
         places = ("phone_number", "whatsapp_business_account", "application")
         if not isinstance(chosen, dict):
@@ -177,7 +177,7 @@ def _clock(ahead: float) -> Finding:
 
 
 def _health(health: JSON) -> Iterator[Finding]:
-    """What Meta holds against sending; replies may pass all the same."""
+    """Return Meta's reasons against sending; replies may pass all the same."""
     if not isinstance(health, dict) or health.get("can_send_message") in (None, "AVAILABLE"):
         return
     fact, cure = (
@@ -238,7 +238,7 @@ def _secret_finding(answer: Answer, name: str) -> Finding:
 
 
 def _accounts(health: JSON, token: dict[str, JSON]) -> list[str]:
-    """The WhatsApp accounts that the number may be in; the first source that tells decides."""
+    """Return the WhatsApp accounts that may hold the number, from the first source that tells."""
     for entity in _entities(health):
         if entity.get("entity_type") == "WABA" and entity.get("id"):
             return [str(entity["id"])]
@@ -262,7 +262,7 @@ def _subscribers(answer: Answer) -> set[str]:
 
 
 def _fields(subscription: dict[str, JSON]) -> set[str]:
-    """The names of the subscribed fields; newer versions give objects with the field's version."""
+    """Return the names of the subscribed fields; newer API versions give objects with a version."""
     found = subscription.get("fields")
     fields = found if isinstance(found, list) else []
     return {str(one.get("name")) if isinstance(one, dict) else str(one) for one in fields}

@@ -1,4 +1,4 @@
-"""The beginning of what a server answers, however much it sends and however slowly."""
+"""Bounded reading of what a server answers."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ ANSWER_SECONDS = 10.0
 
 
 def read_beginning(chunks: Iterator[bytes], longest: int) -> bytes:
-    """At most `longest` bytes, as far as they arrive within ANSWER_SECONDS."""
+    """Return up to `longest` bytes, as far as they arrive within ANSWER_SECONDS."""
     read, until = b"", time.monotonic() + ANSWER_SECONDS
     for chunk in chunks:
         read += chunk

@@ -1,4 +1,4 @@
-"""What the doctor finds: a fact, how bad it is, and the cure."""
+"""A finding of the doctor: a fact, its severity, and the cure."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -21,7 +21,7 @@ class Finding:
 
 
 def line(finding: Finding) -> str:
-    """The finding as it is printed, marks in plain ASCII, all on one line."""
+    """Format a finding in plain ASCII, on one line."""
     from app.text import visible
 
     cure = f" -> {visible(finding.cure)}" if finding.cure else ""

@@ -1,4 +1,4 @@
-"""Questions to Meta's Graph API: short, bounded, and every answer read tolerantly."""
+"""Short, bounded requests to Meta's Graph API, read tolerantly."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _REFUSED_TOKEN = frozenset({102, 190})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. `status` 0: nothing did, and `fault` says why."""
+    """An answer of the Graph API; `status` 0 means that none came, and `fault` says why."""
 
     status: int
     data: dict[str, JSON] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Answer:
 
     @property
     def code(self) -> int:
-        """Meta's error code, -1 where there is none."""
+        """Return Meta's error code, -1 if there is none."""
         code = self.error.get("code")
         return code if isinstance(code, int) else -1
 
@@ -59,13 +59,13 @@ class Answer:
         return self.code in (3, 10) or 200 <= self.code <= 299
 
     def rows(self) -> Iterator[dict[str, JSON]]:
-        """The objects of a list under `data`."""
+        """Return the objects of the list under `data`."""
         found = self.data.get("data")
         yield from (row for row in found if isinstance(row, dict)) if isinstance(found, list) else ()
 
 
 class GraphAPI:
-    """The Graph API at one address. Redirects are not followed: a token goes nowhere else."""
+    """The Graph API at one address; redirects are not followed, so that a token goes nowhere else."""
 
     def __init__(self, api_url: str) -> None:
         import httpx2
@@ -80,7 +80,7 @@ class GraphAPI:
         self._http.close()
 
     def get(self, path: str, token: str, parameters: Mapping[str, str] | None = None) -> Answer:
-        """One GET. Never raises for what the other side does."""
+        """Send one GET. Never raise for what the other side does."""
         import httpx2
 
         headers = {"Authorization": f"Bearer {token}"}

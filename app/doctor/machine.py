@@ -1,4 +1,4 @@
-"""The configuration and the folder that is written to."""
+"""Checks of the configuration and of the data folder."""
 
 import difflib
 import os
@@ -29,7 +29,7 @@ _OF_OTHERS = {
 
 
 def check_configuration(settings: Settings) -> Iterator[Finding]:
-    """Whether `.env` was read, names that look misspelt, and the time zone."""
+    """Check that `.env` was read, look for misspelt names, and name the time zone."""
     path = Path(".env")
     read = f"{path.resolve()} is read" if path.is_file() else "no .env here, the environment alone counts"
     yield Finding(OK, "configuration", f"every variable is valid; {read}")
@@ -39,7 +39,7 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
 
 
 def check_names(path: Path) -> Iterator[Finding]:
-    """Lines of a `.env` file that cannot be read, and names that look misspelt; whatever the values are."""
+    """Report lines of a `.env` file that cannot be read, and names that look misspelt."""
     for number in unreadable_lines(path):
         fact = f"line {number} of .env cannot be read and is left out"
         yield Finding(WARN, "configuration", fact, "write it as NAME=value")
@@ -50,7 +50,7 @@ def check_names(path: Path) -> Iterator[Finding]:
 
 
 def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
-    """An administrator's token that can be guessed, and secrets that every user of the machine may read."""
+    """Report a token that can be guessed, and secrets that every user of the machine may read."""
     length = len(settings.admin_token.get_secret_value())
     if 0 < length < _SHORTEST_TOKEN:
         fact = f"ADMIN_TOKEN has {length} characters and can be guessed: it opens /console and /mcp"
@@ -61,7 +61,7 @@ def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
 
 
 def _given(path: Path) -> set[str]:
-    """The names that have a value in a `.env` file."""
+    """Return the names that have a value in a `.env` file."""
     from dotenv import dotenv_values
 
     return {name.upper() for name, value in dotenv_values(path, interpolate=False).items() if value}
@@ -80,8 +80,7 @@ def _zone(settings: Settings) -> Finding:
 
 
 def check_folder(settings: Settings) -> Iterator[Finding]:
-    """Whether the data folder can be written and has room, and the database's and the people's where those
-    are others."""
+    """Check that the folders of data, database and workspace can be written and have room."""
     database = settings.database_path.absolute()
     yield from _ownership(database)
     for folder in dict.fromkeys((settings.data_dir.absolute(), database.parent)):
@@ -113,7 +112,7 @@ def _folder(folder: Path, least: int, name: str, variables: str) -> Iterator[Fin
 
 
 def _ownership(database: Path) -> Iterator[Finding]:
-    """Files that an earlier start as another user left behind, and those that everybody may read."""
+    """Report files left by an earlier start as another user, and files that everybody may read."""
     folder = database.parent
     files = sorted(folder.glob(f"{database.name}*"))
     shut = [file.name for file in files if not os.access(file, os.R_OK | os.W_OK)]
@@ -126,7 +125,7 @@ def _ownership(database: Path) -> Iterator[Finding]:
 
 
 def _misspelt(path: Path) -> Iterator[tuple[str, str]]:
-    """Names that are none of ours but nearly: in `.env`, and in the environment if they begin like ours."""
+    """Return names that nearly match one of our settings, in `.env` and in the environment."""
     known = {str(field.alias or name).upper() for name, field in Settings.model_fields.items()}
     from dotenv import dotenv_values
 

@@ -1,4 +1,4 @@
-"""The model: one real tool call, and what its failure asks for."""
+"""Check of the model by one real tool call, with the cure of its failure."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ _MESSAGES: list[dict[str, JSON]] = [
 
 
 def check_model(settings: Settings) -> Iterator[Finding]:
-    """Which model answers; a real one is given one sum and one tool to do it with."""
+    """Name the model that answers; give a real one a sum and one tool to do it with."""
     if not settings.has_model:
         yield from _offline(settings)
         return
@@ -114,7 +114,7 @@ def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bo
 
 
 async def _classifier(model: "ChatModel", settings: Settings) -> list[Finding]:
-    """CLASSIFIER_MODEL, where it is another; without it the word index decides alone."""
+    """Check CLASSIFIER_MODEL if it is another; without it the word index decides alone."""
     name = settings.classifier_model
     if name == settings.llm_model:
         return []
@@ -128,7 +128,7 @@ async def _classifier(model: "ChatModel", settings: Settings) -> list[Finding]:
 
 
 def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
-    """What the operator can do about a model that does not answer."""
+    """Return what the operator can do about a model that does not answer."""
     base = settings.openai_base_url.rstrip("/")
     if error.cause == "not_sent":
         return _unreachable(base)
@@ -153,7 +153,7 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
 
 
 def _ollama(base: str) -> str:
-    """The command of Ollama where it runs: beside Recado in the compose file it is a service of that name."""
+    """Return Ollama's command; beside Recado in the compose file it is a service of that name."""
     return "docker compose exec ollama ollama" if urlsplit(base).hostname == "ollama" else "ollama"
 
 

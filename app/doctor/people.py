@@ -1,4 +1,4 @@
-"""Who may talk, and who was turned away lately."""
+"""Check of who may talk, and who was turned away lately."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ MOST_SHOWN = 10
 
 
 def check_people(settings: Settings) -> Iterator[Finding]:
-    """Whether anybody may talk and owns this, who is frozen, whom to let in with which command."""
+    """Report owners, members, frozen people, and whom to let in with which command."""
     try:
         lines = listed_people(settings)
     except StoreError:  # the database has a line of its own
@@ -80,7 +80,7 @@ def _doubtful(variable: str, numbers: frozenset[str], settings: Settings) -> Ite
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:
-    """Those who may want in; not those whom somebody shut out, nor those who have a line already."""
+    """Return those who may want in, without the blocked and those who have a line already."""
     settled = {name for line in lines if line.access == "blocked" or line.frozen for name in line.names}
     since = time.time() - LATELY_SECONDS
     found = [

@@ -1,4 +1,4 @@
-"""The database, read without its lock: is it whole, is it ours, and what it wants the operator to know."""
+"""Check of the database without its lock, and of open alerts."""
 
 import sqlite3
 import time
@@ -43,7 +43,7 @@ _CURES = {
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
-    """Whether the file can be read, has a schema that we know, is sound, and keeps a write-ahead log."""
+    """Check that the file can be read, has a known schema, is sound, and keeps a write-ahead log."""
     path = settings.database_path
     if not path.exists():
         yield Finding(OK, "database", f"{path} will be made at the first start")
@@ -57,7 +57,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 
 def check_alerts(settings: Settings) -> Iterator[Finding]:
-    """The alerts that are open; of what happened once and cannot be mended, those of the last days."""
+    """Report open alerts; those of events that cannot be mended only for some days."""
     try:
         opened = read_records(settings.database_path, _alerts_of(realm_of(settings)))
     except StoreError:  # the database has a line of its own
@@ -73,7 +73,7 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
 
 
 def _alerts_of(realm: Realm) -> Callable[[Connection], list[Alert]]:
-    """Those that the next start in this realm leaves open."""
+    """Return the alerts that the next start in this realm leaves open."""
 
     def read(conn: Connection) -> list[Alert]:
         opened = alerts.open_alerts(conn)
@@ -89,7 +89,7 @@ def _is_past(alert: Alert) -> bool:
 
 
 def _alert_words(alert: Alert) -> tuple[str, str]:
-    """The alert's fact and its cure; the words about a failed send end with one."""
+    """Return an alert's fact and its cure; the text of a failed send ends with one."""
     known = _CURES.get(alert.code.rpartition(":")[2], "")
     if alert.text.startswith("sending failed"):
         fact, _, cure = alert.text.rpartition("; ")
@@ -125,7 +125,7 @@ def _state(connection: sqlite3.Connection, path: str) -> Finding:
 
 
 def _schema(connection: sqlite3.Connection) -> int:
-    """The version of the tables, 0 where there are none of ours."""
+    """Return the version of the tables, 0 if none are ours."""
     row = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone()
     if row is None:
         return 0
@@ -133,7 +133,7 @@ def _schema(connection: sqlite3.Connection) -> int:
 
 
 def _damage(connection: sqlite3.Connection) -> str | None:
-    """The first damage found, "" for none, None where there was no time to look everywhere."""
+    """Return the first damage found, "" for none, None if time ran out first."""
     until = time.monotonic() + SCAN_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
     try:

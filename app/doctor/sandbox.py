@@ -1,4 +1,4 @@
-"""The sandbox of code that came from elsewhere, and how to get it where it does not work."""
+"""Check of the sandbox for code that came from an address or a chat."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ _FORBIDDING = (
 
 
 def check_sandbox(settings: Settings) -> Iterator[Finding]:
-    """Whether the sandbox holds, by a real trial."""
+    """Try the sandbox for real, and say how to get it if it does not work."""
     sandbox = Sandbox(settings)
     if sandbox.off:
         fact = "SANDBOX=off: code that came from a URL or from chat has all the rights of this user"

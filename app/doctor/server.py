@@ -1,4 +1,4 @@
-"""Whether a server runs here, and what it says of itself."""
+"""Check of the running server."""
 
 import socket
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from app.settings import Settings
 
 
 def check_server(settings: Settings) -> Iterator[Finding]:
-    """The running server's own health; without one, whether its port is free."""
+    """Report the running server's own health; without one, check that its port is free."""
     try:
         server = find_server(settings.data_dir)
         state = server.ask("health") if server is not None else {}

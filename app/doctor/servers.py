@@ -1,4 +1,4 @@
-"""The MCP servers: each really started and listed, or as the running server has it, a line each."""
+"""Check of the MCP servers: the running server's word, or a real start of each."""
 
 import asyncio
 import shutil
@@ -20,7 +20,7 @@ _NODE = frozenset({"node", "npx", "npm"})
 
 
 def check_servers(settings: Settings) -> Iterator[Finding]:
-    """Faults of the file, then how each server does. Without any server nothing of the protocol is loaded."""
+    """Report faults of the configuration, then each server's state."""
     written = configuration(settings)
     definitions = written.look()
     for fault in written.faults:
@@ -39,7 +39,7 @@ def check_servers(settings: Settings) -> Iterator[Finding]:
 
 
 def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, JSON]]:
-    """How they do: the running server's word, for some cannot run twice; else each is tried."""
+    """Ask the running server, because some cannot run twice; else start each."""
     try:
         server = find_server(settings.data_dir)
         if server is not None:

@@ -1,4 +1,4 @@
-"""The skills on disk."""
+"""Check of the skills on disk."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from app.skills.skill import bundled_names
 
 
 def check_skills(settings: Settings) -> Iterator[Finding]:
-    """Each fault of a skill, what cannot be used here and why, and whether the shipped ones are all there."""
+    """Report faults of skills, those that cannot be used and why, and missing bundled ones."""
     folder = settings.skills_dir
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
         fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"

@@ -1,4 +1,4 @@
-"""The webhook's handshake at its public address, as Meta makes it."""
+"""Check of the webhook's handshake at its public address, made as Meta makes it."""
 
 import secrets
 from urllib.parse import urlsplit
@@ -16,13 +16,13 @@ _STARTED = (
 
 
 def webhook_address(given: str) -> str:
-    """An address as the operator may write it: without a path it means `/webhook` there."""
+    """Complete an address as an operator writes it: without a path it means `/webhook`."""
     bare = given.rstrip("/")
     return given if "/" in bare.partition("://")[2] else f"{bare}/webhook"
 
 
 def check_handshake(address: str, verify_token: str) -> Finding:
-    """Meta's GET with a challenge; nothing is followed and little is read of what comes back."""
+    """Send Meta's GET with a challenge; follow no redirect and read little of the answer."""
     import httpx2
 
     fault = _fault_of(address)

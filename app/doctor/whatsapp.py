@@ -1,4 +1,4 @@
-"""The WhatsApp credentials: which are missing, which cannot be right, and what Meta says to them."""
+"""Check of the WhatsApp credentials."""
 
 import re
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ _APP_SECRET = re.compile(r"[0-9a-f]{32}")
 
 
 def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
-    """Each missing or impossible credential; with all four, what Meta knows, and the webhook's handshake.
+    """Report missing or impossible credentials; with all four ask Meta and try the handshake.
 
-    `address` is a public address to try besides, before Meta's form has it.
+    `address` is a public address to try as well, before Meta's form has it.
     """
     if settings.uses_simulator and settings.simulator == "off":
         fact = "not connected, and the simulator is off: nobody can write, except with recado chat"
@@ -63,7 +63,7 @@ def _malformed(settings: Settings) -> Iterator[Finding]:
 
 
 def _is_id(number: str, settings: Settings) -> bool:
-    """Whether it can be a number's id: Meta's have digits only, a stand-in's may be any word."""
+    """Return True if a text can be a number's id: Meta's are digits, a stand-in's any word."""
     if settings.whatsapp_api_url.startswith(_META):
         return number.isdecimal()
     return re.fullmatch(r"\w[\w.-]*", number, re.ASCII) is not None

@@ -1,4 +1,4 @@
-"""The model's context window: what its server tells of it, else whether a long prompt arrives whole."""
+"""Check of the model's context window."""
 
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ _WIDER = "give it 16384 tokens where its server is started: docs/models.md"
 
 
 async def check_window(model: "ChatModel", settings: Settings) -> list[Finding]:
-    """A window that is too small for a turn with tools; OpenAI's own models all have room."""
+    """Report a window too small for a turn with tools; OpenAI's own models all have room."""
     if not settings.openai_base_url:
         return []
     reported = await _reported_window(settings)
@@ -33,7 +33,7 @@ async def check_window(model: "ChatModel", settings: Settings) -> list[Finding]:
 
 
 async def _reported_window(settings: Settings) -> tuple[int, str] | None:
-    """The window in tokens and how it is made wider; None where the server does not tell."""
+    """Return the window in tokens and how to widen it; None if the server does not tell."""
     import httpx2
 
     base = settings.openai_base_url.rstrip("/")
@@ -67,7 +67,7 @@ def _vllm(answer: Any, model: str) -> int:
 
 
 async def _probe_window(model: "ChatModel", name: str) -> Finding:
-    """A prompt as long as a full turn's, whose beginning is asked for at its end."""
+    """Send a prompt as long as a full turn's, and ask at its end for its beginning."""
     word = f"mango-{secrets.randbelow(9000) + 1000}"
     messages: list[dict[str, JSON]] = [
         {"role": "user", "content": f"The code word is {word}. Remember it."},

@@ -1,4 +1,4 @@
-"""What an owner has to know of skills and servers, raised as alerts and taken back."""
+"""Alerts about skills and servers."""
 
 import time
 from pathlib import Path
@@ -10,23 +10,23 @@ from app.store.database import Database
 
 
 class AlertReporter:
-    """Of a skill or a server; without a reason it is well again."""
+    """Raises an alert about a skill or a server, or closes it if the reason is empty."""
 
     def __init__(self, store: Database, data_dir: Path) -> None:
         self._store = store
         self._data_dir = data_dir
 
     async def forget(self) -> None:
-        """At a start each is tried anew."""
+        """Close all alerts about skills and servers: a start tries each again."""
         await self._store.tx(_forget)
 
     async def skill_failed(self, folder: Path, reason: str) -> None:
-        """Its code is not run any more."""
+        """Alert that a skill's code is not run any more."""
         skill = folder.parent.name if is_from_elsewhere(self._data_dir, folder) else folder.name
         await self._tell(f"{alerts.ABOUT_SKILLS}{skill}:", reason and f"the skill {skill} is {reason}")
 
     async def server_failed(self, server: str, reason: str) -> None:
-        """It does not run, or holds tools back."""
+        """Alert that an MCP server does not run, or holds tools back."""
         await self._tell(f"{alerts.ABOUT_SERVERS}{server}:", reason and f"the MCP server {server}: {reason}")
 
     async def _tell(self, code: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Structured logs on stderr, without secrets and without what people write."""
+"""Structured logs on stderr, without secrets and without people's messages."""
 
 import logging
 import re
@@ -25,7 +25,7 @@ _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 
 def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
-    """Sets up structlog and the standard library's logging to write one form to stderr."""
+    """Set up structlog and the standard library's logging to write one form to stderr."""
     scrub = _Scrub([secret for secret in secrets if len(secret) >= 4])
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
@@ -63,14 +63,14 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def recent_lines(count: int, level: str = "DEBUG") -> list[str]:
-    """The newest lines of that level and above as they went to stderr, the oldest first."""
+    """Return the newest lines of that level and above as they went to stderr, the oldest first."""
     least = logging.getLevelNamesMapping()[level]
     lines = [_COLOUR.sub("", line) for number, line in list(_recent) if number >= least]
     return lines[-count:] if count > 0 else []
 
 
 class _KeepingHandler(logging.StreamHandler[TextIO]):
-    """Writes to a stream, and keeps the newest lines for who asks the assistant itself."""
+    """Writes to a stream and keeps the newest lines, which an owner may ask for in the chat."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)
@@ -79,7 +79,7 @@ class _KeepingHandler(logging.StreamHandler[TextIO]):
 
 
 def _written_out(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Nothing that a terminal would obey; each value on one line but a traceback."""
+    """Escape what a terminal would obey; keep each value but a traceback on one line."""
     for key, value in event.items():
         if isinstance(value, str):
             event[key] = visible_lines(value) if key == "exception" else visible(value)
@@ -87,7 +87,7 @@ def _written_out(logger: object, method: str, event: MutableMapping[str, Any]) -
 
 
 class _Scrub:
-    """Takes known secrets and whole phone numbers out of every value, whoever logged them."""
+    """Removes known secrets and whole phone numbers from every value."""
 
     def __init__(self, secrets: list[str]) -> None:
         self._secrets = sorted(set(secrets), key=len, reverse=True)

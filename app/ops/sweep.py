@@ -1,4 +1,4 @@
-"""The sweep: wakes whatever is due, whether or not anybody was told; forgets what is old; knows the disk."""
+"""The sweep: wake what is due, delete what is old, watch the free space."""
 
 import asyncio
 import time
@@ -53,7 +53,7 @@ class Sweep:
         """What was in the way of the last look, in words for an operator; "" where nothing was."""
 
     def soon(self) -> None:
-        """Looks now, not only at the next turn of the clock: a person was let in, a token mended."""
+        """Look now: a person was let in, or a token was mended."""
         self._asked.set()
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Sweep:
                     await self._asked.wait()
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it was done; an error ends neither the sweep nor its other half: nobody else does it."""
+        """Run one half of the sweep and return True if it succeeded; an error never ends the other half."""
         try:
             await work()
         except Exception as error:
@@ -83,7 +83,7 @@ class Sweep:
         return True
 
     async def _look(self) -> None:
-        """Wakes what is due."""
+        """Wake what is due."""
         now, free = time.time(), await asyncio.to_thread(self._free)
         ahead = self._seconds  # its lane waits out the rest: no pause lasts a sweep too long
 
@@ -109,7 +109,7 @@ class Sweep:
             self._wake_reminders()
 
     async def _forget(self) -> None:
-        """Removes what is old: after the look, which nothing old may hold up."""
+        """Delete what is old, after the look, which it must not hold up."""
         now = time.time()
         try:
             await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
@@ -120,7 +120,7 @@ class Sweep:
         await self._store.tx(lambda conn: retention.sweep(conn, now))
 
     def _free(self) -> int | None:
-        """Free bytes; None where the disk does not say, and then nothing changes."""
+        """Return the free bytes, None if the disk does not say."""
         try:
             return self._disk.free()
         except OSError as error:
