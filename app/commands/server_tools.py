@@ -42,7 +42,7 @@ def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
 
 
 def _told(server: RunningServer, name: str) -> ServerState:
-    """Return the state that the running server reports. Raise RecadoError if it does not know the name yet."""
+    """Return the state that the running server reports. Raise RecadoError for an unknown name."""
     for one in server.ask("servers")["servers"]:
         if one["name"] == name:
             held_back = tuple(HeldBack(**held) for held in one["held_back"])
