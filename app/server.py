@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from app.errors import RecadoError
 from app.http.limits import CONNECTIONS, ImpatientConnection, allow_open_files
 from app.main import create_app
-from app.processes.system import PR_SET_DUMPABLE, prctl
+from app.processes.reaper import PR_SET_DUMPABLE, prctl
 from app.security import write_private
 from app.settings import Settings
 

@@ -29,8 +29,8 @@ from app.mcp.wire import (
     cause,
     messages,
 )
+from app.processes.reaper import kill_below
 from app.processes.sandbox import Sandbox
-from app.processes.system import kill_below
 
 log = structlog.get_logger(__name__)
 
@@ -50,10 +50,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
-from app.processes.reaper import keep
+from app.processes.reaper import fork_below_reaper
 connection = int(sys.argv[1])
 os.set_inheritable(connection, False)
-keep(connection)
+fork_below_reaper(connection)
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 try:

@@ -1,29 +1,38 @@
-"""The process above a worker: whatever the worker starts ends with it, and it ends with the server.
+"""Ending processes whole: whatever a program starts ends with it, and it ends with the server.
 
-A worker runs code of others, which may hang, fork and detach. So it is not the one who has to end things: its
-keeper runs nothing but the lines below, adopts what detaches, and waits for one of two events.
+A program that runs the code of others may hang, fork and detach, so it cannot be trusted to end things. Its
+reaper runs nothing but the lines below, adopts what detaches, and waits for one of two events. Plain Python,
+which loads in a moment.
 """
 
+import ctypes
 import os
 import select
 import signal
+import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 
-from app.processes.system import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, kill_below, prctl
 from app.rmtree import remove
 
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
 
-def keep(connection: int, home: str = "") -> None:
-    """Returns in a new process, the worker, with this home ("": its own); the one that called keeps it.
+_ROUNDS = 100
 
-    Once the other end of the socket `connection` is closed, or the worker has ended, everything below the
-    keeper is killed, the home removed, and the keeper exits with the worker's status: 128 + the signal that
-    killed it.
+
+def fork_below_reaper(connection: int, home: str = "") -> None:
+    """Fork: return in the new process, the worker, with this home ("": its own); the caller is its reaper.
+
+    Once the other end of the socket `connection` is closed, or the worker has ended, the reaper kills
+    everything below it, removes the home, and exits with the worker's status: 128 + the signal that killed
+    it.
     """
     if os.getpid() == 1:  # of a sandbox, which ends with it and with the server
         return
-    keeper = os.getpid()
+    reaper = os.getpid()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     ended: dict[int, int] = {}
     noticed, notice = os.pipe()
@@ -39,7 +48,7 @@ def keep(connection: int, home: str = "") -> None:
         os.close(noticed)
         os.close(notice)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != keeper:  # it was killed before we asked to die with it
+        if os.getppid() != reaper:  # it was killed before we asked to die with it
             os._exit(1)
         os.setsid()
         if home:
@@ -49,7 +58,7 @@ def keep(connection: int, home: str = "") -> None:
     _wait(connection, noticed, worker, ended)
     with suppress(ProcessLookupError):
         os.killpg(worker, signal.SIGKILL)  # at once, before it can fork once more
-    kill_below(keeper)
+    kill_below(reaper)
     _reap(ended)
     if home:
         remove(home)
@@ -58,7 +67,7 @@ def keep(connection: int, home: str = "") -> None:
 
 
 def _wait(connection: int, noticed: int, worker: int, ended: dict[int, int]) -> None:
-    """Until the server closed its end (poll(2) tells that unasked) or the worker ended."""
+    """Wait until the server closed its end (poll(2) tells that unasked) or the worker ended."""
     events = select.poll()
     events.register(connection, 0)
     events.register(noticed, select.POLLIN)
@@ -73,3 +82,48 @@ def _reap(ended: dict[int, int]) -> None:
     with suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
             ended[found[0]] = found[1]
+
+
+def prctl(option: int, value: int) -> None:
+    """Call prctl(2) with a number; do nothing where the system has none."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def kill_below(root: int) -> None:
+    """Kill every process below `root`, in as many rounds as it takes them to stop multiplying."""
+    for _ in range(_ROUNDS):
+        living = _living_below(root)
+        if not living:
+            return
+        for pid in living:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _living_below(root: int) -> set[int]:
+    """Return the living processes whose parent, or its parent …, is `root`.
+
+    One that ended counts as a parent: it keeps its children until its last thread is gone.
+    """
+    children: dict[int, list[tuple[int, bool]]] = {}
+    for pid, parent, lives in _processes():
+        children.setdefault(parent, []).append((pid, lives))
+    found: dict[int, bool] = {}
+    waiting = [root]
+    while waiting:
+        for pid, lives in children.get(waiting.pop(), ()):
+            if pid not in found:
+                found[pid] = lives
+                waiting.append(pid)
+    return {pid for pid, lives in found.items() if lives}
+
+
+def _processes() -> Iterator[tuple[int, int, bool]]:
+    """Yield each process, its parent and if it lives, from proc(5); nothing where there is no /proc."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir("/proc"):
+            if name.isdecimal():
+                with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                    state, parent = file.read().rpartition(b")")[2].split()[:2]
+                    yield int(name), int(parent), state not in (b"Z", b"X")

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from app.messages import JSON
-from app.processes.workdirs import clear
+from app.processes.host import clear_workdirs
 from app.skills.folder import Signature, Signatures
 from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel, unsent
 from app.tools.context import ToolContext
@@ -176,7 +176,7 @@ class Workers:
         if self._cleared or self._homes is None:
             return
         try:
-            clear(self._homes)
+            clear_workdirs(self._homes)
         except OSError as error:
             raise WorkerFault(f"workers have no place for their homes: {error}", started=False) from error
         self._cleared = True

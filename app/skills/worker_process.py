@@ -2,14 +2,10 @@
 
 import asyncio
 import logging
-import os
-import signal
-import socket
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -17,8 +13,16 @@ import structlog
 
 from app.errors import RecadoError
 from app.messages import JSON
-from app.processes.system import kill_below
-from app.processes.workdirs import make_home
+from app.processes.host import (
+    APP_ROOT,
+    CONNECTION,
+    PRINTED_BYTES,
+    Command,
+    HostedProcess,
+    PrintedTail,
+    kept_environment,
+    make_workdir,
+)
 from app.rmtree import remove
 from app.skills.frames import (
     ANSWERED_BYTES,
@@ -50,25 +54,21 @@ log = structlog.get_logger(__name__)
 
 START_SECONDS = 60.0
 """For running a folder's code, its imports included."""
-END_SECONDS = 1.0
 REMOVAL_SECONDS = 5.0
 
-_ROOT = Path(__file__).resolve().parents[2]
-# The keeper is split off before the rest is loaded: it stays small.
+# The reaper is split off before the rest is loaded: it stays small.
 _PROGRAM = """
 import socket, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from app.processes.reaper import keep
+from app.processes.reaper import fork_below_reaper
 connection = socket.socket(fileno=int(sys.argv[1]))
 connection.set_inheritable(False)
-keep(connection.fileno(), sys.argv[4])
+fork_below_reaper(connection.fileno(), sys.argv[4])
 from app.skills.worker import work
 sys.path.remove(sys.argv[3])
 work(connection, Path(sys.argv[2]))
 """
-_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
-_SAID = 8 * 1024
 _LONGEST_FAULT = 2000
 
 
@@ -112,7 +112,7 @@ class Worker:
         self._sending = asyncio.Lock()
         self._unasked = 0
         self._unasked_bytes = 0
-        self._said = bytearray()
+        self._printed = _LoggedTail(folder.name)
         self._idle: asyncio.TimerHandle | None = None
         self._waiting = 0
 
@@ -123,7 +123,7 @@ class Worker:
     @property
     def said(self) -> str:
         """The last lines that its code printed."""
-        return mask_text(self._said.decode("utf-8", "replace"))
+        return mask_text(str(self._printed))
 
     def end(self) -> None:
         self.stay()
@@ -169,32 +169,25 @@ class Worker:
         return message
 
     async def run(self) -> str:
-        """From start to end; gives how it ended by itself."""
-        process: Process | None = None
-        printing: asyncio.Task[None] | None = None
+        """Run from start to end; return how it ended by itself."""
+        process: HostedProcess | None = None
         try:
-            self._home = make_home(self._homes)
-            ours, theirs = socket.socketpair()
-            with theirs:
-                reader, self._writer = await asyncio.open_connection(sock=ours)
-                process = await self._launch(theirs.fileno())
-            printing = asyncio.create_task(self._listen(process))
+            self._home = make_workdir(self._homes)
+            process = await HostedProcess.start(self._command(), self._printed)
+            assert process.connection is not None
+            reader, self._writer = process.connection
             self._how = await self._converse(reader)
         except OSError as error:
             self._how = f"its process could not be started: {error.strerror or error}"
         finally:
-            if self._writer is not None:
-                self._writer.transport.abort()  # its keeper sees that, and ends it
             if process is not None:
-                status = await _ended(process)
-                self._how = self._how or f"its process {status}"
-            if printing is not None:
-                printing.cancel()
+                await process.end()
+                self._how = self._how or f"its process {process.exit_reason or 'did not end'}"
             self._fail()
         return self._how
 
     async def leave(self) -> None:
-        """After `run`: removes its home, in case its keeper did not come to it.
+        """After `run`: remove its home, in case its reaper did not come to it.
 
         Cancelled, it still ends what it began: `to_thread` alone would not begin where no thread was free.
         """
@@ -207,20 +200,11 @@ class Worker:
             await asyncio.wait({removal}, timeout=REMOVAL_SECONDS)
             raise
 
-    async def _launch(self, connection: int) -> Process:
-        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        command = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
-        return await asyncio.create_subprocess_exec(
-            *self._prefix,
-            *command,
-            *(str(connection), str(self._folder), str(_ROOT), self._home),
-            cwd=self._folder,
-            env=environment,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT,
-            pass_fds=(connection,),
-            start_new_session=True,
+    def _command(self) -> Command:
+        python = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
+        arguments = [CONNECTION, str(self._folder), str(APP_ROOT), self._home]
+        return Command(
+            [*self._prefix, *python, *arguments], kept_environment(), self._folder, ended_by="itself"
         )
 
     async def _converse(self, reader: asyncio.StreamReader) -> str:
@@ -271,26 +255,29 @@ class Worker:
         except ConnectionError:  # it ended: the call hears of it from the one who reads
             return
 
-    async def _listen(self, process: Process) -> None:
-        """Keeps the end of what its code prints, and logs so much of it a second."""
-        assert process.stdout is not None
-        second, left = 0, 0
-        while text := await process.stdout.read(_SAID):
-            self._said += text
-            del self._said[:-_SAID]
-            if (now := int(time.monotonic())) != second:
-                second, left = now, _SAID
-            shown, left = text[:left], max(0, left - len(text))
-            if shown and log.is_enabled_for(logging.DEBUG):
-                printed = mask_text(shown.decode("utf-8", "replace"))
-                log.debug("a skill printed", skill=self._folder.name, text=printed)
-
     def _fail(self) -> None:
         self._over = True
         if not self._started.done():
             self._started.set_result(self._how or "it ended")
         for call in self._calls.values():
             call.inbox.put_nowait(None)
+
+
+class _LoggedTail(PrintedTail):
+    """The end of what a worker's code prints; of each second, the first bytes are logged."""
+
+    def __init__(self, skill: str) -> None:
+        super().__init__()
+        self._skill = skill
+        self._second, self._left = 0, 0
+
+    def add(self, text: bytes) -> None:
+        super().add(text)
+        if (now := int(time.monotonic())) != self._second:
+            self._second, self._left = now, PRINTED_BYTES
+        logged, self._left = text[: self._left], max(0, self._left - len(text))
+        if logged and log.is_enabled_for(logging.DEBUG):
+            log.debug("a skill printed", skill=self._skill, text=mask_text(logged.decode("utf-8", "replace")))
 
 
 class _InFlight:
@@ -353,27 +340,6 @@ def _written(answer: Answer) -> bytes:
         return encode(answer, TO_WORKER)
     except FrameError:
         return encode(Answer(answer.id, error="that is too much at once: list fewer rows"), TO_WORKER)
-
-
-async def _ended(process: Process) -> str:
-    """Waits for the keeper, which ends when its connection does; ends it where something keeps it."""
-    for _ in range(2):
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                return _status(await process.wait())
-        except TimeoutError:
-            kill_below(process.pid)
-            with suppress(ProcessLookupError):
-                process.kill()
-    return "did not end"
-
-
-def _status(code: int) -> str:
-    number = -code if code < 0 else code - 128
-    try:
-        return f"was killed by {signal.Signals(number).name}"
-    except ValueError:
-        return f"exited with status {code}"
 
 
 def cancel(task: asyncio.Task[None]) -> None:

@@ -1,0 +1,228 @@
+"""Programs that the server starts: each is ended whole, with everything it started, and leaves a reason.
+
+Three kinds are started here: workers of skills, MCP servers, and programs in the sandbox. What differs is who
+ends what they leave behind: a worker brings its own reaper and a sandbox ends as a whole; any other program
+is started below a reaper.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.processes.reaper import kill_below
+from app.rmtree import remove
+
+# In `args`, stands for the number of the socket to the server, for a program that talks through it.
+CONNECTION = "{connection}"
+APP_ROOT = Path(__file__).resolve().parents[2]
+PIECE_BYTES = 256 * 1024
+PRINTED_BYTES = 8 * 1024
+END_SECONDS = 1.0
+
+# Python ignores both signals, and a program that is then executed would inherit that.
+_REAPER_PROGRAM = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[2])
+from app.processes.reaper import fork_below_reaper
+connection = int(sys.argv[1])
+os.set_inheritable(connection, False)
+fork_below_reaper(connection)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+try:
+    os.execvp(sys.argv[3], sys.argv[3:])
+except OSError as error:
+    sys.exit(f"cannot be started: {sys.argv[3]}: {error.strerror}")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to start, in a session of its own.
+
+    `env` is the whole environment, but see `kept_environment`. `ended_by` tells who ends what it starts:
+    `reaper`, a small process put above it; `sandbox`, where `args` begin with bubblewrap; `itself`, where it
+    does so once the socket `CONNECTION` closes. `piped`: its input and output are for the caller, and only
+    stderr counts as printed; otherwise it has no input, and all that it writes is printed.
+    """
+
+    args: Sequence[str]
+    env: Mapping[str, str]
+    folder: Path | str | None = None
+    ended_by: Literal["reaper", "sandbox", "itself"] = "reaper"
+    piped: bool = False
+
+
+class PrintedTail:
+    """The last bytes that a program printed."""
+
+    def __init__(self, limit: int = PRINTED_BYTES) -> None:
+        self._limit = limit
+        self._bytes = bytearray()
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether it may have printed more, so that the first line is perhaps half a line."""
+        return len(self._bytes) >= self._limit
+
+    def add(self, text: bytes) -> None:
+        self._bytes += text
+        del self._bytes[: -self._limit]
+
+    def __str__(self) -> str:
+        return self._bytes.decode("utf-8", "replace")
+
+
+class HostedProcess:
+    """A running program. Whoever started it calls `end`, however it went."""
+
+    def __init__(
+        self,
+        process: Process,
+        printed: PrintedTail,
+        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None,
+    ) -> None:
+        self.printed = printed
+        # The server's end of the socket; its reaper, or the program itself, ends all once that is closed.
+        self.connection = connection
+        self._process = process
+        stream = process.stderr or process.stdout
+        assert stream is not None
+        self._reading = [asyncio.create_task(self._read_printed(stream))]
+
+    @classmethod
+    async def start(cls, command: Command, printed: PrintedTail | None = None) -> "HostedProcess":
+        """Start a program. Raises OSError or ValueError where that fails."""
+        printed = printed or PrintedTail()
+        args = list(command.args)
+        if command.ended_by == "reaper":
+            args = [sys.executable, "-I", "-S", "-c", _REAPER_PROGRAM, CONNECTION, str(APP_ROOT), *args]
+        if command.ended_by == "sandbox":
+            return cls(await _spawn(command, args), printed, None)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            connection = await asyncio.open_connection(sock=ours)
+            number = theirs.fileno()
+            args = [str(number) if arg == CONNECTION else arg for arg in args]
+            try:
+                return cls(await _spawn(command, args, number), printed, connection)
+            except BaseException:
+                connection[1].transport.abort()
+                raise
+
+    @property
+    def input(self) -> asyncio.StreamWriter:
+        """The input of a piped program."""
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def output(self) -> asyncio.StreamReader:
+        """The output of a piped program."""
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    @property
+    def exit_reason(self) -> str:
+        """How it ended, after "it" or "its process"; "" while it runs."""
+        code = self._process.returncode
+        if code is None:
+            return ""
+        number = -code if code < 0 else code - 128
+        try:
+            return f"was killed by {signal.Signals(number).name}"
+        except ValueError:
+            return f"exited with status {code}"
+
+    async def wait(self, seconds: float = END_SECONDS) -> bool:
+        """Wait until it has ended and all that it printed is read; False where that takes longer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._process.wait()
+                await asyncio.gather(*self._reading)
+                return True
+        return False
+
+    async def end(self, grace_seconds: float = 0.0) -> None:
+        """End it with all that it started; `grace_seconds`: how long it may take to end by itself first.
+
+        The grace begins with its input closed. Takes 4 s beyond the grace at most.
+        """
+        try:
+            if self._process.stdin is not None:
+                self._reading.append(asyncio.create_task(_drain(self.output)))  # or it may never end
+                if grace_seconds:
+                    self.input.close()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(grace_seconds):
+                            await self._process.wait()
+        finally:
+            await self._kill()
+            for task in self._reading:
+                task.cancel()
+
+    async def _kill(self) -> None:
+        if self.connection is not None:
+            self.connection[1].transport.abort()  # its reaper sees that, and kills all below it
+        elif self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        for _ in range(2):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(END_SECONDS):
+                    await self._process.wait()
+                    return
+            kill_below(self._process.pid)
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _read_printed(self, stream: asyncio.StreamReader) -> None:
+        while text := await stream.read(PRINTED_BYTES):
+            self.printed.add(text)
+
+
+def kept_environment(*names: str) -> dict[str, str]:
+    """Return what every program needs of our environment, and these variables; nothing else of ours."""
+    kept = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", *names)
+    return {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def make_workdir(parent: Path | None) -> str:
+    """Make a new folder for a worker, in `parent` or where temporary files go. Raises OSError."""
+    return os.path.abspath(tempfile.mkdtemp(prefix="recado-worker-", dir=parent))
+
+
+def clear_workdirs(parent: Path) -> None:
+    """Make `parent`, and begin to remove what a server that was killed left in it. Raises OSError."""
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    left = [str(path) for path in parent.iterdir()]
+    threading.Thread(target=lambda: list(map(remove, left)), daemon=True).start()
+
+
+async def _spawn(command: Command, args: list[str], *kept: int) -> Process:
+    return await asyncio.create_subprocess_exec(
+        *args,
+        cwd=command.folder,
+        env=command.env,
+        stdin=PIPE if command.piped else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE if command.piped else STDOUT,
+        pass_fds=kept,
+        start_new_session=True,
+        limit=PIECE_BYTES,
+    )
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    while await stream.read(PIECE_BYTES):
+        pass
