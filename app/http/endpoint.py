@@ -1,7 +1,7 @@
 """One HTTP address that the operator configured, over connections that are kept.
 
 aiohttp, because a call through it costs a quarter of one through httpx2 or the openai package
-(docs/decisions/0015).
+(docs/decisions/0009).
 """
 
 import asyncio

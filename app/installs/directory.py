@@ -1,4 +1,4 @@
-"""Finds servers by what a person calls them, in a mirror of the registry (docs/decisions/0041)."""
+"""Finds servers by what a person calls them, in a mirror of the registry (docs/decisions/0012)."""
 
 import asyncio
 import logging

@@ -51,7 +51,7 @@ class _Field:
     """How much a longer text dilutes its words: 0 not at all, 1 in proportion."""
 
 
-# How these were found: docs/decisions/0036-choosing-the-index.md
+# How these were found: docs/decisions/0019-tool-index.md
 _NAME = _Field(3.0, 3, 0.5)
 _DESCRIPTION = _Field(1.0, 14, 0.1)
 _PARAMETER_NAMES = _Field(0.5, 5, 0.75)

@@ -17,7 +17,7 @@ def phrases_of(name: str, description: str) -> Mapping[str, tuple[str, ...]]:
     """A phrase a language: the words of its name, and of name and first sentence the first few that the
     lexicon has in Spanish and in Portuguese, without those that its texts hold already.
 
-    Why these and no more: docs/decisions/0051-phrases-at-install.md
+    Why these and no more: docs/decisions/0019-tool-index.md
     """
     description = description[:_LONGEST_READ].strip()
     named = words(name)
