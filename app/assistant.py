@@ -44,7 +44,6 @@ from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
 from app.skills.installed import is_from_elsewhere, tidy
 from app.skills.installed_skills import InstalledSkills
-from app.skills.watch import Watch
 from app.store import alerts, turns
 from app.store.approvals import OpenQuestion
 from app.store.database import Database
@@ -123,9 +122,8 @@ class Assistant:
         self.workers = Workers(
             launcher=self._launcher, on_aside=self.troubles.skill_failed, homes=settings.data_dir / "workers"
         )
-        self.watch = Watch()
-        elsewhere = InstalledSkills(settings.data_dir, self.sandbox.refusal, self.watch)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere, watch=self.watch)
+        elsewhere = InstalledSkills(settings.data_dir, self.sandbox.refusal)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
         self.installing = Installing(
             self.transport,
             settings.data_dir,
@@ -135,7 +133,7 @@ class Assistant:
             on_change=self._look,
         )
         environment = skill_environment()
-        self.configuration = Configuration(settings, environment, of_skills(loader), self.watch)
+        self.configuration = Configuration(settings, environment, of_skills(loader))
         self.servers = McpServers(
             self.configuration.look,
             sandbox=self.sandbox,
@@ -143,7 +141,7 @@ class Assistant:
             on_change=self._look,
             on_trouble=self.troubles.server_failed,
         )
-        served = ServerToolCatalog(self.servers, settings.data_dir, self.watch)
+        served = ServerToolCatalog(self.servers, settings.data_dir)
         self.abilities = ToolCatalog(
             loader, registry, environment, servers=served, on_change=self._look_for_phrases
         )

@@ -18,7 +18,7 @@ from app.mcp.skill_servers import SkillServers, entries_of, kept_as, name_of
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
-from app.skills.watch import Watch
+from app.skills.folder import stamp, stamps_below
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +43,7 @@ class Configuration:
         settings: Settings,
         environment: Mapping[str, str],
         skill_servers: SkillServers = lambda: (),
-        watch: Watch | None = None,
     ) -> None:
-        self._watch = watch or Watch()
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)
         self._smithery_key = settings.smithery_api_key.get_secret_value()
@@ -75,10 +73,10 @@ class Configuration:
         """
         skills = tuple(self._skill_servers())
         seen = (
-            self._watch.stamp(str(self.path)),
-            [(skill, source, self._watch.stamp(str(path))) for skill, path, source in skills],
-            self._watch.stamps_below(self._data_dir / "mcp", installed.RECORD),
-            self._watch.stamps_below(self.secrets.folder),
+            stamp(self.path),
+            [(skill, source, stamp(path)) for skill, path, source in skills],
+            stamps_below(self._data_dir / "mcp", installed.RECORD),
+            stamps_below(self.secrets.folder),
         )
         if seen != self._seen:  # of before the reading: what changes meanwhile is read the next time
             self._read(skills)

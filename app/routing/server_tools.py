@@ -6,16 +6,15 @@ from pathlib import Path
 
 from app.mcp.servers import McpServers
 from app.routing.snapshot import Phrases, ServerAbility
+from app.skills.folder import stamp
 from app.skills.phrases import FILE, phrases
-from app.skills.watch import Watch
 from app.tools import Tool
 
 
 class ServerToolCatalog:
     """Fulfils `Servers`."""
 
-    def __init__(self, servers: McpServers, data_dir: Path, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, servers: McpServers, data_dir: Path) -> None:
         self._servers = servers
         self._data_dir = data_dir
         self._abilities: Sequence[ServerAbility] = ()
@@ -27,7 +26,7 @@ class ServerToolCatalog:
         named: dict[str, list[Tool]] = {}
         for tool in self._servers.tools:
             named.setdefault(tool.category, []).append(tool)
-        stamps = tuple(self._watch.stamp(str(self._file(name))) for name in named)
+        stamps = tuple(stamp(self._file(name)) for name in named)
         made_of = (tuple(self._servers.tools), stamps)
         if made_of == self._made_of:
             return

@@ -96,7 +96,6 @@ class ToolCatalog:
         self.registry = registry
         self._loader = loader
         self._servers = servers
-        self._watch = loader.watch
         self._environment = environment
         self._on_change = on_change
         self._view = CatalogSnapshot()
@@ -127,8 +126,7 @@ class ToolCatalog:
     async def refresh_for_message(self, received_at: float | None) -> None:
         """Takes over what changed before a message came (None: nobody knows when), and what servers bring
         that start for the first time."""
-        if received_at is None or not self._holds():
-            await self.refresh(since=received_at)
+        await self.refresh(since=received_at)
         if self._servers is not None and await self._servers.first_starts():
             await self.refresh()
 
@@ -139,15 +137,8 @@ class ToolCatalog:
     async def close(self) -> None:
         """Waits for no look any more."""
         await self._looks.close()
-        self._watch.close()
-
-    def _holds(self) -> bool:
-        """Whether what the last look found still holds, so that nobody need look."""
-        looked = self._indexed is not None and self._looks.is_idle
-        return looked and self._loader.follows_files_alone and self._watch.holds()
 
     async def _look(self) -> None:
-        self._watch.begin()
         if self._servers is not None:
             await self._servers.refresh()
         view = await self._thread.run(self._changed)
@@ -165,7 +156,6 @@ class ToolCatalog:
         view = self._seen(served) if self._outdated else None
         if self._is_asked and (view is not None or self._indexed is None):
             self._index(view or self._view)
-        self._watch.confirm()
         self._served, self._outdated = served, False
         return view
 

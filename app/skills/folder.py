@@ -4,12 +4,10 @@ import errno
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from app.skills.manifest import ManifestError
-from app.skills.watch import Stamp, Watch
 
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
@@ -17,46 +15,61 @@ MAX_DEPTH = 32
 LARGEST = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
 KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json")
 NOT_COUNTED = {"__pycache__", "node_modules"}
-_SETTLED_NS = 1_000_000_000
-"""File times are as coarse as the kernel's ticks, or a second in some file systems."""
 
+# When a file and its inode were changed (ns), its length and inode; None where there is none. `cp -p` and
+# rsync keep the first of the times, nobody sets the second.
+Stamp = tuple[int, int, int, int] | None
+# The stamps of the files that make a skill: other files, other signature.
 Signature = tuple[Stamp, ...]
-"""The stamps of the files that make a skill: other files, other signature."""
 
 
-class Signatures:
-    """Signatures of folders, at the price of a few file times for those it saw before."""
+def stamp(path: str | Path) -> Stamp:
+    """Return what changes when a file does."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
-    def __init__(self, watch: Watch | None = None) -> None:
-        self._watch = watch or Watch()
-        self._stamp = self._watch.stamp
-        self._listed: dict[str, tuple[Stamp, list[str], list[str]]] = {}
 
-    def of(self, folder: str) -> Signature:
-        """SKILL.md's stamp is the first."""
-        signature = [self._stamp(f"{folder}/SKILL.md"), self._stamp(f"{folder}/mcp.json")]
-        for name, wanted in (("scripts", ".py"), ("assets", ".yaml"), ("references", None)):
-            self._add(signature, f"{folder}/{name}", wanted)
-        return tuple(signature)
+def stamps_below(folder: Path, file: str = "") -> dict[str, Stamp]:
+    """Return, by name, the stamps of that file in each visible folder there, or of each visible entry."""
+    paths = {one.name: f"{one.path}/{file}" if file else one.path for one in entries(folder)}
+    return {name: at for name, path in paths.items() if (at := stamp(path)) is not None}
 
-    def _add(self, signature: list[Stamp], path: str, wanted: str | None) -> None:
-        """A folder and those below it, which change with what comes and goes, and the files that end so."""
-        changed = self._stamp(path)
-        signature.append(changed)
-        if changed is None or len(signature) > MAX_FILES:  # a skill of more is refused
-            return
-        listed = self._listed.get(path)
-        if listed is None or listed[0] != changed:
-            listed = self._listed[path] = (_settled(changed), *self._listing(path, wanted))
-        signature += map(self._stamp, listed[2])
-        for below in listed[1]:
-            self._add(signature, below, wanted)
 
-    def _listing(self, folder: str, wanted: str | None) -> tuple[list[str], list[str]]:
-        """The folders in it, and the files that end so."""
-        counted = [one for one in self._watch.entries(folder) if one.name not in NOT_COUNTED][:MAX_FILES]
-        files = [one.path for one in counted if wanted is not None and one.path.endswith(wanted)]
-        return [one.path for one in counted if one.is_dir(follow_symlinks=False)], files
+def entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, by name, without what is hidden; nothing where it cannot be read."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted((one for one in found if one.name[0] != "."), key=lambda one: one.name)
+    except OSError:
+        return []
+
+
+def signature(folder: str | Path) -> Signature:
+    """Return the stamps of a skill's files; that of SKILL.md is the first.
+
+    Code, YAML files of `assets` and `mcp.json` count; of `references` only what comes and goes.
+    """
+    found = [stamp(f"{folder}/SKILL.md"), stamp(f"{folder}/mcp.json")]
+    for name, counted in (("scripts", ".py"), ("assets", ".yaml"), ("references", None)):
+        _add_stamps(found, f"{folder}/{name}", counted)
+    return tuple(found)
+
+
+def _add_stamps(found: list[Stamp], path: str, counted: str | None) -> None:
+    """Add a folder, those below it, and the files that end so."""
+    changed = stamp(path)
+    found.append(changed)
+    if changed is None or len(found) > MAX_FILES:  # a skill of more is refused
+        return
+    inside = [one for one in entries(path) if one.name not in NOT_COUNTED][:MAX_FILES]
+    if counted is not None:
+        found += [stamp(one.path) for one in inside if one.name.endswith(counted)]
+    for one in inside:
+        if one.is_dir(follow_symlinks=False):
+            _add_stamps(found, one.path, counted)
 
 
 def walk(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -67,7 +80,7 @@ def walk(folder: str) -> Iterator[os.DirEntry[str]]:
         path, depth = waiting.pop()
         if not depth:
             raise OSError(errno.ELOOP, f"folders are nested more than {MAX_DEPTH} deep", folder)
-        for entry in _entries(path):
+        for entry in _listed(path):
             yield entry
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, depth - 1))
@@ -148,16 +161,10 @@ def _readable(path: str) -> bytes:
         return b""
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _listed(folder: str) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         shown = (one for one in entries if not one.name.startswith(".") and one.name not in NOT_COUNTED)
         return sorted(shown, key=lambda one: one.name)
-
-
-def _settled(changed: tuple[int, int, int, int]) -> Stamp:
-    """A folder's stamp where whatever comes later shows in it, else None: in the moment of a change another
-    one leaves no trace."""
-    return changed if time.time_ns() - max(changed[0], changed[1]) >= _SETTLED_NS else None
 
 
 def _leads_out(folder: str, name: str) -> bool:

@@ -8,12 +8,11 @@ from pathlib import Path
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.file_tree import TreeError
-from app.skills.folder import Signatures
+from app.skills.folder import Stamp, signature, stamp, stamps_below
 from app.skills.installed import RECORD, Installed, current
 from app.skills.phrases import phrases
 from app.skills.runner import Workers
 from app.skills.skill import Skill, broken_skill, load_skill
-from app.skills.watch import Stamp, Watch
 from app.tools import Tool
 
 
@@ -23,8 +22,7 @@ class InstalledSkills:
     `refusal()` says why code from elsewhere must not run here, "" where it may; it may take seconds.
     """
 
-    def __init__(self, data_dir: Path, refusal: Callable[[], str], watch: Watch | None = None) -> None:
-        self._watch = watch or Watch()
+    def __init__(self, data_dir: Path, refusal: Callable[[], str]) -> None:
         self._data_dir = data_dir
         self._refusal = refusal
         self._stamps: Mapping[str, Stamp] = {}
@@ -38,7 +36,7 @@ class InstalledSkills:
 
     def look(self) -> Mapping[str, Installed]:
         """What is installed, by its folder's absolute path: a few file times where nothing changed."""
-        stamps = self._watch.stamps_below(self._data_dir / "skills", RECORD)
+        stamps = stamps_below(self._data_dir / "skills", RECORD)
         if stamps != self._stamps:
             self._stamps = stamps
             self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
@@ -47,7 +45,7 @@ class InstalledSkills:
     def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:
         """Reads all of it, and takes no more than was approved."""
         folder = Path(os.path.abspath(installed.folder))
-        version = Signatures().of(str(folder))
+        version = signature(folder)
         try:
             installed.check()
         except TreeError as error:
@@ -55,7 +53,7 @@ class InstalledSkills:
         else:
             skill = load_skill(folder, release=release, workers=workers, version=version, from_elsewhere=True)
         unrun = self._refusal() if skill.tools else ""
-        self._phrases[str(folder)] = self._watch.stamp(str(installed.phrases))
+        self._phrases[str(folder)] = stamp(installed.phrases)
         brought = {tool: said for tool, said in skill.phrases.items() if any(said.values())}
         silent = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
         written = phrases(installed.phrases, silent)
@@ -76,7 +74,7 @@ class InstalledSkills:
         installed = self._installed.get(str(skill.folder))
         if installed is None or installed != skill.installed:
             return True
-        if self._watch.stamp(str(installed.phrases)) != self._phrases.get(str(skill.folder)):
+        if stamp(installed.phrases) != self._phrases.get(str(skill.folder)):
             return True
         return bool(skill.unrun) and self._refusal() != skill.unrun
 

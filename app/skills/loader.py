@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.messages import JSON
-from app.skills.folder import Signature, Signatures, has_same_files, is_skill
+from app.skills.folder import Signature, Stamp, entries, has_same_files, is_skill, signature, stamp
 from app.skills.imports import is_installed
 from app.skills.installed import Installed
 from app.skills.installed_skills import InstalledSkills
@@ -23,7 +23,6 @@ from app.skills.skill import (
     load_skill,
     machine_lacks,
 )
-from app.skills.watch import Stamp, Watch
 from app.tools import Tool
 
 log = logging.getLogger(__name__)
@@ -59,12 +58,9 @@ class SkillLoader:
         bundled: Path = RELEASE_SKILLS,
         workers: Workers | None = None,
         elsewhere: InstalledSkills | None = None,
-        watch: Watch | None = None,
         *,
         runs_code: bool = True,
     ) -> None:
-        self.watch = watch or Watch()
-        """Of what was looked at; who else looks for the same turns shares it."""
         self._skills_dir = skills_dir
         self._release = bundled
         self._workers = workers
@@ -73,7 +69,6 @@ class SkillLoader:
         self._installed: Mapping[str, Installed] = {}
         self._named: Stamp = None
         self._names: frozenset[str] = frozenset()
-        self._signatures = Signatures(self.watch)
         self._loaded: dict[str, Skill] = {}
         self._skills: tuple[Skill, ...] = ()
         self._tools: tuple[Tool, ...] = ()
@@ -81,8 +76,6 @@ class SkillLoader:
         self._clashes: tuple[str, ...] = ()
         self._origins: dict[str, tuple[Skill, str]] = {}
         self._tool_assets: dict[str, dict[str, JSON]] = {}
-        self._set_aside = 0
-        self._hangs_on_more = False
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -117,25 +110,15 @@ class SkillLoader:
         named = [skill for skill in self._skills if skill.name == name]
         return next((skill for skill in named if skill.available), named[0] if named else None)
 
-    @property
-    def follows_files_alone(self) -> bool:
-        """Whether, as long as no file changes, another look would find what the last one found."""
-        return not self._hangs_on_more and (
-            self._workers is None or self._workers.set_aside == self._set_aside
-        )
-
     def refresh(self) -> Changes:
         """Looks at the folders and loads what differs: a few file times when nothing does."""
-        if self._workers is not None:
-            self._set_aside = self._workers.set_aside
         before = self._loaded
         after: dict[str, Skill] = {}
         for path in self._folders():
-            signature = self._signatures.of(path)
-            if signature[0] is not None or is_skill(path):
-                after[path] = self._current(path, signature)
+            version = signature(path)
+            if version[0] is not None or is_skill(path):
+                after[path] = self._current(path, version)
         self._loaded = after
-        self._hangs_on_more = any(_hangs_on_more(skill) for skill in after.values())
         changes = Changes(
             added=tuple(skill.name for path, skill in after.items() if path not in before),
             changed=tuple(
@@ -150,28 +133,28 @@ class SkillLoader:
         return changes
 
     def _folders(self) -> Iterator[str]:
-        named = self.watch.stamp(os.path.join(self._release, "bundled.txt"))
+        named = stamp(os.path.join(self._release, "bundled.txt"))
         if named != self._named:
             self._named, self._names = named, bundled_names(self._release)
         release = os.path.abspath(self._release)
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
-        paths += [entry.path for entry in self.watch.entries(own) if _is_folder(entry)]
+        paths += [entry.path for entry in entries(own) if _is_folder(entry)]
         if self._elsewhere is not None:
             self._installed = self._elsewhere.look()
         yield from dict.fromkeys((*paths, *self._installed))
 
-    def _current(self, path: str, signature: Signature) -> Skill:
+    def _current(self, path: str, version: Signature) -> Skill:
         """The skill as loaded before where nothing of it changed, else read anew."""
         known = self._loaded.get(path)
-        if known is not None and known.version == signature and not self._outdated(known):
+        if known is not None and known.version == version and not self._outdated(known):
             return known
-        skill = self._load(Path(path), signature)
+        skill = self._load(Path(path), version)
         for fault in skill.faults:
             log.warning("skill %s (%s): %s", skill.name, path, fault)
         return skill
 
-    def _load(self, folder: Path, signature: Signature) -> Skill:
+    def _load(self, folder: Path, version: Signature) -> Skill:
         installed = self._installed.get(str(folder))
         try:
             if self._elsewhere is not None and installed is not None:
@@ -180,13 +163,13 @@ class SkillLoader:
                 folder,
                 release=self._release,
                 workers=self._workers,
-                version=signature,
+                version=version,
                 runs_code=self._runs_code,
             )
         except Exception as error:  # one folder never stops the others
             log.exception("skill folder %s could not be loaded", folder)
             fault = f"it could not be loaded: {type(error).__name__}: {error}"
-            return broken_skill(folder, fault, version=signature)
+            return broken_skill(folder, fault, version=version)
 
     def _outdated(self, skill: Skill) -> bool:
         """Whether what it needs came or went, its code was set aside, or a list or record says other."""
@@ -252,11 +235,6 @@ class SkillLoader:
             *(bool(skill.installed), not skill.available, bool(skill.faults)),
             *(misnamed, skill.folder in copies, shipped, str(skill.folder)),
         )
-
-
-def _hangs_on_more(skill: Skill) -> bool:
-    """Whether it needs what no file of ours tells of: programs, variables, packages, a sandbox."""
-    return bool(skill.manifest.requirements or skill.packages or skill.unrun)
 
 
 def _real_name(folder: Path) -> str:

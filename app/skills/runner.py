@@ -10,7 +10,7 @@ import structlog
 
 from app.messages import JSON
 from app.processes.host import clear_workdirs
-from app.skills.folder import Signature, Signatures
+from app.skills.folder import Signature, signature
 from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel, unsent
 from app.tools.context import ToolContext
 from app.tools.result import ToolResult
@@ -62,8 +62,6 @@ class Workers:
         """The one used last stands last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.set_aside = 0
-        """How many versions were set aside so far."""
 
     async def call(
         self, folder: Path, version: Signature, function: str, args: dict[str, JSON], context: ToolContext
@@ -147,7 +145,6 @@ class Workers:
         )
         if used.failures >= FAILURES and not used.aside:
             used.aside = f"set aside after {FAILURES} failures in a row, until its folder changes: {how}"
-            self.set_aside += 1
             log.error("a skill is set aside", skill=folder.name, reason=used.aside)
             await self._tell(folder, used.aside)
 
@@ -216,7 +213,7 @@ class Workers:
 
 async def _require_unchanged(folder: Path, version: Signature) -> None:
     with unsent("its folder is still being looked at"):
-        now = await asyncio.to_thread(Signatures().of, str(folder))
+        now = await asyncio.to_thread(signature, folder)
     if now != version:
         raise WorkerFault("its folder changed just now; it can be called at the next message", started=False)
 

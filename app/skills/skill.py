@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.messages import JSON
 from app.settings import is_own, skill_environment
-from app.skills.folder import Signature, Signatures, check_size, read_file
+from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.imports import lack_of
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
@@ -129,7 +129,7 @@ def load_skill(
     `version` is the folder's signature, where it is known. Of one `from_elsewhere` not all is believed.
     """
     folder = Path(os.path.abspath(folder))
-    version = Signatures().of(str(folder)) if version is None else version
+    version = signature(folder) if version is None else version
     bundled = is_bundled(folder, release)
     try:
         manifest = _manifest(folder)

@@ -242,35 +242,6 @@ async def test_a_message_from_before_a_look_waits_for_one_that_was_asked_for_sin
     await told
 
 
-async def test_nobody_looks_again_where_a_look_still_holds(folder: Path) -> None:
-    drop(folder, "tea", "Tea.")
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
-
-    async def messages(count: int = 3) -> int:
-        """How many looks they made."""
-        before = loader.looks
-        for _ in range(count):
-            await abilities.refresh_for_message(time.time())
-        return loader.looks - before
-
-    assert await messages() == 2  # from the second one on it is known that nothing changes
-    if not loader.watch.holds():
-        pytest.skip("nothing tells of changed files on this file system")
-    assert await messages() == 0
-    drop(folder, "mate", "Mate.")
-    assert await messages(1) == 1
-    assert abilities.skill("mate") is not None
-    assert await messages() == 1
-    abilities.look()  # what changed is no file: the tools of a server
-    assert await messages() == 1
-    await abilities.refresh_for_message(None)  # nobody knows since when
-    assert loader.looks == 6
-    drop(folder, "wine", "Wine.", metadata="{nanobot: {requires: {bins: [no-such-program]}}}")
-    assert await messages() == 3  # programs come without a notice
-    await abilities.close()
-
-
 async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(folder: Path) -> None:
     loader = Slow(folder)
     loader.free.clear()

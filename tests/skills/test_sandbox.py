@@ -16,7 +16,7 @@ from app.doctor.sandbox import check_sandbox
 from app.processes import confine
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
-from app.skills.folder import Signatures
+from app.skills.folder import signature
 from app.skills.runner import Workers
 from app.tools import ToolContext
 from tests.world import ROOT, wait_for
@@ -435,7 +435,7 @@ async def test_a_worker_runs_in_it(sandbox: Sandbox, folder: Path) -> None:
     (folder / "scripts").mkdir()
     (folder / "scripts/tools.py").write_text(TOOLS)
     workers = Workers(launcher=sandbox.command)
-    version, context = Signatures().of(str(folder)), ToolContext()
+    version, context = signature(folder), ToolContext()
     placed = await workers.call(folder, version, "place", {}, context)
     assert placed.data == f"1 {folder}"
     forked = await workers.call(folder, version, "fork", {}, context)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from app.skills.folder import Signatures
+from app.skills.folder import signature
 from app.skills.frames import ANSWERED_BYTES, UNASKED, UNASKED_BYTES
 from app.skills.runner import GIVEN_UP, Workers
 from app.skills.worker_process import WorkerFault
@@ -158,7 +158,7 @@ def stuck(number: int) -> int:
 async def test_of_the_workers_whose_calls_were_given_up_only_the_last_go_on(tmp_path: Path) -> None:
     house = House(tmp_path)
     folder = house.drop("waits", WAITS)
-    version = Signatures().of(str(folder))
+    version = signature(folder)
 
     def calling(name: str, number: int) -> "asyncio.Task[Any]":
         return asyncio.create_task(
@@ -264,7 +264,7 @@ async def test_without_a_place_for_homes_no_call_is_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     workers = Workers(homes=tmp_path / "file" / "homes")
     with pytest.raises(WorkerFault, match="no place for their homes") as fault:
-        await workers.call(tmp_path, Signatures().of(str(tmp_path)), "f", {}, ToolContext())
+        await workers.call(tmp_path, signature(tmp_path), "f", {}, ToolContext())
     assert not fault.value.started
     await workers.close()
 
@@ -292,7 +292,7 @@ def prints() -> float:
 
 async def test_of_what_a_worker_does_not_read_one_frame_waits(house: House) -> None:
     folder = house.drop("deaf", DEAF)
-    version = Signatures().of(str(folder))
+    version = signature(folder)
     assert (await house.call("takes", text="x")).data == 1
     (used,) = house.workers._versions.values()
     worker = used.worker

@@ -1,0 +1,124 @@
+"""Before each message the files are compared: whatever changes what a skill is counts at the next look."""
+
+import mmap
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.assistant import Assistant
+from app.settings import Settings
+from app.skills import SkillLoader
+from tests.skills.folders import write
+
+CODE = 'def brew() -> str:\n    """Brews."""\n    return "tea"\n'
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Skills in folders of their own and behind links, one as Kubernetes mounts a ConfigMap."""
+    root = tmp_path / "place"
+    write(root / "skills/tea", CODE)
+    write(root / "outside/linked", CODE.replace("brew", "lead"), name="link")
+    (root / "skills/link").symlink_to("../outside/linked")
+    (root / "outside/linked.py").write_text("")
+    (root / "skills/tea/scripts/linked.py").symlink_to("../../../outside/linked.py")
+    (root / "skills/later").symlink_to("../outside/later")
+    (root / "skills/circle").symlink_to("circle")
+    (root / "skills/mapped").mkdir()
+    (root / "skills/mapped/SKILL.md").symlink_to("..data/SKILL.md")
+    (root / "skills/mapped/..data").symlink_to("..one")
+    write(root / "skills/mapped/..one", name="mapped")
+    return root
+
+
+def _replace(path: Path, text: str = "x") -> None:
+    """Replace a file as editors and installers do."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
+
+
+def _write_through_memory(path: Path) -> None:
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:1] = b"#"
+
+
+def _write_under_another_name(path: Path) -> None:
+    other = path.parents[2] / "other"
+    other.hardlink_to(path)
+    other.write_text("x")
+
+
+def _relink(link: Path, to: str) -> None:
+    new = link.with_name("new-link")
+    new.symlink_to(to)
+    new.replace(link)
+
+
+def _swap(folder: Path) -> None:
+    """Put a copy in place of a whole folder."""
+    shutil.copytree(folder, folder.with_name("copy"), symlinks=True)
+    folder.rename(folder.with_name("old"))
+    folder.with_name("copy").rename(folder)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a skill comes": lambda root: write(root / "skills/coffee", CODE),
+    "a skill goes": lambda root: shutil.rmtree(root / "skills/tea"),
+    "a skill is moved away": lambda root: (root / "skills/tea").rename(root / "away"),
+    "a text is written over": lambda root: (root / "skills/tea/SKILL.md").write_text("x"),
+    "a file is emptied": lambda root: os.truncate(root / "skills/tea/scripts/tools.py", 0),
+    "a file is replaced": lambda root: _replace(root / "skills/tea/SKILL.md"),
+    "a file is written through memory": lambda root: _write_through_memory(
+        root / "skills/tea/scripts/tools.py"
+    ),
+    "another name of a file is written to": lambda root: _write_under_another_name(
+        root / "skills/tea/SKILL.md"
+    ),
+    "a module comes": lambda root: (root / "skills/tea/scripts/more.py").write_text(""),
+    "a module goes": lambda root: (root / "skills/tea/scripts/tools.py").unlink(),
+    "a folder that a link leads to comes": lambda root: write(root / "outside/later", CODE),
+    "a linked file is written": lambda root: (root / "outside/linked.py").write_text("1"),
+    "a linked file is replaced": lambda root: _replace(root / "outside/linked.py"),
+    "a text in a linked folder is written": lambda root: (root / "outside/linked/SKILL.md").write_text("x"),
+    "a link leads to another folder": lambda root: _relink(root / "skills/link", "tea"),
+    "a ConfigMap is another": lambda root: _relink(root / "skills/mapped/..data", "..two"),
+    "all skills are swapped": lambda root: _swap(root / "skills"),
+    "all skills go": lambda root: shutil.rmtree(root / "skills"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_counts_at_the_next_look(root: Path, change: Callable[[Path], object]) -> None:
+    loader = SkillLoader(root / "skills", root / "none")
+    loader.refresh()
+    assert {skill.name for skill in loader.skills} == {"tea", "link", "mapped"}
+    assert not loader.refresh()
+    change(root)
+    assert loader.refresh()
+    assert not loader.refresh()
+
+
+async def test_what_was_installed_or_configured_counts_at_the_next_message(tmp_path: Path) -> None:
+    settings = Settings(  # type: ignore[call-arg]
+        _env_file=None,
+        DATA_DIR=tmp_path,
+        database_url=f"sqlite:///{tmp_path}/recado.db",
+        mcp_config_path=tmp_path / "mcp_servers.json",
+    )
+    assistant = Assistant(settings)
+    config = tmp_path / "mcp_servers.json"
+    await assistant.abilities.refresh_for_message(time.time())
+    assert assistant.configuration.look() == ()
+    config.write_text('{"mcpServers": {"maps": {"command": "none", "enabled": false}}}')
+    assert [one.name for one in assistant.configuration.look()] == ["maps"]
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/maps").write_text("KEY=1")
+    before = assistant.configuration.look()
+    (tmp_path / "secrets/maps").write_text("KEY=22")
+    assert assistant.configuration.look() is not before
+    await assistant.abilities.close()
