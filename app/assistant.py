@@ -36,7 +36,7 @@ from app.routing.phrase_writer import PhraseWriter
 from app.routing.server_tools import ServerToolCatalog
 from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
-from app.schedule.reminders import Reminders
+from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment

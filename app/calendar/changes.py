@@ -1,4 +1,4 @@
-"""Another time for what is set already: what its words leave open stays as it was."""
+"""A new time for something that is set: what its words leave open stays the same."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ _EACH = {"en": "every", "es": "cada", "pt": "cada"}
 
 
 def with_day_of(text: str, other: str, language: str) -> str:
-    """A moment in words, with the words of another one for its day where they name none."""
+    """Add the day of another text to a text that names none."""
     if any(one.kind not in _HOUR_KINDS for one in pieces(text, language)):
         return text
     days = (other[one.start : one.end].strip() for one in pieces(other, language) if _says_days(one))
@@ -31,7 +31,7 @@ def with_day_of(text: str, other: str, language: str) -> str:
 
 
 def with_hour_of(text: str, other: str, language: str) -> str:
-    """Days in words, with the words of another moment for their hour where they name none."""
+    """Add the hour of another text to a text that names only days."""
     if not all(_says_days(one) for one in pieces(text, language)):
         return text
     hours = (other[one.start : one.end].strip() for one in pieces(other, language) if one.kind in _HOUR_KINDS)
@@ -39,8 +39,7 @@ def with_hour_of(text: str, other: str, language: str) -> str:
 
 
 def as_often_as(text: str, other: str, language: str) -> str:
-    """A weekday as one of every week, where the days of another moment come again and again, and a day of the
-    month as one of every month where that is one."""
+    """Make a weekday weekly, or a day of the month monthly, if the other text repeats that way."""
     found = pieces(text, language)
     if any(one.kind == "month_day" for one in pieces(other, language)) and {"day_of_month"} == {
         one.kind for one in found if one.kind not in _HOUR_KINDS
@@ -65,10 +64,9 @@ def _says_days(piece: Piece) -> bool:
 def read_change(
     text: str, had: When, zone: ZoneInfo, now: float, language: str = "en", country: str = ""
 ) -> Reading:
-    """Reads another time for what was to be at `had`: an hour alone leaves its day or its rule, a day alone
-    its hour.
+    """Read a new time for what was due at `had`: an hour alone keeps its day or rule, a day alone its hour.
 
-    Where the day that is left has passed at that hour, the hour is the next one.
+    If the kept day has passed at that hour, the next such hour counts.
     """
 
     def read(beside: str) -> Reading:
@@ -93,7 +91,7 @@ def read_change(
 
 
 def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
-    """The rule of `had` at the reading's hour; unclear where the rule does not go by days."""
+    """Return the rule of `had` at the reading's hour; unclear if the rule does not go by days."""
     if reading.when is None:
         return reading
     if had.rule.startswith((CRON, EVERY)):

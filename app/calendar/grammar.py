@@ -1,6 +1,6 @@
-"""The words for moments and repetitions in three languages, as patterns over folded text.
+"""Words for moments and repetitions in three languages, as patterns over folded text.
 
-Each pattern stands for one kind of piece; `pieces` finds them in a text, each word in one piece only.
+Each pattern stands for one kind of piece; `pieces` finds them, each word in one piece only.
 """
 
 import re
@@ -93,7 +93,7 @@ PARTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Words that say when: their place in the text, what kind they are, and the pattern's groups."""
+    """Words that name a time: their place in the text, their kind, and the pattern's groups."""
 
     kind: str
     start: int
@@ -102,7 +102,7 @@ class Piece:
 
 
 def pieces(text: str, language: str) -> list[Piece]:
-    """Every piece of a text, in its order; kinds that say more take their words first."""
+    """Return the pieces of a text in order; kinds that say more take their words first."""
     folded = fold(text)
     found: list[Piece] = []
     for kind, pattern in _patterns(language):
@@ -115,12 +115,12 @@ def pieces(text: str, language: str) -> list[Piece]:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, character for character."""
+    """Return a text in lower case without accents, character for character."""
     return "".join(_plain(character) for character in unicodedata.normalize("NFC", text))
 
 
 def weekdays(words: str) -> list[int]:
-    """The weekdays that words name, Monday 0."""
+    """Return the weekdays that words name, Monday as 0."""
     names = {**WEEKDAYS, **_SHORT_WEEKDAYS}
     known = (
         names.get(word) if word in names else names.get(word.removesuffix("s")) for word in _names(words)
@@ -129,7 +129,7 @@ def weekdays(words: str) -> list[int]:
 
 
 def number(word: str) -> int:
-    """A number in digits or words."""
+    """Return a number written in digits or words."""
     return int(word) if word.isdigit() else NUMBERS[word]
 
 
@@ -149,8 +149,11 @@ def _any(words: Sequence[str] | Mapping[str, object]) -> str:
 
 @cache
 def _patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The kinds in the order in which they take their words. Weekdays that are ordinals in other languages
-    ("segunda") and "às" are read in Portuguese alone, "Sat" and the like in English."""
+    """Return the kinds in the order in which they take their words.
+
+    Weekdays that are ordinals elsewhere ("segunda") and "às" are read in Portuguese only, "Sat" and the
+    like in English.
+    """
     in_portuguese = language == "pt"
     named = WEEKDAYS.keys() if language == "en" else WEEKDAYS.keys() - _SHORT_ENGLISH
     day = _any([*named, *(_SHORT_WEEKDAYS if in_portuguese else ())])

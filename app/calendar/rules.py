@@ -1,6 +1,6 @@
-"""When something happens again: standard rules (RFC 5545, cron) counted on a person's own clock.
+"""Repetitions by standard rules (RFC 5545, cron), counted on a person's own clock.
 
-A time that the clock skips is moved ahead by what is skipped; of a time that comes twice the first counts.
+A time that the clock skips moves ahead by what is skipped; of a time that comes twice the first counts.
 """
 
 import math
@@ -33,28 +33,29 @@ _CANDIDATES = 1000
 
 
 def next_after(rule: str, start: datetime, zone: ZoneInfo, after: float) -> float | None:
-    """The first moment (Unix seconds) after `after`, None where there is none.
+    """Return the first moment (Unix seconds) after `after`, None if there is none.
 
-    `rule`: "" for once, "EVERY:<seconds>", "CRON:<five fields>", or an RRULE of RFC 5545 without its name;
-    `start` is the first time by the zone's clock, without a zone. Raises ValueError for what is no rule.
+    `rule` is "" for once, "EVERY:<seconds>", "CRON:<five fields>", or an RRULE of RFC 5545 without its
+    name; `start` is the first time by the zone's clock, without a zone. Raise ValueError for a malformed
+    rule.
     """
     return next(_moments(rule, start, zone, after), None)
 
 
 def moments_between(rule: str, start: datetime, zone: ZoneInfo, after: float, until: float, most: int) -> int:
-    """How many moments there are after `after` and up to `until`, `most` at most."""
+    """Count the moments after `after` and up to `until`, at most `most`."""
     found = takewhile(lambda moment: moment <= until, _moments(rule, start, zone, after))
     return sum(1 for _ in islice(found, most))
 
 
 def shortest_gap(rule: str, start: datetime, zone: ZoneInfo, after: float) -> float:
-    """Seconds between the two nearest of the next moments; infinite where there are fewer than two."""
+    """Return the seconds between the two nearest of the next moments, infinite for fewer than two."""
     found = islice(_moments(rule, start, zone, after), _PROBED)
     return min((later - earlier for earlier, later in pairwise(found)), default=math.inf)
 
 
 def _moments(rule: str, start: datetime, zone: ZoneInfo, after: float) -> Iterator[float]:
-    """Those after `after`, in their order."""
+    """Yield the moments after `after` in order."""
     first = instant(start, zone)
     if not rule:
         yield from [first] if first > after else []
@@ -73,12 +74,12 @@ def _moments(rule: str, start: datetime, zone: ZoneInfo, after: float) -> Iterat
 
 
 def instant(local: datetime, zone: ZoneInfo) -> float:
-    """Unix seconds of a time by the zone's clock: the first of two, moved ahead where the clock skips it."""
+    """Return the Unix seconds of a time by the zone's clock."""
     return local.replace(tzinfo=zone, fold=0).timestamp()
 
 
 def month_days(day: int) -> str:
-    """The part of a monthly rule for a day of the month: the last one where a month is shorter."""
+    """Return the part of a monthly rule for a day, which is the last day of shorter months."""
     if day <= 28:
         return f"BYMONTHDAY={day}"
     return f"BYMONTHDAY={','.join(map(str, range(28, day + 1)))};BYSETPOS=-1"
@@ -106,3 +107,11 @@ def _candidates(rule: str, start: datetime, after: datetime) -> Iterator[datetim
 def _is_part(part: str) -> bool:
     name, _, value = part.partition("=")
     return name in _PARTS and re.fullmatch(_PARTS[name], value) is not None
+
+
+_OFFSET = re.compile(r"Etc/GMT([+-])(\d{1,2})")
+
+
+def shown_zone(name: str) -> str:
+    """Return an IANA name for display: "UTC-8" for "Etc/GMT+8", whose sign is reversed."""
+    return _OFFSET.sub(lambda found: f"UTC{'-' if found[1] == '+' else '+'}{found[2]}", name)

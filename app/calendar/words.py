@@ -1,4 +1,4 @@
-"""What people write for a moment or a repetition ("mañana a las 9", "every weekday at 7"), read."""
+"""Moments and repetitions as people write them: "mañana a las 9", "every weekday at 7"."""
 
 import re
 import unicodedata
@@ -8,9 +8,47 @@ from datetime import date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from app.calendar.clock import HOURS, Clock, clock_time
 from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, fold, number, pieces, weekdays
 from app.calendar.rules import CRON, EVERY, instant, month_days, next_after
+
+HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
+"""What a part of the day means where no hour is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    hour: int
+    minute: int = 0
+    is_certain: bool = True
+    """Whether it says which half of the day, or leaves no doubt."""
+
+
+def clock_time(said: Mapping[str, str], part: str) -> Clock:
+    """Return the time of day that a pattern's groups name, in a part of the day ("" if none is named).
+
+    Raise ValueError if there is no such time.
+    """
+    hour = number(said.get("hour") or said["hour2"])
+    minute = int(said.get("minute") or said.get("minute2") or 0)
+    if "past" in said:
+        minutes = 30 if said["past"] == "half" else 15
+        hour, minute = (hour, minutes) if said["side"] == "past" else (hour - 1, 60 - minutes)
+    if "plus" in said:
+        minute = {"media": 30, "meia": 30, "cuarto": 15}.get(said["plus"]) or number(said["plus"])
+    if "minus" in said:
+        minute = 60 - (15 if said["minus"] == "cuarto" else int(said["minus"]))
+        hour -= 1
+    half = (said.get("ampm") or said.get("ampm2") or "")[:1]
+    if half and not 1 <= hour <= 12:
+        half = ""
+    if half == "p" or (part == "afternoon" and hour < 12) or (part == "night" and 5 <= hour < 12):
+        hour = hour % 12 + 12
+    elif half == "a" or part in ("morning", "dawn") or (part == "night" and hour in (12, 24)):
+        hour %= 12 if hour == 12 or part == "night" else 24
+    time(0 if hour == 24 else hour, minute)  # raises
+    written = said.get("hour", "").startswith("0") or hour == 0
+    return Clock(hour % 24, minute, bool(half or part) or hour >= 12 or written)
+
 
 DEFAULT_HOUR = 9
 _SMALLEST_CLEAR_HOUR = 6
@@ -25,8 +63,7 @@ Problem = Literal["", "missing", "past", "ambiguous", "unclear"]
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A moment, or the first of several: `due` in Unix seconds, `start` and `rule` as `rules.next_after`
-    takes them."""
+    """A moment, or the first of several: `due` in Unix seconds, `start` and `rule` as in `next_after`."""
 
     due: float
     start: datetime
@@ -35,9 +72,10 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says of when: `words` are the parts of it that do, `rest` is the text without them.
+    """The time that a text names: `words` name it, `rest` is the text without them.
 
-    `choices` are the times that an ambiguous one may mean, by the person's clock; `kinds` those of `words`.
+    `choices` are the times that an ambiguous text may mean, by the person's clock; `kinds` are those of
+    `words`.
     """
 
     when: When | None = None
@@ -49,7 +87,7 @@ class Reading:
 
 
 def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", country: str = "") -> Reading:
-    """Reads the first moment or repetition of a text, the next one that fits, in a person's zone."""
+    """Read the first moment or repetition of a text, the next that fits, in a person's zone."""
     text = unicodedata.normalize("NFC", text)
     found = _of_the_moment(pieces(text[:_LONGEST], language), text)
     if not found:
@@ -64,8 +102,7 @@ def read_when(text: str, zone: ZoneInfo, now: float, language: str = "en", count
 
 
 def _of_the_moment(found: Sequence[Piece], text: str) -> list[Piece]:
-    """The pieces without the hours of what is to be told: "at 9 that I meet Ana at 10"; of "12 midnight" the
-    word."""
+    """Drop the hours of what is to be told ("at 9 that I meet Ana at 10"); of "12 midnight" keep the word."""
     kept: list[Piece] = []
     for piece in found:
         between = text[kept[-1].end : piece.start] if kept else ""
@@ -78,7 +115,7 @@ def _of_the_moment(found: Sequence[Piece], text: str) -> list[Piece]:
 
 
 def _is_joined(between: str) -> bool:
-    """Whether what stands before a further hour adds it to the one before: "at 8 and at 20"."""
+    """Return True if the words before a further hour add it to the one before: "at 8 and at 20"."""
     *_, last = ["", *re.findall(r"\w+", fold(between))]
     return not last or last in _JOINING
 
@@ -92,7 +129,7 @@ def _without(text: str, found: Sequence[Piece]) -> str:
 
 
 class _Reader:
-    """One reading: the pieces by kind, and the moment at which they were said."""
+    """Reads one text: its pieces by kind, and the moment at which it was said."""
 
     def __init__(
         self, found: Sequence[Piece], zone: ZoneInfo, now: float, language: str, country: str
@@ -126,7 +163,7 @@ class _Reader:
         return self._several(reading.when)
 
     def _several(self, when: When) -> Reading:
-        """At each of the hours that are named, where one rule can say so; else nobody can tell which."""
+        """Return one rule for all named hours; unclear if no rule can say so."""
         times = {_clock_of(piece, "") for piece in self._clocks}
         if len(times) == 1:
             return Reading(when)
@@ -196,7 +233,7 @@ class _Reader:
         return self._at(instant(datetime.combine(day, self._local.time()), self._zone))
 
     def _date(self) -> date | None:
-        """The day that is named, None where none is."""
+        """Return the named day, None if there is none."""
         today = self._local.date()
         if (said := self._said("tomorrow")) is not None:
             return today + timedelta(days=2 if "after" in said else 1)
@@ -247,7 +284,7 @@ class _Reader:
         return _first(today, (one.replace(day=day) for one in months if _exists(one.year, one.month, day)))
 
     def _on(self, day: date) -> Reading:
-        """At the clock time that is named, on a day."""
+        """Return the named clock time on a day."""
         clock = self._clock() or Clock(DEFAULT_HOUR)
         is_today = day == self._local.date()
         moment = datetime.combine(day, time(clock.hour, clock.minute))
@@ -262,7 +299,7 @@ class _Reader:
         return self._at(instant(moment, self._zone))
 
     def _next_clock(self) -> Reading:
-        """A clock time without a day: the next one, unless it is not clear which."""
+        """Return the next time for a clock time without a day, unless that is ambiguous."""
         clock = self._clock()
         if clock is None:
             return Reading(problem="missing")
@@ -348,7 +385,7 @@ class _Reader:
         return self._ruled(f"FREQ=DAILY;INTERVAL={count}" if count > 1 else "FREQ=DAILY", day)
 
     def _ruled(self, rule: str, day: date) -> Reading:
-        """A rule by the calendar, at the clock time that is named; it begins with the first one to come."""
+        """Return a calendar rule at the named clock time, beginning with the first one to come."""
         clock = self._clock() or Clock(DEFAULT_HOUR)
         moment = datetime.combine(day, time(clock.hour, clock.minute))
         if not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR:
@@ -366,7 +403,7 @@ class _Reader:
     # Clock times
 
     def _clock(self) -> Clock | None:
-        """The clock time that is named; else what its part of the day means; None without either."""
+        """Return the named clock time, else that of the named part of the day, else None."""
         part = self._part()
         for kind in ("noon", "midnight", "clock"):
             if (piece := self._by_kind.get(kind)) is not None:
@@ -381,7 +418,7 @@ class _Reader:
 
 
 def _clock_of(piece: Piece, part: str) -> Clock:
-    """The time that a piece names, in its own part of the day, else in this one."""
+    """Return the time that a piece names, in its own part of the day or else in this one."""
     if piece.kind in ("noon", "midnight"):
         return Clock(12 if piece.kind == "noon" else 0)
     own = piece.said.get("part")
@@ -389,7 +426,7 @@ def _clock_of(piece: Piece, part: str) -> Clock:
 
 
 def span(said: Mapping[str, str]) -> tuple[float, int, int]:
-    """Seconds, days and months of an amount of time, from the groups of its pattern."""
+    """Return the seconds, days and months of an amount of time."""
     unit = UNITS.get(said["unit"], "second")
     amount = 0.5 if "half" in said else 0.25 if "quarter" in said else float(number(said["count"]))
     if "more_half" in said:
@@ -427,7 +464,7 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 
 def _later(day: date, days: int, months: int) -> date:
-    """A day later by the calendar: the last of the month where that one is shorter."""
+    """Return a later day by the calendar: the last of the month if that month is shorter."""
     from dateutil.relativedelta import relativedelta
 
     later: date = day + relativedelta(days=days, months=months)

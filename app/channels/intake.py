@@ -9,7 +9,7 @@ from app.channels.sender import Sender
 from app.channels.terminal import typed
 from app.channels.whatsapp.webhook import Received, log_received
 from app.ops.metrics import Metrics
-from app.schedule.reminders import Reminders
+from app.schedule.alarm import Reminders
 from app.store import approvals, inbox
 from app.store.database import Database
 from app.store.inbox import Taken

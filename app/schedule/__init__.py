@@ -1,1 +1,1 @@
-"""Reminders: the clock that tells them, and what tools do with them."""
+"""Reminders: the alarm that tells them, and the service that tools use."""

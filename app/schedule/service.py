@@ -1,8 +1,10 @@
-"""What the tools of the skill `reminders` find as `context.services.schedule`; it speaks to the person."""
+"""The service behind reminders (`context.services.schedule`); it answers in the person's language."""
 
 import asyncio
+import re
 import time
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
@@ -14,10 +16,8 @@ from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
-from app.schedule.meaning import clean, meant, to_snooze
-from app.schedule.refusals import refusal
-from app.schedule.reminders import Reminders
-from app.schedule.telling import local_text, shown_text, when_text
+from app.schedule.alarm import Reminders
+from app.schedule.wording import local_text, shown_text, when_text
 from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS
@@ -40,7 +40,7 @@ class ScheduleService:
         self._reminders = reminders
 
     async def set(self, text: str, when: str, context: ToolContext) -> ToolResult:
-        """A new reminder. The call's key is its id, so that a call made again sets no second one."""
+        """Set a reminder. The call's key is its id, so that a repeated call sets no second one."""
         person = context.person
         if person is None:
             return _nobody()
@@ -70,7 +70,7 @@ class ScheduleService:
         return _success(kept, self._with_window(receipt, person, kept, context, now))
 
     async def list(self, context: ToolContext) -> ToolResult:
-        """The person's reminders, the next first."""
+        """List the person's reminders, the next first."""
         person = context.person
         if person is None:
             return _nobody()
@@ -93,7 +93,7 @@ class ScheduleService:
         return _marked(result, shown)
 
     async def change(self, reminder: str, text: str, when: str, context: ToolContext) -> ToolResult:
-        """Another time or another text for one of them."""
+        """Change the time or the text of a reminder."""
         person = context.person
         if person is None:
             return _nobody()
@@ -134,7 +134,7 @@ class ScheduleService:
         return _success(changed, self._with_window(receipt, person, changed, context, now))
 
     async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
-        """Tells one again later: the one that is quoted or named, else the one told last."""
+        """Tell a reminder again later: the one quoted or named, else the one told last."""
         person = context.person
         if person is None:
             return _nobody()
@@ -176,7 +176,7 @@ class ScheduleService:
         return _success(snoozed, self._with_window(receipt, person, snoozed, context, now))
 
     async def cancel(self, reminder: str, context: ToolContext) -> ToolResult:
-        """Ends one of them."""
+        """Cancel one reminder."""
         person = context.person
         if person is None:
             return _nobody()
@@ -199,7 +199,7 @@ class ScheduleService:
         return _success(ended, say(person.language, "✓ Reminder cancelled: {text}", text=text))
 
     async def cancel_all(self, context: ToolContext) -> ToolResult:
-        """Ends all of them."""
+        """Cancel all reminders."""
         person = context.person
         if person is None:
             return _nobody()
@@ -220,12 +220,12 @@ class ScheduleService:
         return _marked(ToolResult.success({"count": len(ended), "summary": summary}), ended)
 
     async def _read(self, person: Person, when: str) -> Reading:
-        """In a thread, as all that may load a library for the first time."""
+        """Read a time in a thread, because a library may load for the first time."""
         zone = ZoneInfo(person.timezone)
         return await asyncio.to_thread(read_when, when, zone, time.time(), person.language, person.country)
 
     async def _read_change(self, person: Person, when: str, schedule: Schedule) -> Reading:
-        """With what the reminder has, where the words leave it open: its day, its hour, that it repeats."""
+        """Read a new time; what the words leave open stays as the reminder has it."""
         had = When(schedule.due_at, datetime.fromisoformat(schedule.start), schedule.rule)
         zone, now = ZoneInfo(person.timezone), time.time()
         return await asyncio.to_thread(read_change, when, had, zone, now, person.language, person.country)
@@ -233,7 +233,7 @@ class ScheduleService:
     def _with_window(
         self, receipt: str, person: Person, kept: Schedule, context: ToolContext, now: float
     ) -> str:
-        """The receipt; where WhatsApp's window will be closed by then it says what happens."""
+        """Add a note to a receipt if WhatsApp's window will be closed by then."""
         if context.channel == "terminal" or self._reminders.has_template:
             return receipt
         if not kept.rule and kept.due_at < now + WINDOW_SECONDS:
@@ -247,7 +247,7 @@ class ScheduleService:
 
 
 def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
-    """Whether a text ends with the hour of the day that was said before: "tomorrow remind me to … at 9"."""
+    """Return True if a text ends with the hour of a day said before: "tomorrow remind me to … at 9"."""
     if more.kinds != {"clock"} or len(more.words) != 1 or said.kinds & {"clock", "span", "iso", "cron"}:
         return False
     return bool(said.words) and text.rstrip(" .!?").endswith(more.words[0])
@@ -256,7 +256,7 @@ def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
 def _refused(
     person: Person, text: str, said: Reading | None, *, may_repeat: bool = True
 ) -> ToolResult | None:
-    """Why it cannot be set so; None where it can."""
+    """Return why a reminder cannot be set so; None if it can."""
     if not text:
         return refusal(person.language, "EMPTY_TEXT")
     if len(text) > MOST_TEXT:
@@ -280,7 +280,7 @@ def _refused(
 
 
 def _id(context: ToolContext) -> str:
-    """Of the reminder that a call makes; none of a call's key may be guessed from it."""
+    """Return the id of the reminder that a call makes; it reveals nothing of the call's key."""
     return f"rem_{blake2b(context.idempotency_key.encode(), digest_size=12).hexdigest()}"
 
 
@@ -315,7 +315,7 @@ def _changed(
 
 
 def _named(schedule: Schedule, person: Person, now: float) -> dict[str, str]:
-    """What a receipt names."""
+    """Return the values that a receipt names."""
     when = when_text(schedule, now, person.language, person.timezone)
     return {"when": when, "text": shown_text(schedule, person.language)}
 
@@ -340,7 +340,7 @@ def _success(schedule: Schedule, summary: str) -> ToolResult:
 
 
 def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
-    """What was made of text of others says so, wherever it is read again."""
+    """Mark a result that shows text of others."""
     return result.with_meta(outside=True) if any(one.taint for one in shown) else result
 
 
@@ -352,3 +352,134 @@ def _not_one(person: Person, wanted: str, found: Sequence[Schedule]) -> ToolResu
 
 def _nobody() -> ToolResult:
     return ToolResult.failure("NO_PERSON", "reminders belong to a person, and there is none here")
+
+
+SNOOZED_WITHIN = 24 * 3600.0
+"""So long after it was told "in 10 minutes more" means that reminder."""
+_LINKING = (
+    r"(?:que|q|de que|de|do|da|para que|para|pra|por|sobre|a|al|ao|as|às|y|e|el|los|las"
+    r"|to|that|about|for|of|and|the|on|at)"
+)
+_LEADING = re.compile(rf"^(?:\W*\b{_LINKING}\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
+_TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$|[\s,:;–—-]+$", re.IGNORECASE)
+_TAIL = 100
+"""Characters at the end among which such words are looked for: the time this takes is the square of it."""
+_LONGEST_WANTED = 300
+"""Characters by which a reminder is looked for, while the writer waits."""
+_LAST = frozenset(
+    {
+        *("", "last", "the last", "last one", "the last one", "this", "it", "latest", "that"),
+        *("ultimo", "el ultimo", "este", "ese", "eso", "esto", "lo"),
+        *("o ultimo", "esse", "isso", "isto"),
+    }
+)
+_NUMBER = re.compile(
+    r"(?:el |o |the |my |mi |meu )?(?:reminder|recordatorio|lembrete|numero|number|n)?\s*#?\s*(\d{1,6})"
+)
+_FILLER = frozenset(
+    """
+    reminder reminders recordatorio recordatorios lembrete lembretes de del la el las los un una mi mis que
+    do da dos das o a os as um uma meu minha the my an of to about for para pra pro al ao sobre lo en no na
+    """.split()  # noqa: SIM905 - a list of words is read more easily so
+)
+
+
+def to_snooze(
+    conn: Connection, person: str, reminder: str, context: ToolContext, now: float
+) -> Sequence[Schedule]:
+    """Return the reminder to tell again: quoted, named, or the one told last."""
+    quoted = schedules.quoted(conn, context.conversation)
+    if quoted is not None and quoted.person_id == person:
+        return [quoted]
+    if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
+        return meant(conn, person, reminder, context)
+    told = schedules.last_told(conn, person, now - SNOOZED_WITHIN)
+    return [told] if told is not None else []
+
+
+def meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> Sequence[Schedule]:
+    """Return the active reminders that a person means: quoted, by number, by words, or the only one."""
+    found = schedules.active(conn, person)
+    quoted = schedules.quoted(conn, context.conversation)
+    if quoted is not None and any(one.id == quoted.id for one in found):
+        return [one for one in found if one.id == quoted.id]
+    key = _folded(clean(wanted[:_LONGEST_WANTED]))
+    if number := _NUMBER.fullmatch(key):
+        return [one for one in found if one.number == int(number[1])]
+    words = [word for word in key.split() if word not in _FILLER]
+    if key in _LAST or not words:
+        return found[-1:] if len(found) == 1 else found
+    folded = ((one, _folded(one.text)) for one in found)
+    return [one for one, text in folded if all(word in text for word in words)]
+
+
+def _folded(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(one for one in plain if not unicodedata.combining(one))
+    return " ".join(re.sub(r"[^\w#]+", " ", plain).split())
+
+
+def clean(text: str) -> str:
+    """Return a reminder's text without the words that led to it or to its time."""
+    bare = text.replace("\x00", "").strip()
+    bare = bare[:-_TAIL] + _TRAILING.sub("", bare[-_TAIL:])
+    return _LEADING.sub("", bare).strip()
+
+
+def refusal(language: str, code: str, **values: object) -> ToolResult:
+    """Return the failed result of a code, in the person's language."""
+    message, hint = _REFUSALS[code](language, values)
+    return ToolResult.failure(code, message, hint)
+
+
+_Words = Callable[[str, dict[str, object]], tuple[str, str]]
+_REFUSALS: dict[str, _Words] = {
+    "EMPTY_TEXT": lambda language, _: (
+        say(language, "What the reminder is about is missing."),
+        say(language, "Say what to remind you of, and when."),
+    ),
+    "TOO_LONG": lambda language, values: (
+        say(language, "The reminder is too long: at most {most} characters.", **values),
+        say(language, "Keep the long text as a note, and remind yourself of the note."),
+    ),
+    "TOO_MANY": lambda language, values: (
+        say(language, "You already have {most} reminders, the most there can be.", **values),
+        say(language, "Cancel one that you no longer need."),
+    ),
+    "TOO_OFTEN": lambda language, values: (
+        say(language, "A reminder comes every {minutes} minutes at most.", **values),
+        say(language, "Name a longer time between two, such as every hour."),
+    ),
+    "NO_TIME": lambda language, _: (
+        say(language, "When to remind you is missing."),
+        say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”."),
+    ),
+    "UNCLEAR_TIME": lambda language, _: (
+        say(language, "I do not understand when."),
+        say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”."),
+    ),
+    "TIME_IS_PAST": lambda language, _: (
+        say(language, "That time is over already, so I set nothing."),
+        say(language, "Name a time to come, with the day."),
+    ),
+    "AMBIGUOUS_TIME": lambda language, values: (
+        say(language, "Do you mean {first} or {second}? I set nothing yet.", **values),
+        say(language, "Say it again with the hour as 08:00 or 20:00."),
+    ),
+    "REMINDER_NOT_FOUND": lambda language, values: (
+        say(language, "I found no reminder “{reminder}”.", **values),
+        say(language, "See the numbers in the list of reminders."),
+    ),
+    "AMBIGUOUS": lambda language, values: (
+        say(language, "There are several reminders:\n{lines}", **values),
+        say(language, "Which one? Say its number."),
+    ),
+    "NOTHING_TO_CHANGE": lambda language, _: (
+        say(language, "What to change is missing."),
+        say(language, "Name the new time or the new text."),
+    ),
+    "NOTHING_TOLD": lambda language, _: (
+        say(language, "There is no reminder that came just now."),
+        say(language, "Say which one, by its number in the list."),
+    ),
+}

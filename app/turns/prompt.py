@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
-from app.calendar.zones import shown_zone
+from app.calendar.rules import shown_zone
 from app.llm.model import ToolCall
 from app.memory import remembered
 from app.messages import JSON

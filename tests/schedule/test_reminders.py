@@ -5,7 +5,7 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.schedule.reminders import Reminders
+from app.schedule.alarm import Reminders
 from app.store.database import Database
 
 KNOWN, UNKNOWN = "America/Bogota", "Atlantis/Poseidonis"

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from app.http.errors import FetchError
-from app.schedule.reminders import Reminders
+from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.store.database import Database
 from app.tools import ToolContext, ToolResult

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from app.calendar.zones import shown_zone
+from app.calendar.rules import shown_zone
 
 from .person import LONGEST, sentence, time_parts
 from .places import NO_PLACES, city_name, country_name, entries_of, key_of, near_names, offset_of, zones_of

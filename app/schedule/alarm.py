@@ -1,4 +1,4 @@
-"""The clock of reminders: finds what is due, and makes messages of it without any model."""
+"""The alarm of reminders: finds what is due and queues messages, without a model."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ import structlog
 
 from app.calendar.rules import moments_between, next_after
 from app.messages import Outgoing, Template
-from app.schedule.telling import reminder_text
+from app.schedule.wording import reminder_text
 from app.store import schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS, Draft
@@ -31,11 +31,7 @@ _LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
 
 
 class Reminders:
-    """Tells what is due. The rows are the truth; APScheduler is only the alarm clock for the next of them.
-
-    `template` reaches people outside WhatsApp's 24-hour window; `alarms=False` leaves it to the sweep
-    alone to say when to look.
-    """
+    """Tells what is due. The rows are the truth; APScheduler is the alarm clock for the next one."""
 
     def __init__(
         self,
@@ -58,11 +54,11 @@ class Reminders:
 
     @property
     def has_template(self) -> bool:
-        """Whether a reminder also reaches who has not written for a day."""
+        """Return True if a reminder reaches people who have not written for a day."""
         return self._template is not None
 
     async def start(self) -> None:
-        """Takes up what is due, however long the server was off."""
+        """Tell what is due, however long the server was off."""
         if self._template is not None:
             await self._store.tx(schedules.release_for_template)
         self._held = await self._store.tx(schedules.held)
@@ -77,16 +73,16 @@ class Reminders:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def look(self) -> None:
-        """Looks at the rows now."""
+        """Look at the rows now."""
         self._asked.set()
 
     def soon(self) -> None:
-        """Says that a reminder was made or changed: a hint."""
+        """Hint that a reminder was made or changed."""
         if self._alarms:
             self.look()
 
     def heard(self, conversations: Collection[str]) -> None:
-        """Says that people wrote there: what waited for them may be told. A hint."""
+        """Hint that people wrote: what was held for them may be told."""
         if self._alarms and not self._held.isdisjoint(conversations):
             self.look()
 
@@ -100,7 +96,7 @@ class Reminders:
                 log.error("reminders failed", error=f"{type(error).__name__}: {error}")
 
     async def tick(self) -> None:
-        """Tells everything that is due, and sets the alarm for what is next."""
+        """Tell everything that is due, and set the alarm for the next one."""
         now = time.time()
         found, ahead = await self._store.tx(lambda conn: _look(conn, self._channels, now))
         tellable = [(due, is_open) for due, is_open in found if is_open or self._may_use_template(due)]
@@ -125,12 +121,11 @@ class Reminders:
             await self._set_alarm(next_due)
 
     def _may_use_template(self, due: Due) -> bool:
-        """What already failed once waits for the person, not for the same template again."""
+        """Return False for a reminder whose template failed: it waits for the person."""
         return self._template is not None and not due.schedule.resends
 
     def _firings(self, found: Sequence[tuple[Due, bool]], now: float) -> tuple[list[Firing], list[Schedule]]:
-        """Those, and what cannot be told here, such as one of a zone that this machine does not know: it
-        stops no other."""
+        """Return firings, and reminders that cannot be told here, such as for an unknown zone."""
         firings, faulty = [], []
         for due, is_open in found:
             try:
@@ -157,7 +152,7 @@ class Reminders:
         return Firing(due, Draft(message.text, (message,)), next_due)
 
     async def _set_alarm(self, due: float | None) -> None:
-        """One alarm, for the next reminder; without any reminder no clock is even loaded."""
+        """Set one alarm for the next reminder; without any, APScheduler is not even loaded."""
         if due is None:
             if self._alarm_clock is not None:
                 self._alarm_clock.remove_all_jobs()
@@ -177,15 +172,14 @@ class Reminders:
 def _look(
     conn: Connection, channels: Collection[str], now: float
 ) -> tuple[list[tuple[Due, bool]], list[Schedule]]:
-    """What is due, and whether free text reaches its person; what was held for who has written since too.
-    Then what was told before the clock was set back."""
+    """Return what is due, with whether free text reaches its person, and what was held for them."""
     schedules.release_held(conn, now)
     due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
     return due, schedules.told_ahead(conn, now)
 
 
 def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:
-    """When those come again by the clock as it is now: after what was told already, however early."""
+    """Return the next times of rules after the clock was set back, later than what was told."""
     found = []
     for schedule in ahead:
         due = schedule.due_at
@@ -200,14 +194,14 @@ def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, fl
 
 
 def _window_open(conn: Connection, due: Due, now: float) -> bool:
-    """On WhatsApp free text reaches a person for a day after their last message; elsewhere always."""
+    """Return True if free text reaches the person: on WhatsApp for a day after their last message."""
     if due.conversation.channel == "terminal":
         return True
     return now < schedules.last_inbound(conn, due.conversation) + WINDOW_SECONDS - WINDOW_MARGIN
 
 
 def _alarm_clock() -> Any:
-    """Imports and makes it: in a thread, for it takes a tenth of a second."""
+    """Import and start APScheduler; in a thread, because that takes a tenth of a second."""
     import logging
 
     from apscheduler.jobstores.memory import MemoryJobStore

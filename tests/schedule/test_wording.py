@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.schedule.telling import moment_text, rule_text
+from app.schedule.wording import moment_text, rule_text
 
 RULES = [
     ("EVERY:3600", "every hour", "cada hora", "a cada hora"),

@@ -1,10 +1,9 @@
-"""Reminders in words: when they are, and what is said when their time has come."""
+"""Reminders in words: their times, and the message when their time has come."""
 
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.rules import CRON, EVERY
-from app.calendar.zones import shown_zone
+from app.calendar.rules import CRON, EVERY, shown_zone
 from app.i18n import say
 from app.store.schedules import Schedule
 from app.text import escape_text
@@ -17,9 +16,9 @@ _MONDAY = date(2024, 1, 1)
 def reminder_text(
     schedule: Schedule, language: str, now: float, *, late: bool, missed: int, own_zone: str = ""
 ) -> str:
-    """The message of a reminder whose time has come; a late one says what it was for, and how often since.
+    """Return the message of a due reminder; a late one says what it was for and how often it was missed.
 
-    `own_zone`: the zone that the person said is theirs.
+    `own_zone` is the zone that the person said is theirs.
     """
     text = shown_text(schedule, language)
     if not late:
@@ -39,14 +38,14 @@ def reminder_text(
 
 
 def shown_text(schedule: Schedule, language: str) -> str:
-    """Its text; one that was made of what others wrote is quoted and says so."""
+    """Return a reminder's text; text made from others' words is quoted and says so."""
     if not schedule.taint:
         return schedule.text
     return say(language, "“{text}” (others' words may be in this)", text=escape_text(schedule.text))
 
 
 def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> str:
-    """When it is told: its next time, and of one that comes again its rule."""
+    """Return a reminder's next time and, if it repeats, its rule."""
     moment = moment_text(schedule.due_at, schedule.zone, now, language, own_zone)
     if not schedule.rule:
         return moment
@@ -55,15 +54,14 @@ def when_text(schedule: Schedule, now: float, language: str, own_zone: str) -> s
 
 
 def moment_text(due: float, zone: str, now: float, language: str, own_zone: str = "") -> str:
-    """A moment by the zone's clock, such as "tomorrow 09:00" or "Mon 23 Nov 09:00"; with the zone's name
-    where the person goes by another one."""
+    """Return a moment such as "tomorrow 09:00", with the zone's name if the person lives in another."""
     local, today = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (due, now))
     text = local_text(local, today.date(), language)
     return f"{text} {shown_zone(zone)}" if own_zone not in ("", zone) else text
 
 
 def local_text(local: datetime, today: date, language: str) -> str:
-    """The same for a time of the person's clock."""
+    """Return a time of the person's clock such as "Mon 23 Nov 09:00"."""
     clock = f"{local:%H:%M}"
     if local.date() == today:
         return say(language, "today {time}", time=clock)
@@ -76,7 +74,7 @@ def local_text(local: datetime, today: date, language: str) -> str:
 
 
 def rule_text(rule: str, start: datetime, language: str) -> str:
-    """How often: in words where there are short ones, else the rule as it was written."""
+    """Return a rule in words if there are short ones, else as it was written."""
     if rule.startswith(EVERY):
         return _every_text(float(rule.removeprefix(EVERY)), language)
     if rule.startswith(CRON):
