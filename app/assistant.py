@@ -42,14 +42,11 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
-from app.skills.installed import is_installed_folder, tidy
-from app.skills.loader import InstalledSkills
-from app.store import alerts, turns
+from app.skills.installed import is_from_elsewhere, tidy
+from app.skills.installed_skills import InstalledSkills
+from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
-from app.store.database import Database
-from app.store.folders import Folders
-from app.store.media import MediaFolder
-from app.store.space import MEGABYTE, Disk
+from app.store.disk_space import MEGABYTE
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
@@ -93,7 +90,8 @@ class Assistant:
         transport: Transport | None = None,
     ) -> None:
         self.settings = settings
-        self.store = Database(settings.database_path)
+        store = build_store(settings)
+        self.store, self.media, self.folders = store.database, store.media, store.folders
         self.troubles = AlertReporter(self.store, settings.data_dir)
         self.entrances = AccessPolicy(settings, self.store)
         self.metrics = Metrics()
@@ -105,12 +103,6 @@ class Assistant:
             self.credentials.phone_number_id,
             self.credentials.access_token,
         )
-        self.media = MediaFolder(
-            settings.data_dir / "media",
-            quota=int(settings.files_quota_mb * MEGABYTE),
-            least_free=settings.free_space_mb * MEGABYTE,
-        )
-        self.folders = Folders(settings.workspace_dir, settings.data_dir)
         self.terminal = TerminalChannel(self.media)
         self.channels: dict[str, Channel] = {
             self.realm: WhatsAppChannel(self.client, self.media),
@@ -122,8 +114,8 @@ class Assistant:
         self.workers = Workers(
             launcher=self._launcher, on_aside=self.troubles.skill_failed, homes=settings.data_dir / "workers"
         )
-        elsewhere = InstalledSkills(settings.data_dir, self.sandbox)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers, installed=elsewhere)
+        elsewhere = InstalledSkills(settings.data_dir, self.sandbox.refusal)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
         self.installing = Installing(
             self.transport,
             settings.data_dir,
@@ -201,7 +193,7 @@ class Assistant:
             self.store,
             settings.sweep_seconds,
             self.channels.keys(),
-            Disk(settings.data_dir, settings.free_space_mb * MEGABYTE, settings.database_path.parent),
+            store.disk,
             self.media,
             self.folders,
             wake_conversation=self.carrier.wake,
@@ -385,7 +377,7 @@ class Assistant:
 
     def _launcher(self, folder: Path) -> Sequence[str]:
         """Code that came from elsewhere starts in the sandbox."""
-        return self.sandbox.command(folder) if is_installed_folder(self.settings.data_dir, folder) else ()
+        return self.sandbox.command(folder) if is_from_elsewhere(self.settings.data_dir, folder) else ()
 
     async def _warm(self) -> None:
         await self.model.warm()

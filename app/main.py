@@ -23,7 +23,7 @@ from app.http.transport import Transport
 from app.ops.health import health_router
 from app.security import is_local
 from app.settings import Settings
-from app.store.belongings import Erased
+from app.store.personal_data import ErasedPerson
 from app.turns.inbound import classify_inbound
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
 
 
 def _erasure(assistant: Assistant, simulator: "Simulator | None") -> Erasure:
-    async def end(erased: Erased) -> None:
+    async def end(erased: ErasedPerson) -> None:
         await assistant.carrier.end(erased.conversations)
         await assistant.sender.end(erased.who.id)
 

@@ -12,12 +12,11 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
-from app.store import operator, tool_statistics, uncertain
-from app.store.database import Database
-from app.store.ids import new_id
-from app.store.ownership import Doors
+from app.store import journal, people, tool_statistics
+from app.store.database import Database, new_id
+from app.store.journal import UncertainCall
+from app.store.ownership import AccessRules
 from app.store.skill_data import NoRoom, SkillStore
-from app.store.uncertain import UncertainCall
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
 from app.turns.approvals import call_identity
 from app.turns.profiles import Profiles
@@ -48,7 +47,7 @@ class OperatorCalls:
         abilities: ToolCatalog,
         calls: ToolCalls,
         profiles: Profiles,
-        doors: Callable[[], Doors],
+        doors: Callable[[], AccessRules],
         *,
         closed: Collection[str] = (),
     ) -> None:
@@ -91,23 +90,24 @@ class OperatorCalls:
     async def _run(self, turn: str, call: UncertainCall, name: str, arguments: dict[str, JSON]) -> ToolResult:
         now = time.time()
 
-        def enter(conn: Connection) -> tuple[operator.Entered, Person]:
-            entered = operator.enter(conn, self._doors(), call, now)
-            return entered, self._profiles.known(conn, entered.person, entered.names)
+        def enter(conn: Connection) -> tuple[people.ActingOwner, Person, bool]:
+            owner = people.acting_owner(conn, self._doors(), now)
+            person = self._profiles.known(conn, owner.person, owner.names)
+            return owner, person, call in journal.uncertain_calls(conn, person.id)
 
-        entered, person = await self._store.tx(enter)
+        owner, person, is_uncertain = await self._store.tx(enter)
         tool = self._abilities.tool(name)
         store = None if tool is None else self._calls.store_for(tool, person.id, outside=True)
         context = replace(
             self._calls.reach(tool, store),
             person=person,
-            conversation=entered.conversation.id,
-            channel=entered.conversation.channel,
+            conversation=owner.conversation.id,
+            channel=owner.conversation.channel,
             idempotency_key=turn,
             sources=(SOURCE,),
             offered=frozenset(one.name for one in self.tools),
-            must_ask=entered.uncertain,
-            recorder=_Recorder(self._store, turn, entered.conversation, person, call, arguments, store),
+            must_ask=is_uncertain,
+            recorder=_Recorder(self._store, turn, owner.conversation, person, call, arguments, store),
         )
         return await self._engine.execute_tool_call(name, arguments, context)
 
@@ -144,7 +144,7 @@ class _Recorder:
             now = time.time()
             self._record(conn, "intent", {"tool": tool.name, "arguments": args}, now)
             if self._noted:
-                uncertain.note(conn, self._person.id, self._call, now)
+                journal.mark_uncertain(conn, self._person.id, self._call, now)
 
         await self._database.tx(write)
 
@@ -168,13 +168,13 @@ class _Recorder:
         return await self._database.tx(write)
 
     def _record(self, conn: Connection, kind: str, row: dict[str, JSON], now: float) -> None:
-        operator.record(conn, self._turn, self._conversation, kind, row, now)
+        journal.record_admin_call(conn, self._turn, self._conversation, kind, row, now)
 
     def _note_outcome(self, conn: Connection, result: ToolResult, now: float) -> None:
         if result.meta.get("outcome") == "unknown":
-            uncertain.note(conn, self._person.id, self._call, now)
+            journal.mark_uncertain(conn, self._person.id, self._call, now)
         elif self._noted:
-            uncertain.settle(conn, self._person.id, self._call)
+            journal.clear_uncertain(conn, self._person.id, self._call)
 
     def _keep_stored(self, conn: Connection) -> ToolResult | None:
         """Write what the tool stored; return a failed result if the person has no room for it, else None."""

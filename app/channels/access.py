@@ -11,9 +11,9 @@ from app.phones import country
 from app.settings import Settings
 from app.simulator.people import PEOPLE
 from app.store.database import Database
-from app.store.inbox import Entrance, Pace
+from app.store.inbox import IntakeRules, RateLimit
 from app.store.outbox import Draft
-from app.store.ownership import Doors, hash_key, offer_ownership
+from app.store.ownership import AccessRules, hash_key, offer_ownership
 from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
 
 
@@ -29,31 +29,32 @@ class AccessPolicy:
         """Reads this database's own key; until then nobody comes in."""
         self._hash_key = await self._store.tx(hash_key)
 
-    def doors(self, realm: str) -> Doors:
+    def doors(self, realm: str) -> AccessRules:
         """Who may come in from a realm."""
         settings = self._settings
         if realm == "terminal":
             owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
-            return Doors("terminal", owners=owners, open=True)
+            return AccessRules("terminal", owners=owners, open=True)
         if realm == "simulator":
             first = PEOPLE[0]
-            return Doors("simulator", owners=frozenset(filter(None, (first.phone, first.user_id))), open=True)
-        return Doors(
+            return AccessRules(
+                "simulator", owners=frozenset(filter(None, (first.phone, first.user_id))), open=True
+            )
+        return AccessRules(
             "whatsapp",
             allowed=settings.allowed_phone_numbers,
             owners=settings.owner_phone_numbers,
             code_key=self._hash_key,
         )
 
-    def entrance(self, realm: Realm) -> Entrance:
+    def entrance(self, realm: Realm) -> IntakeRules:
         """How messages of a realm come in."""
-        return Entrance(
+        return IntakeRules(
             channel=realm,
-            doors=self.doors(realm),
-            pace=Pace(self._settings.rate_limit_max, self._settings.rate_limit_window),
+            access=self.doors(realm),
+            rate=RateLimit(self._settings.rate_limit_max, self._settings.rate_limit_window),
             key=self._hash_key,
-            too_fast=_too_fast,
-            owner_welcome=_owner_welcome,
+            notices=self,
         )
 
     async def offer_ownership(self) -> None:
@@ -69,22 +70,22 @@ class AccessPolicy:
                 flush=True,
             )
 
+    def too_fast(self, person: Person, message: Inbound) -> Draft:
+        """Return the notice that a person's messages have to wait."""
+        text = say(
+            _language(person, message),
+            "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
+        )
+        return Draft(text, (Outgoing(text),))
 
-def _too_fast(person: Person, message: Inbound) -> Draft:
-    text = say(
-        _language(person, message),
-        "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
-    )
-    return Draft(text, (Outgoing(text),))
-
-
-def _owner_welcome(person: Person, message: Inbound) -> Draft:
-    text = say(
-        _language(person, replace(message, text="")),  # the letters of a code are of no language
-        "This assistant is now yours. Write /help to see what it can do; "
-        "let others in with: recado people allow PHONE",
-    )
-    return Draft(text, (Outgoing(text),))
+    def owner_welcome(self, person: Person, message: Inbound) -> Draft:
+        """Return the message to somebody who became the owner by the one-time code."""
+        text = say(
+            _language(person, replace(message, text="")),  # the letters of a code are of no language
+            "This assistant is now yours. Write /help to see what it can do; "
+            "let others in with: recado people allow PHONE",
+        )
+        return Draft(text, (Outgoing(text),))
 
 
 def _language(person: Person, message: Inbound) -> str:

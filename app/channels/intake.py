@@ -12,7 +12,7 @@ from app.ops.metrics import Metrics
 from app.schedule.alarm import Reminders
 from app.store import approvals, inbox
 from app.store.database import Database
-from app.store.inbox import Taken
+from app.store.inbox import IntakeResult
 from app.turns.inbound import classify_inbound
 from app.turns.scheduler import TurnScheduler
 
@@ -44,8 +44,8 @@ class Intake:
         entrance, now = self._entrances.entrance("terminal"), time.time()
         arrival, is_a = classify_inbound(typed(text)), text.strip().casefold() == "a"
 
-        def take(conn: Connection) -> Taken:
-            ends = is_a and approvals.is_asked_on(conn, "terminal")  # of [y/n/a]: it ends the turn that asks
+        def take(conn: Connection) -> IntakeResult:
+            ends = is_a and approvals.has_open_on(conn, "terminal")  # of [y/n/a]: it ends the turn that asks
             taken = replace(arrival, kind="stop") if ends else arrival
             return inbox.take_in(conn, entrance, [taken], [], [], [], now)
 
@@ -63,7 +63,7 @@ class Intake:
             for applied in received.applied:
                 self._sender.wake(applied.person_id)
 
-    def _hint(self, taken: Taken) -> None:
+    def _hint(self, taken: IntakeResult) -> None:
         """Wakes what the rows say already."""
         if not self._wakes:
             return

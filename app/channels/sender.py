@@ -100,8 +100,8 @@ class Sender:
                 event.clear()
                 given = await self._next(person)
                 more = False
-                if given.parcel is not None:
-                    more = await self._deliver(given.parcel)
+                if given.row is not None:
+                    more = await self._deliver(given.row)
                 elif given.at is not None:
                     await _wait(event, given.at - time.time())
                     more = True
@@ -167,14 +167,14 @@ class Sender:
         self, conn: Connection, parcel: OutboxRow, result: SendResult, now: float
     ) -> Sequence[str]:
         if isinstance(result, Accepted):
-            outbox.sent(conn, parcel.id, result.message_id, now)
+            outbox.mark_sent(conn, parcel.id, result.message_id, now)
             if result.phone:
                 aliases.remember_address(conn, parcel.person_id, result.phone)
-            if alerts.mend(conn, "send:", now):
+            if alerts.close_alerts(conn, "send:", now):
                 return outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
             log.warning("send of unknown outcome", outbox=parcel.id, reason=result.detail)
-            outbox.unknown(conn, parcel.id, result.detail, now + self._reconcile)
+            outbox.mark_unknown(conn, parcel.id, result.detail, now + self._reconcile)
         else:
             self._refused(conn, parcel, result, now)
         return []

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from app.messages import Accepted, Address, Button, Inbound, Outgoing, Sender, SendResult
-from app.store.ids import new_id
+from app.store.database import new_id
 from app.store.media import MediaFolder
 
 TERMINAL_USER = "terminal"

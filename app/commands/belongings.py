@@ -21,8 +21,7 @@ from app.messages import JSON
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from app.store.belongings import Erased, Somebody
-    from app.store.folders import Folders
+    from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
 
 ERASE_SECONDS = 120.0
 
@@ -32,11 +31,11 @@ def export_person(settings: Settings, who: str, to: Path | None) -> str:
 
     Raise RecadoError for an unknown person, or if the file cannot be written.
     """
-    from app.store import belongings
+    from app.store import personal_data
 
-    def read(conn: Connection) -> "tuple[Somebody, Mapping[str, JSON]]":
-        somebody = belongings.find(conn, realm_of(settings), who)
-        return somebody, belongings.export(conn, somebody)
+    def read(conn: Connection) -> "tuple[DataSubject, Mapping[str, JSON]]":
+        somebody = personal_data.find(conn, realm_of(settings), who)
+        return somebody, personal_data.export(conn, somebody)
 
     somebody, rows = read_records(settings.database_path, read)
     files = _files(settings, somebody.id)
@@ -75,11 +74,11 @@ def erase_person(settings: Settings, who: str) -> str:
     return told
 
 
-async def _erase(settings: Settings, who: str) -> "Erased":
+async def _erase(settings: Settings, who: str) -> "ErasedPerson":
     from app.erasure import Erasure
     from app.simulator.history import forget
 
-    async def nothing_runs(erased: "Erased") -> None:
+    async def nothing_runs(erased: "ErasedPerson") -> None:
         """Without a server there is nothing to end."""
 
     database = await open_database(settings.database_path)
@@ -90,10 +89,10 @@ async def _erase(settings: Settings, who: str) -> "Erased":
         await database.close()
 
 
-def folders(settings: Settings) -> "Folders":
-    from app.store.folders import Folders
+def folders(settings: Settings) -> "PersonFolders":
+    from app.store.personal_data import PersonFolders
 
-    return Folders(settings.workspace_dir, settings.data_dir)
+    return PersonFolders(settings.workspace_dir, settings.data_dir)
 
 
 def _files(settings: Settings, person: str) -> dict[str, Path]:

@@ -179,7 +179,7 @@ async def _converse(settings: Settings, talk: AbstractAsyncContextManager[Talk],
             lines,
             lambda: read_records(settings.database_path, open_lines),
             lambda: read_records(
-                settings.database_path, lambda conn: approvals.is_asked_on(conn, "terminal")
+                settings.database_path, lambda conn: approvals.has_open_on(conn, "terminal")
             ),
             patience=settings.llm_timeout + EXTRA_SECONDS,
             interactive=interactive,

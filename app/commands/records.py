@@ -12,7 +12,7 @@ import aiosqlite
 
 from app.errors import StoreError
 from app.store.database import Database
-from app.store.space import is_full
+from app.store.disk_space import is_full
 
 T = TypeVar("T")
 

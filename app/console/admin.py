@@ -15,8 +15,8 @@ from app.http.dependencies import Guard
 from app.mcp.report import report
 from app.store import alerts, approvals, people, tool_statistics, traces
 from app.store.alerts import Alert
-from app.store.belongings import Erased
 from app.store.people import PersonLine
+from app.store.personal_data import ErasedPerson
 from app.store.tool_statistics import ToolFigures
 from app.store.traces import CallTrace, TurnLine
 
@@ -122,7 +122,7 @@ def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRou
         return Result(result={"person": person})
 
     @router.post("/people/erase")
-    async def erase_person(person: PersonName) -> Result[Erased]:
+    async def erase_person(person: PersonName) -> Result[ErasedPerson]:
         """Erase everything that is kept of a person."""
         return Result(result=await erasure.erase(assistant.realm, person.who))
 
@@ -134,7 +134,7 @@ def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRou
     @router.post("/approvals")
     async def list_approvals() -> Result[list[OpenApproval]]:
         """List every open question with its whole card."""
-        questions = await store.tx(approvals.open_questions)
+        questions = await store.tx(approvals.all_open)
         return Result(
             result=[
                 OpenApproval(
@@ -153,7 +153,7 @@ def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRou
         """Answer a question in place of the person who was asked."""
         now = time.time()
         conversation = await store.tx(
-            lambda conn: approvals.answer_for(conn, answer.id, answer.choice, "console", now),
+            lambda conn: approvals.answer_in_console(conn, answer.id, answer.choice, "console", now),
             then=lambda woken: assistant.carrier.wake(woken) if woken else None,
         )
         if not conversation:

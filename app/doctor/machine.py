@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from app.commands.configuration import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import SECRET_VARIABLES, Settings
-from app.store.space import MEGABYTE, Disk, is_full
+from app.store.disk_space import MEGABYTE, Disk, is_full
 
 _ALIKE = 0.8
 _SHORTEST_TOKEN = 16

@@ -11,7 +11,7 @@ from pathlib import Path
 from app.installs.server_errors import InstallCode, InstallError
 from app.mcp.package_tree import PackageTreeError, check_room
 from app.settings import is_own
-from app.store.space import MEGABYTE, Disk
+from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
 LOOK_SECONDS = 1.0

@@ -46,7 +46,7 @@ from app.security import write_private
 from app.settings import Settings
 from app.skills.file_tree import remove_tree
 from app.skills.folder import read_regular
-from app.store.space import MEGABYTE, Disk
+from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
 log = logging.getLogger(__name__)

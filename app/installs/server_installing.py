@@ -133,7 +133,7 @@ class ServerInstalling:
 
         def put(conn: Connection) -> None:
             conversation = people.conversation(conn, person.id, context.channel, "", now)
-            outbox.put_notice(conn, conversation, source, Draft(text, tuple(channel.render(text))), now)
+            outbox.put_reply(conn, conversation, source, Draft(text, tuple(channel.render(text))), now)
 
         await self._store.tx(put)
         self._wake_person(person.id)

@@ -135,8 +135,7 @@ class Installer:
             return Preview(made)
         try:
             before.check()
-            before_tree = Quarantined(before.source, before.origin_folder, before.read(), before.sent_on)
-            return Preview(made, difference(examine(before_tree), made), before.sha256)
+            return Preview(made, difference(examine(before.tree()), made), before.sha256)
         except (TreeError, QuarantineError):  # it is no longer what was approved: all of it is new
             return Preview(made, replaces=before.sha256)
 

@@ -9,7 +9,7 @@ import orjson
 from app.people import Person
 from app.search.words import holds, terms
 from app.store.database import Database
-from app.store.own_words import in_own_words
+from app.store.inbox import in_own_words
 
 PAGE = 500
 MOST_READ = 20_000

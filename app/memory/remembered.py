@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import orjson
 
 from app.search.words import fold, terms
-from app.store.facts import Fact
+from app.store.skill_data import Fact
 
 BLOCK_BYTES = 1024
 SAID_CHARACTERS = 1000

@@ -11,7 +11,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from app.store.codes import UNKNOWN, counted_code
+from app.store.tool_statistics import UNKNOWN_TOOL, counted_code
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 OUTBOX_STATES = ("ready", "sending", "unknown", "held")
@@ -61,7 +61,7 @@ class Metrics:
         self._waiting.set(waiting_messages)
         for state in OUTBOX_STATES:
             self._outbox.labels(state).set(outbox.get(state, 0))
-        for tool in self._codes.keys() - {*tools, UNKNOWN}:
+        for tool in self._codes.keys() - {*tools, UNKNOWN_TOOL}:
             for code in self._codes.pop(tool):
                 self._calls.remove(tool, code)
             self._seconds.remove_by_labels({"tool": tool})

@@ -9,11 +9,11 @@ from sqlite3 import Connection
 import structlog
 
 from app.errors import RecadoError
-from app.store import approvals, folders, inbox, media, outbox, retention, schedules, space
+from app.store import approvals, disk_space, inbox, media, outbox, personal_data, retention, schedules
 from app.store.database import Database
-from app.store.folders import Folders
+from app.store.disk_space import Disk
 from app.store.media import MediaFolder
-from app.store.space import Disk
+from app.store.personal_data import PersonFolders
 
 log = structlog.get_logger(__name__)
 
@@ -28,7 +28,7 @@ class Sweep:
         channels: Collection[str],
         disk: Disk,
         files: MediaFolder,
-        folders: Folders,
+        folders: PersonFolders,
         *,
         wake_conversation: Callable[[str], None],
         wake_person: Callable[[str], None],
@@ -90,12 +90,12 @@ class Sweep:
         def look(conn: Connection) -> tuple[list[str], list[str], list[str], bool]:
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
-            changes = [] if free is None else space.update_alerts(conn, free, self._disk.least, now)
+            changes = [] if free is None else disk_space.update_alerts(conn, free, self._disk.least, now)
             return (
                 inbox.waiting(conn, self._channels, now, ahead),
-                outbox.waiting(conn, self._channels, now, ahead),
+                outbox.people_waiting(conn, self._channels, now, ahead),
                 changes,
-                schedules.waiting(conn, now),
+                schedules.has_work(conn, now),
             )
 
         conversations, people, changes, reminders = await self._store.tx(look)
@@ -112,9 +112,9 @@ class Sweep:
         """Delete what is old, after the look, which it must not hold up."""
         now = time.time()
         try:
-            await asyncio.to_thread(self._discard, now, await approvals.subjects(self._store))
+            await asyncio.to_thread(self._discard, now, await approvals.open_subjects(self._store))
             await media.sweep(self._store, self._files, now)
-            await folders.sweep(self._store, self._folders)
+            await personal_data.remove_erased_folders(self._store, self._folders)
         except (OSError, RecadoError) as error:
             log.warning("old files could not be removed", error=str(error))
         await self._store.tx(lambda conn: retention.sweep(conn, now))

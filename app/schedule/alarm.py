@@ -61,7 +61,7 @@ class Reminders:
         """Tell what is due, however long the server was off."""
         if self._template is not None:
             await self._store.tx(schedules.release_for_template)
-        self._held = await self._store.tx(schedules.held)
+        self._held = await self._store.tx(schedules.held_conversations)
         self._task = asyncio.create_task(self._run(), name="reminders")
         self.look()
 
@@ -106,11 +106,11 @@ class Reminders:
 
         def settle(conn: Connection) -> tuple[list[str], float | None, frozenset[str]]:
             for schedule, due in again:
-                schedules.set_back(conn, schedule, due, now)
+                schedules.follow_clock(conn, schedule, due, now)
             told = [one.due.schedule.person_id for one in firings if schedules.fire(conn, one, now)]
             for schedule in (*untellable, *faulty):
                 schedules.hold(conn, schedule, now)
-            return told, schedules.next_due(conn, now), schedules.held(conn)
+            return told, schedules.next_due(conn, now), schedules.held_conversations(conn)
 
         told, next_due, self._held = await self._store.tx(settle)
         for person in dict.fromkeys(told):
@@ -175,7 +175,7 @@ def _look(
     """Return what is due, with whether free text reaches its person, and what was held for them."""
     schedules.release_held(conn, now)
     due = [(due, _window_open(conn, due, now)) for due in schedules.due(conn, channels, now)]
-    return due, schedules.told_ahead(conn, now)
+    return due, schedules.fired_in_future(conn, now)
 
 
 def _due_again(ahead: Sequence[Schedule], now: float) -> list[tuple[Schedule, float]]:

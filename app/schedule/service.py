@@ -393,7 +393,7 @@ def to_snooze(
         return [quoted]
     if _folded(reminder[:_LONGEST_WANTED]) not in _LAST:
         return meant(conn, person, reminder, context)
-    told = schedules.last_told(conn, person, now - SNOOZED_WITHIN)
+    told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
     return [told] if told is not None else []
 
 

@@ -9,8 +9,8 @@ import structlog
 from app.people import Person
 from app.search.index import Hit
 from app.search.words import ALL_STOP_WORDS, stem, words
-from app.store import phrases
-from app.store.phrases import OwnStem, SharedStem
+from app.store import learned_phrases
+from app.store.learned_phrases import OwnStem, SharedStem
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ def learned_about(conn: Connection, person: Person, said: str) -> Fits:
         stems = stems_of(said[:LONGEST_ASKED])[:MOST_ASKED]
         if not stems:
             return NOTHING_LEARNED
-        return fits(len(stems), *phrases.held(conn, person.id, person.realm, stems))
+        return fits(len(stems), *learned_phrases.matching_stems(conn, person.id, person.realm, stems))
     except Exception:
         if not conn.in_transaction:
             raise

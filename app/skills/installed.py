@@ -1,4 +1,4 @@
-"""The store of installed skills: exactly the approved bytes, and who approved them."""
+"""The installed skills that came from elsewhere: exactly the approved bytes, and who approved them."""
 
 import dataclasses
 import json
@@ -7,59 +7,33 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from app.errors import RecadoError
 from app.messages import JSON
 from app.security import write_private
-from app.skills.file_tree import Files, TreeError, check_tree, read_tree, remove_tree, write_tree
+from app.skills.file_tree import TreeError, check_tree, read_tree, remove_tree, write_tree
 from app.skills.manifest import is_standard_name
 from app.skills.phrases import FILE
 from app.tools.tool import Audience
 
+if TYPE_CHECKING:  # each start reads what is installed, few look at what could be
+    from app.installs.quarantine import Quarantined
+    from app.installs.skill_cards import Card
+
 log = logging.getLogger(__name__)
 
-# In the folder of each skill: says which version is installed, and is replaced in one step.
 RECORD = "installed.json"
+"""In the folder of each: says what is installed, and is replaced in one step."""
 
 
 class InstallError(RecadoError):
-    """A skill that could not be installed or removed; the text says why."""
-
-
-class ApprovedTree(Protocol):
-    """The files that are installed; `source` and `sent_on` as in `Installed`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def folder(self) -> str: ...
-    @property
-    def files(self) -> Files: ...
-    @property
-    def sent_on(self) -> str: ...
-
-
-class ApprovedCard(Protocol):
-    """The card that was approved for them."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def audience(self) -> Audience: ...
-    @property
-    def hosts(self) -> tuple[str, ...]: ...
+    """What could not be installed or removed; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The current version of an installed skill: `folder` holds it, read-only.
+    """The current version of one: `folder` holds it, read-only.
 
     `source` is the person's address, `sent_on` the one on another host that it led to, "" where it did not.
     `approved_by` is a person's id, `installed_at` Unix seconds. Without `trusted` its tools count as
@@ -80,37 +54,39 @@ class Installed:
 
     @property
     def phrases(self) -> Path:
-        """The file with the phrases that a model wrote for its tools, beside the approved bytes."""
+        """The file with what a model wrote for its tools: beside the approved bytes, no part of them."""
         return self.folder.parent / FILE
 
     @property
     def is_sensitive(self) -> bool:
-        """Tell whether its tools ask each time, whatever its own metadata says of them."""
+        """Whether its tools ask each time, whatever its own metadata says of them."""
         return not self.trusted
 
     def check(self) -> None:
-        """Read all of it. Raises TreeError where it is not what was approved."""
+        """Reads all of it. Raises TreeError where it is not what was approved."""
         check_tree(self.folder, self.sha256)
 
-    def read(self) -> dict[str, bytes]:
-        """Return its files by path, as an update is compared with them. Raises TreeError."""
-        return read_tree(self.folder)
+    def tree(self) -> "Quarantined":
+        """Its bytes once more, for the card that an update is compared with. Raises TreeError."""
+        from app.installs.quarantine import Quarantined
+
+        return Quarantined(self.source, self.origin_folder, read_tree(self.folder), self.sent_on)
 
 
 def install(
     data_dir: Path,
-    tree: ApprovedTree,
-    card: ApprovedCard,
+    tree: "Quarantined",
+    card: "Card",
     *,
     approved_by: str,
     at: float,
     trusted: bool = False,
     reserved: frozenset[str] = frozenset(),
 ) -> Installed:
-    """Write the tree to DATA_DIR/skills/<name>/<sha256>/ and make it the current version of that name.
+    """Writes the tree to DATA_DIR/skills/<name>/<sha256>/ and makes it the current version of that name.
 
-    `card` is the one that was approved; `reserved` are the names of skills that were not
-    installed. A crash leaves the version before or this one, whole. Raises InstallError.
+    `card` is the one that was approved; `reserved` are names of skills that came otherwise. A crash leaves
+    the version before or this one, whole. Raises InstallError.
     """
     if card.sha256 != tree.sha256 or card.name != tree.name:
         raise InstallError("these are not the bytes that the card was made from; look at it and ask again")
@@ -138,19 +114,19 @@ def install(
 
 
 def check_free(name: str, reserved: frozenset[str]) -> None:
-    """Raise InstallError for the name of a skill that was not installed."""
+    """Raises InstallError for the name of a skill that came otherwise."""
     if name in reserved:
         raise InstallError(f"there is a skill {name} that came another way; it is not replaced")
 
 
 def current(data_dir: Path) -> list[Installed]:
-    """Return what is installed, by name; reads one small record for each."""
+    """What is installed, by name: a small file for each is read, none of their own."""
     paths = sorted((data_dir / "skills").glob(f"*/{RECORD}"))
     return [installed for path in paths if (installed := _read_record(path)) is not None]
 
 
 def remove(data_dir: Path, name: str) -> bool:
-    """Remove a skill with all its versions; False where there was none of that name."""
+    """Removes a skill with all its versions; False where there was none of that name."""
     home = _home(data_dir, name)
     try:
         (home / RECORD).unlink()
@@ -161,7 +137,7 @@ def remove(data_dir: Path, name: str) -> bool:
 
 
 def tidy(data_dir: Path) -> None:
-    """Remove versions that no record names any more; for the start, when no call runs in one."""
+    """Removes versions that nothing names any more: at the start, when no call can be running in one."""
     for home in (data_dir / "skills").glob("*"):
         if not home.is_dir() or (home / "SKILL.md").exists():  # the operator's, where SKILLS_DIR is this one
             continue
@@ -171,8 +147,8 @@ def tidy(data_dir: Path) -> None:
             _keep_only(home, {RECORD, FILE, installed.sha256})
 
 
-def is_installed_folder(data_dir: Path, folder: Path) -> bool:
-    """Tell whether the folder of a skill is one that `install` made."""
+def is_from_elsewhere(data_dir: Path, folder: Path) -> bool:
+    """Whether the folder of a skill is one that `install` made."""
     place = Path(os.path.abspath(data_dir / "skills"))
     return Path(os.path.abspath(folder)).parents[1] == place
 
@@ -194,7 +170,7 @@ def _keep_only(home: Path, names: set[str]) -> None:
 
 
 def _read_record(path: Path) -> Installed | None:
-    """Return the record; None, with a line in the log, for one that is not ours."""
+    """None, and a line in the log, for a record that is not one of ours."""
     try:
         record: JSON = json.loads(path.read_bytes())
         hosts = tuple(record["hosts"])

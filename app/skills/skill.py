@@ -119,14 +119,14 @@ def load_skill(
     release: Path = RELEASE_SKILLS,
     workers: Workers | None = None,
     version: Signature | None = None,
-    is_installed: bool = False,
+    from_elsewhere: bool = False,
     runs_code: bool = True,
 ) -> Skill:
     """Reads one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
     The tools of the others run in `workers`; without them each call has a worker of its own, but what came
-    `is_installed` does not run. Without `runs_code` no tool's code does: all have their schemas only.
-    `version` is the folder's signature, where it is known. Of one `is_installed` not all is believed.
+    `from_elsewhere` does not run. Without `runs_code` no tool's code does: all have their schemas only.
+    `version` is the folder's signature, where it is known. Of one `from_elsewhere` not all is believed.
     """
     folder = Path(os.path.abspath(folder))
     version = signature(folder) if version is None else version
@@ -142,7 +142,7 @@ def load_skill(
             workers,
             version,
             shipped=bundled,
-            is_installed=is_installed,
+            from_elsewhere=from_elsewhere,
             runs_code=runs_code,
         )
     elif missing(manifest.requirements):

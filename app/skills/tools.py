@@ -66,16 +66,16 @@ def described_tools(
     version: Signature,
     *,
     shipped: bool = False,
-    is_installed: bool = False,
+    from_elsewhere: bool = False,
     runs_code: bool = True,
 ) -> SkillTools:
     """The tools of a folder as its text describes them, calls to `workers`.
 
     Without those a call has a worker of its own, that ends with it: whoever loads one skill, as a test does,
-    has nothing to close. What came `is_installed` does not run so, for nothing confines it, nor does a
+    has nothing to close. What came `from_elsewhere` does not run so, for nothing confines it, nor does a
     shipped skill, nor anything without `runs_code`.
 
-    Only a `shipped` skill is believed that its tools are harmless. `is_installed`: its results count as
+    Only a `shipped` skill is believed that its tools are harmless. `from_elsewhere`: its results count as
     text of others, whatever its metadata says of them.
     """
     if not has_tools(folder):
@@ -90,9 +90,9 @@ def described_tools(
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
-    options = _Options(manifest, [one.name for one in found], bundled=shipped, is_installed=is_installed)
+    options = _Options(manifest, [one.name for one in found], bundled=shipped, from_elsewhere=from_elsewhere)
     code = "" if shipped else code_hash(folder)
-    alone = runs_code and not (shipped or is_installed)
+    alone = runs_code and not (shipped or from_elsewhere)
     tools = [
         Tool(
             one.name,
@@ -160,7 +160,7 @@ class _Options:
     """What `metadata` says about tools, and what of it cannot be followed."""
 
     def __init__(
-        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool = False
+        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, from_elsewhere: bool = False
     ) -> None:
         self._manifest = manifest
         self._sensitive = manifest.words("sensitive-tools")
@@ -184,7 +184,7 @@ class _Options:
         if self._searches and not bundled:
             self._searches = ()
             self.warnings.append("search-results is for skills of the release")
-        if self._own and is_installed:
+        if self._own and from_elsewhere:
             self._own = ()
             self.warnings.append("own-results is not believed of a skill from elsewhere")
 

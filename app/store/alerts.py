@@ -1,17 +1,24 @@
-"""What the operator must know: one row a cause, shown by `recado doctor` and `/health`."""
+"""Alerts (a row for each cause, shown by `recado doctor` and `/health`) and dead letters."""
 
 from dataclasses import dataclass
 from sqlite3 import Connection
 
+import orjson
+
+from app.messages import JSON
 from app.people import Realm
+from app.store.database import insert
 
 ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
 ABOUT_SERVERS = "server:"
+DEAD_LETTER_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
+    """An open alert."""
+
     code: str
     text: str
     times: int
@@ -19,7 +26,7 @@ class Alert:
 
 
 def raise_alert(conn: Connection, code: str, text: str, now: float) -> None:
-    """Opens an alert, or counts it again."""
+    """Open an alert, or count it again."""
     conn.execute(
         "INSERT INTO alerts (code, text, first_at, last_at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (code) DO UPDATE SET text = excluded.text, times = times + 1,"
@@ -28,31 +35,44 @@ def raise_alert(conn: Connection, code: str, text: str, now: float) -> None:
     )
 
 
-def mend(conn: Connection, prefix: str, now: float) -> int:
-    """Closes the open alerts whose code starts with `prefix`; gives how many there were."""
+def close_alerts(conn: Connection, prefix: str, now: float) -> int:
+    """Close the open alerts whose code starts with `prefix`; return how many there were."""
     return conn.execute(
         "UPDATE alerts SET mended_at = ? WHERE mended_at IS NULL AND substr(code, 1, ?) = ?",
         (now, len(prefix), prefix),
     ).rowcount
 
 
+def open_alerts(conn: Connection) -> list[Alert]:
+    """Return the open alerts, the newest first."""
+    rows = conn.execute("SELECT * FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC")
+    return [Alert(row["code"], row["text"], row["times"], row["last_at"]) for row in rows]
+
+
 def enter_realm(conn: Connection, realm: Realm, now: float) -> None:
-    """Closes what is open about sending where the last start was in another realm, whose sends these were."""
+    """Note the realm of this start; if the last start was in another, close the alerts about its sends."""
     last = last_realm(conn)
     if last == realm:
         return
     if last is not None:
         for prefix in ABOUT_SENDING:
-            mend(conn, prefix, now)
+            close_alerts(conn, prefix, now)
     conn.execute("INSERT OR REPLACE INTO meta VALUES ('realm', ?)", (realm,))
 
 
 def last_realm(conn: Connection) -> str | None:
-    """The realm of the last start, None before the first."""
+    """Return the realm of the last start, None before the first."""
     row = conn.execute("SELECT value FROM meta WHERE key = 'realm'").fetchone()
     return None if row is None else str(row["value"])
 
 
-def open_alerts(conn: Connection) -> list[Alert]:
-    rows = conn.execute("SELECT * FROM alerts WHERE mended_at IS NULL ORDER BY last_at DESC")
-    return [Alert(row["code"], row["text"], row["times"], row["last_at"]) for row in rows]
+def add_dead_letter(
+    conn: Connection, source: str, reason: str, payload: JSON, now: float, person: str | None = None
+) -> None:
+    """Keep what could not be understood or finished for the operator; a long payload is cut at 64 KiB."""
+    try:
+        text = orjson.dumps(payload, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except (TypeError, ValueError, RecursionError):
+        text = ascii(payload)
+    text = text[:DEAD_LETTER_BYTES]
+    insert(conn, "dead_letters", source=source, reason=reason[:500], payload=text, person_id=person, at=now)

@@ -1,4 +1,4 @@
-"""By which names people are known: found, learned, and doubted where two people turn out to share one."""
+"""Aliases: the phones and user ids people are known by; two people who share one are frozen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from app.phones import canonical
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Somebody we know: their row and every name they go by."""
+class KnownPerson:
+    """A row of `people` with every alias of theirs."""
 
     row: Row
     aliases: tuple[Alias, ...]
@@ -22,7 +22,7 @@ class Known:
 
 
 def aliases_of(sender: Sender) -> list[Alias]:
-    """The names a sender goes by, the steadiest first: the canonical phone, then the business-scoped id."""
+    """Return a sender's aliases, the steadiest first: the canonical phone, then the business-scoped id."""
     aliases = []
     if sender.phone:
         aliases.append(Alias("phone", canonical(sender.phone)))
@@ -33,9 +33,9 @@ def aliases_of(sender: Sender) -> list[Alias]:
 
 def find_known(
     conn: Connection, realm: Realm, aliases: Sequence[Alias], sender: Sender | None = None, now: float = 0.0
-) -> Known | None:
-    """The person behind aliases seen together; two people behind them are frozen, and the first is given."""
-    found: dict[str, Known] = {}
+) -> KnownPerson | None:
+    """Return the person behind aliases seen together; if there are two, freeze both, return the first."""
+    found: dict[str, KnownPerson] = {}
     for alias in aliases:
         if any(alias in known.aliases for known in found.values()):
             continue
@@ -49,36 +49,31 @@ def find_known(
     return next(iter(found.values()), None)
 
 
-def by_id(conn: Connection, person: str) -> Known:
-    """Somebody who is there."""
+def by_id(conn: Connection, person: str) -> KnownPerson:
+    """Return a person that exists."""
     known = _known(conn, "?", (person,))
     assert known is not None
     return known
 
 
 def holders_of(conn: Connection, realm: Realm, aliases: Sequence[Alias]) -> list[str]:
-    """Whom these names lead to, each once, in the order of the names."""
+    """Return the ids of those who hold these aliases, each once, in the order of the aliases."""
     found = [_holder(conn, realm, alias) for alias in aliases]
     return list(dict.fromkeys(holder.id for holder in found if holder is not None))
 
 
 def names_of(conn: Connection, person: str) -> list[str]:
-    """What a person goes by, the steadiest kind first."""
+    """Return the values of a person's aliases, phones first."""
     rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind, created_at", (person,))
     return [row["value"] for row in rows]
 
 
 def learn(
-    conn: Connection,
-    realm: Realm,
-    known: Known,
-    sender: Sender,
-    aliases: Sequence[Alias],
-    now: float,
+    conn: Connection, realm: Realm, known: KnownPerson, sender: Sender, aliases: Sequence[Alias], now: float
 ) -> bool:
-    """Adds what a signed message says of a person; a phone with another user id than before freezes.
+    """Add the new aliases of a signed message, and return whether there were any.
 
-    False where nothing was new.
+    A second alias of one kind (a phone with another user id than before) freezes the person.
     """
     new = [alias for alias in aliases if alias not in known.aliases]
     for alias in new:
@@ -92,7 +87,7 @@ def learn(
 
 
 def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
-    """Takes people's roles and memory out of reach until an owner confirms them."""
+    """Take people's roles and memory out of reach until an owner confirms them."""
     for person in people:
         conn.execute("UPDATE people SET frozen = ? WHERE id = ? AND frozen = ''", (reason, person))
 
@@ -100,13 +95,13 @@ def freeze(conn: Connection, people: Sequence[str], reason: str) -> None:
 def claim(
     conn: Connection, people: Sequence[str], sender: Sender, aliases: Sequence[Alias], now: float
 ) -> None:
-    """Keeps the names somebody came with, and since when, until an owner says whose they are."""
+    """Keep the aliases a frozen person came with, and since when, until an owner says whose they are."""
     conn.executemany(
         "INSERT INTO claimed_aliases VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (person_id, kind, value) DO UPDATE SET address = excluded.address, at = CASE"
         " WHEN EXISTS (SELECT 1 FROM claimed_aliases c WHERE c.person_id = excluded.person_id"
         " AND c.kind = excluded.kind AND c.at > claimed_aliases.at)"
-        " THEN excluded.at ELSE claimed_aliases.at END",  # it counts anew where they came with another since
+        " THEN excluded.at ELSE claimed_aliases.at END",  # counts anew if they came with another since
         [
             (person, alias.kind, alias.value, address_of(sender, alias), now)
             for person in people
@@ -116,9 +111,9 @@ def claim(
 
 
 def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> dict[str, float]:
-    """Gives a person the names they claimed, in place of those of the same kind, from whoever held them.
+    """Give a person the aliases they claimed, in place of their own of the same kind.
 
-    Gives those who go by no name any more, each with when the first of theirs was claimed.
+    Return those who have no alias left, each with the time at which their first one was claimed.
     """
     claimed = conn.execute(
         "SELECT * FROM claimed_aliases WHERE person_id = ? ORDER BY at", (person,)
@@ -145,7 +140,7 @@ def confirm_claims(conn: Connection, realm: Realm, person: str, now: float) -> d
 
 
 def add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address: str, now: float) -> None:
-    """Adds a name that nobody has."""
+    """Add an alias unless someone has it."""
     conn.execute(
         "INSERT INTO aliases (realm, kind, value, address, person_id, created_at) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
@@ -154,20 +149,19 @@ def add_alias(conn: Connection, realm: Realm, person: str, alias: Alias, address
 
 
 def address_of(sender: Sender, alias: Alias) -> str:
-    """What is written to: the national form of a number as it came."""
+    """Return the address to write to: a phone in the national form in which it came."""
     return sender.phone if alias.kind == "phone" else alias.value
 
 
 def remember_address(conn: Connection, person: str, phone: str) -> None:
-    """Keeps the national form of a number that was found to work."""
+    """Keep the national form of a phone number that was found to work."""
     conn.execute(
         "UPDATE aliases SET address = ? WHERE person_id = ? AND kind = 'phone' AND value = ?",
         (phone, person, canonical(phone)),
     )
 
 
-def _holder(conn: Connection, realm: Realm, alias: Alias) -> Known | None:
-    """Whom a name leads to."""
+def _holder(conn: Connection, realm: Realm, alias: Alias) -> KnownPerson | None:
     return _known(
         conn,
         "(SELECT person_id FROM aliases WHERE realm = ? AND kind = ? AND value = ?)",
@@ -175,8 +169,7 @@ def _holder(conn: Connection, realm: Realm, alias: Alias) -> Known | None:
     )
 
 
-def _known(conn: Connection, person: str, parameters: Sequence[str]) -> Known | None:
-    """One query for both: it is asked for every message that comes in."""
+def _known(conn: Connection, person: str, parameters: Sequence[str]) -> KnownPerson | None:
     rows = conn.execute(
         "SELECT p.*, a.kind AS alias_kind, a.value AS alias_value FROM people p"
         f" LEFT JOIN aliases a ON a.person_id = p.id WHERE p.id = {person}",
@@ -185,4 +178,4 @@ def _known(conn: Connection, person: str, parameters: Sequence[str]) -> Known | 
     if not rows:
         return None
     names = [Alias(row["alias_kind"], row["alias_value"]) for row in rows if row["alias_kind"] is not None]
-    return Known(rows[0], tuple(names))
+    return KnownPerson(rows[0], tuple(names))

@@ -1,4 +1,4 @@
-"""Questions to a person, from the asking to the answer. What waits is a row: nothing runs for it."""
+"""Questions to a person about a call, from asking to the answer; a waiting question is only a row."""
 
 import secrets
 from collections.abc import Sequence
@@ -10,17 +10,15 @@ import orjson
 
 from app.people import Conversation
 from app.store import outbox
-from app.store.database import Database
+from app.store.database import Database, insert
 from app.store.journal import TurnGone
 from app.store.outbox import Draft, sent_as
 
-BUTTON = "approval:"
-"""How the ids of these buttons begin; those of a model's choices never do."""
-ANSWER_SECONDS = 23 * 3600.0
-"""From the person's last message on: after 24 hours nothing could be said to them any more."""
+BUTTON = "approval:"  # prefix of the ids of these buttons; those of a model's choices never have it
+ANSWER_SECONDS = 23 * 3600.0  # from the person's last message: after 24 hours we may not write to them
 
+# SQL about an approval `a`: a part of its card did not arrive, so what the buttons are for is unknown
 FAILED = "EXISTS (SELECT 1 FROM outbox WHERE source = 'approval:' || a.id AND state = 'failed')"
-"""Of approvals `a`: a part of the card did not arrive, so nobody knows what the buttons are for."""
 
 Choice = Literal["yes", "always", "trust", "no"]
 State = Literal["open", "yes", "no", "expired", "failed"]
@@ -28,7 +26,7 @@ State = Literal["open", "yes", "no", "expired", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One question about one call."""
+    """A question about a call, as it is stored."""
 
     id: str
     turn_id: str
@@ -39,45 +37,38 @@ class Approval:
     subject: str
     state: State
     choice: str
-    title: str
-    """What is asked, on one line."""
-    sources: tuple[str, ...] = ()
-    """Where text of others in its turn came from."""
+    title: str  # the question on one line
+    sources: tuple[str, ...] = ()  # where text of others in its turn came from
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to be asked: the call, what an answer holds for, and how it is put."""
+    """A question to be asked; the last message of `draft` has the buttons."""
 
     id: str
     call_key: str
     tool: str
-    arguments: str
-    """Canonical JSON."""
+    arguments: str  # canonical JSON
     arguments_hash: str
     tool_hash: str
     subject: str
     title: str
-    choices: dict[str, Choice]
-    """By button id."""
+    choices: dict[str, Choice]  # by button id
     draft: Draft
-    """Its last message has the buttons."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that waits, as the console shows it."""
+    """A waiting question, as the console shows it."""
 
     id: str
     tool: str
     arguments: str
     subject: str
-    asked: str
-    """Who was asked: a name, or an id."""
+    asked: str  # name or id of the person who was asked
     created_at: float
     choices: tuple[Choice, ...]
     sources: tuple[str, ...] = ()
-    """Where text of others in its turn came from."""
 
 
 def park(
@@ -88,13 +79,13 @@ def park(
     now: float,
     sources: Sequence[str] = (),
 ) -> None:
-    """Puts the questions and lays the turn aside, all or nothing. Raises TurnGone where it has ended.
+    """Ask the questions and park the turn, all or nothing. Raises TurnGone if it has ended.
 
-    With no new question it waits for those that are open. `sources` say where text of others in the turn
+    Without new questions it waits for those that are open. `sources` say where text of others in the turn
     came from.
     """
     for question in questions:
-        _put(conn, turn, conversation, question, now)
+        _ask(conn, turn, conversation, question, now)
     waits = conn.execute("SELECT 1 FROM approvals WHERE turn_id = ? AND state = 'open'", (turn,)).fetchone()
     state = "queued" if waits is None else "parked"  # answered since the turn looked: it goes on at once
     parked = conn.execute(
@@ -106,43 +97,41 @@ def park(
         raise TurnGone(f"turn {turn} has ended")
 
 
-def _put(conn: Connection, turn: str, conversation: Conversation, question: Question, now: float) -> None:
-    """The question's messages and its row, which names the last of them: the one with the buttons."""
+def _ask(conn: Connection, turn: str, conversation: Conversation, question: Question, now: float) -> None:
+    """Queue the question's messages and add its row, which names the last of them: it has the buttons."""
     source = f"approval:{question.id}"
     outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn)
     last = conn.execute("SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", (source,))
-    conn.execute(
-        "INSERT INTO approvals (id, turn_id, person_id, conversation_id, call_key, tool, arguments,"
-        " arguments_hash, tool_hash, subject, title, choices, state, outbox_id, created_at, due_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?)",
-        (
-            question.id,
-            turn,
-            conversation.person_id,
-            conversation.id,
-            question.call_key,
-            question.tool,
-            question.arguments,
-            question.arguments_hash,
-            question.tool_hash,
-            question.subject,
-            question.title,
-            orjson.dumps(question.choices).decode(),
-            last.fetchone()["id"],
-            now,
-            now + ANSWER_SECONDS,
-        ),
+    insert(
+        conn,
+        "approvals",
+        id=question.id,
+        turn_id=turn,
+        person_id=conversation.person_id,
+        conversation_id=conversation.id,
+        call_key=question.call_key,
+        tool=question.tool,
+        arguments=question.arguments,
+        arguments_hash=question.arguments_hash,
+        tool_hash=question.tool_hash,
+        subject=question.subject,
+        title=question.title,
+        choices=orjson.dumps(question.choices).decode(),
+        state="open",
+        outbox_id=last.fetchone()["id"],
+        created_at=now,
+        due_at=now + ANSWER_SECONDS,
     )
 
 
 def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:
-    """A turn's questions, the oldest first."""
+    """Return a turn's questions, the oldest first."""
     rows = conn.execute("SELECT * FROM approvals WHERE turn_id = ? ORDER BY created_at, rowid", (turn,))
     return tuple(approval_of(row) for row in rows)
 
 
-def waiting(conn: Connection, conversation: str) -> tuple[Approval, ...]:
-    """The open questions of a conversation, the oldest first."""
+def open_in(conn: Connection, conversation: str) -> tuple[Approval, ...]:
+    """Return the open questions of a conversation, the oldest first."""
     rows = conn.execute(
         "SELECT a.*, t.taint FROM approvals a JOIN turns t ON t.id = a.turn_id"
         " WHERE a.conversation_id = ? AND a.state = 'open' ORDER BY a.created_at, a.rowid",
@@ -151,8 +140,8 @@ def waiting(conn: Connection, conversation: str) -> tuple[Approval, ...]:
     return tuple(approval_of(row, tuple(row["taint"].splitlines())) for row in rows)
 
 
-def is_asked_on(conn: Connection, channel: str) -> bool:
-    """Whether a question is open on a channel."""
+def has_open_on(conn: Connection, channel: str) -> bool:
+    """Return whether a question is open on a channel."""
     row = conn.execute(
         "SELECT 1 FROM approvals a JOIN conversations c ON c.id = a.conversation_id"
         " WHERE a.state = 'open' AND c.channel = ?",
@@ -161,8 +150,8 @@ def is_asked_on(conn: Connection, channel: str) -> bool:
     return row is not None
 
 
-async def subjects(store: Database) -> frozenset[str]:
-    """What the questions are about that are open, or were answered with a yes that is yet to be acted on."""
+async def open_subjects(store: Database) -> frozenset[str]:
+    """Return the subjects of questions that are open, or have a yes that is still to be acted on."""
     rows = await store.all(
         "SELECT DISTINCT a.subject FROM approvals a JOIN turns t ON t.id = a.turn_id"
         " WHERE a.subject <> '' AND a.state IN ('open', 'yes') AND t.state <> 'done'"
@@ -171,7 +160,7 @@ async def subjects(store: Database) -> frozenset[str]:
 
 
 def has_standing_consent(conn: Connection, conversation: Conversation, tool: str, tool_hash: str) -> bool:
-    """Whether the person said "always here" to the tool as it is now."""
+    """Return whether the person said "always here" to the tool as it is now."""
     row = conn.execute(
         "SELECT 1 FROM standing_consents WHERE conversation_id = ? AND person_id = ? AND tool = ?"
         " AND tool_hash = ?",
@@ -180,8 +169,8 @@ def has_standing_consent(conn: Connection, conversation: Conversation, tool: str
     return row is not None
 
 
-def asks(conn: Connection, conversation: str, wamid: str) -> bool:
-    """Whether a message of ours is a question that is open."""
+def is_open_question(conn: Connection, conversation: str, wamid: str) -> bool:
+    """Return whether a message of ours asks a question that is open."""
     row = conn.execute(
         "SELECT 1 FROM outbox o JOIN approvals a ON o.source = 'approval:' || a.id"
         f" WHERE o.id IN {sent_as('?1')} AND a.conversation_id = ?2 AND a.state = 'open'",
@@ -190,8 +179,8 @@ def asks(conn: Connection, conversation: str, wamid: str) -> bool:
     return row is not None
 
 
-def answer_for(conn: Connection, approval: str, choice: Choice, by: str, now: float) -> str:
-    """An owner's answer at the console; gives the conversation that goes on, "" where nothing was open."""
+def answer_in_console(conn: Connection, approval: str, choice: Choice, by: str, now: float) -> str:
+    """Give an owner's answer; return the conversation that goes on, "" if the question was not open."""
     row = conn.execute("SELECT * FROM approvals WHERE id = ? AND state = 'open'", (approval,)).fetchone()
     if row is None or choice not in _console_choices(row):
         return ""
@@ -199,8 +188,8 @@ def answer_for(conn: Connection, approval: str, choice: Choice, by: str, now: fl
     return str(row["conversation_id"])
 
 
-def open_questions(conn: Connection) -> list[OpenQuestion]:
-    """Everybody's open questions, the oldest first."""
+def all_open(conn: Connection) -> list[OpenQuestion]:
+    """Return everybody's open questions, the oldest first."""
     rows = conn.execute(
         "SELECT a.*, p.name, t.taint FROM approvals a JOIN people p ON p.id = a.person_id"
         " JOIN turns t ON t.id = a.turn_id WHERE a.state = 'open' ORDER BY a.created_at, a.rowid"
@@ -221,14 +210,14 @@ def open_questions(conn: Connection) -> list[OpenQuestion]:
 
 
 def _console_choices(approval: Row) -> tuple[Choice, ...]:
-    """What can be answered at the console: a card too long for the chat has its yes here alone."""
+    """Return the choices of the console: a card too long for the chat has its yes only here."""
     return tuple(dict.fromkeys(("yes", *orjson.loads(approval["choices"]).values())))
 
 
 def expire(conn: Connection, now: float) -> None:
-    """Ends the questions that can no longer be answered, and lets their turns go on.
+    """End the questions that could not be sent whole, or are 23 hours past the person's last message.
 
-    Those that could not be sent as a whole, and those 23 hours after the person's last message.
+    Their turns go on.
     """
     rows = conn.execute(
         f"SELECT a.*, {FAILED} AS failed FROM approvals a"
@@ -245,11 +234,11 @@ def expire(conn: Connection, now: float) -> None:
             continue
         state = "failed" if row["failed"] else "expired"
         conn.execute("UPDATE approvals SET state = ?, answered_at = ? WHERE id = ?", (state, now, row["id"]))
-        _go_on(conn, row["turn_id"], now)
+        _resume(conn, row["turn_id"], now)
 
 
-def close_all(conn: Connection, turn: str, now: float) -> None:
-    """A turn has ended: nobody needs to answer its questions any more."""
+def expire_of_turn(conn: Connection, turn: str, now: float) -> None:
+    """Expire the open questions of a turn that has ended."""
     conn.execute(
         "UPDATE approvals SET state = 'expired', answered_at = ? WHERE turn_id = ? AND state = 'open'",
         (now, turn),
@@ -257,7 +246,7 @@ def close_all(conn: Connection, turn: str, now: float) -> None:
 
 
 def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
-    """Closes a question with an answer, and lets its turn go on."""
+    """Close a question with an answer, and let its turn go on."""
     conn.execute(
         "UPDATE approvals SET state = ?, choice = ?, answered_at = ?, answered_by = ?"
         " WHERE id = ? AND state = 'open'",
@@ -274,17 +263,17 @@ def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float)
                 now,
             ),
         )
-    _go_on(conn, approval["turn_id"], now)
+    _resume(conn, approval["turn_id"], now)
 
 
-def _go_on(conn: Connection, turn: str, now: float) -> None:
+def _resume(conn: Connection, turn: str, now: float) -> None:
     conn.execute(
         "UPDATE turns SET state = 'queued', due_at = ? WHERE id = ? AND state = 'parked'", (now, turn)
     )
 
 
 def approval_of(row: Row, sources: tuple[str, ...] = ()) -> Approval:
-    """A question as its row says it."""
+    """Return a row of `approvals` as an `Approval`."""
     return Approval(
         id=row["id"],
         turn_id=row["turn_id"],
@@ -301,5 +290,5 @@ def approval_of(row: Row, sources: tuple[str, ...] = ()) -> Approval:
 
 
 def new_button() -> str:
-    """The id of a button that answers a question."""
+    """Return a new id for a button that answers a question."""
     return BUTTON + secrets.token_hex(16)

@@ -1,12 +1,14 @@
-"""The database: one write path with group commit, read connections, the lock."""
+"""The SQLite database: one writer thread with group commit, a read connection, and the lock of its files."""
 
 import asyncio
+import fcntl
+import os
 import queue
+import secrets
 import sqlite3
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +18,7 @@ from urllib.parse import quote
 import aiosqlite
 import structlog
 
-from app.errors import StoreError
-from app.store.database_files import DatabaseFiles, FilesGoneError
+from app.errors import StoreError, StoreLockedError
 from app.store.migrations import migrate
 
 T = TypeVar("T")
@@ -26,10 +27,27 @@ log = structlog.get_logger(__name__)
 
 MAX_BATCH = 256
 CLOSE_SECONDS = 5.0
-EMPTY_SECONDS = 10.0
+CHECKPOINT_SECONDS = 10.0
 
 
-@dataclass(slots=True)  # frozen, it takes three times as long to make: one for each write
+def new_id(prefix: str) -> str:
+    """Return an id such as "turn_019a5f0c3b2e9f…": milliseconds, then 64 random bits; make it before `tx`."""
+    return f"{prefix}_{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+
+
+def insert(conn: sqlite3.Connection, table: str, *, or_skip: bool = False, **values: object) -> int:
+    """Insert a row and return its rowid; 0 if `or_skip` and a row with its key exists."""
+    sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({placeholders(values)})"
+    added = conn.execute(sql + " ON CONFLICT DO NOTHING" * or_skip, tuple(values.values()))
+    return added.lastrowid or 0 if added.rowcount else 0
+
+
+def placeholders(values: "Sequence[object] | dict[str, object]") -> str:
+    """Return as many "?" as there are values, for an IN or a VALUES list."""
+    return ",".join("?" * len(values))
+
+
+@dataclass(frozen=True, slots=True)
 class _Job(Generic[T]):
     fn: Callable[[sqlite3.Connection], T]
     then: Callable[[T], None] | None
@@ -42,30 +60,25 @@ class _Failed:
 
 
 class _BatchLost(Exception):
-    """SQLite gave up the whole transaction (a full disk, an I/O error): nothing of the batch stands."""
+    """SQLite rolled back the whole transaction (a full disk, an I/O error)."""
 
 
 class Database:
-    """One SQLite file.
-
-    Every write goes through `tx` or `submit`; reads through `all` and `one`, which inform but never decide.
-    """
+    """One SQLite file: writes go through `tx` or `submit`; reads (`all`, `one`) inform but never decide."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._jobs = _Jobs()
-        self._submitted: list[_Job[Any]] = []
+        self.last_failure = ""  # why the last commit failed; "" once one succeeded again
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
-        self._files = DatabaseFiles(path)
+        self._files = _DatabaseFiles(path)
         self._reader: aiosqlite.Connection | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.last_failure: str = ""
-        """Why the last commit failed, "" once one succeeded again."""
 
     async def open(self) -> None:
-        """Locks the file, brings its tables up to date and starts the writer.
+        """Lock the file, apply the migrations and start the writer.
 
-        Raises StoreLockedError where another server holds it, StoreError for a newer schema.
+        Raises StoreLockedError if another server holds the lock, StoreError for a newer schema.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._files.lock()
@@ -73,9 +86,8 @@ class Database:
             with closing(_connect(self.path)) as connection:
                 migrate(connection)
             self._loop = asyncio.get_running_loop()
-            self._reader = await aiosqlite.connect(
-                f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None
-            )
+            uri = f"file:{quote(str(self.path))}?mode=ro"
+            self._reader = await aiosqlite.connect(uri, uri=True, isolation_level=None)
             self._reader.row_factory = sqlite3.Row
             await self._reader.execute("PRAGMA query_only=ON")
         except BaseException:
@@ -85,119 +97,105 @@ class Database:
         self._writer.start()
 
     async def close(self) -> None:
-        """Commits what is queued, then closes; waits at most `CLOSE_SECONDS`.
+        """Commit what is queued, waiting at most `CLOSE_SECONDS`, then close.
 
-        The writer's connection is the last: it brings the log into the file, which then holds everything.
+        The writer's connection closes last: it moves the write-ahead log into the file.
         """
-        writer, self._writer = self._writer, None  # from here on `tx` refuses
+        writer, self._writer = self._writer, None  # from here on `submit` refuses
         if self._reader is not None:
             await self._reader.close()
             self._reader = None
         if writer is not None:
-            self._hand_over()
-            self._jobs.close()
+            self._jobs.put(None)
             await asyncio.to_thread(writer.join, CLOSE_SECONDS)
-        self._files.let_go()
+        self._files.unlock()
 
     async def tx(
-        self,
-        fn: Callable[[sqlite3.Connection], T],
-        *,
-        then: Callable[[T], None] | None = None,
+        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
     ) -> T:
-        """Runs `fn(connection)` in the writer thread as part of the next commit and gives its result.
+        """Run `fn(connection)` in the writer thread as part of the next commit and return its result.
 
-        `fn` runs whole and is undone alone if it raises. It may run twice (again, if another of the same
-        commit raised), so it touches nothing but the connection it is given.
-        `then(result)` runs on the loop after the commit, even when the caller has gone meanwhile.
-        Raises what `fn` raised, or StoreError where the commit failed. Who stops waiting leaves `fn` queued:
-        it is written all the same.
+        `fn` is undone alone if it raises. It may run twice (if another function of the same commit raised),
+        so it must touch nothing but the connection. `then(result)` runs on the loop after the commit, even
+        if the caller was cancelled; a cancelled caller leaves `fn` queued, and it is written all the same.
+        Raises what `fn` raised, or StoreError if the commit failed.
         """
         return await self.submit(fn, then=then)
 
     def submit(
-        self,
-        fn: Callable[[sqlite3.Connection], T],
-        *,
-        then: Callable[[T], None] | None = None,
-        urgent: bool = False,
+        self, fn: Callable[[sqlite3.Connection], T], *, then: Callable[[T], None] | None = None
     ) -> "asyncio.Future[T]":
-        """As `tx`, for whoever waits later, or not at all: what is submitted after it is written after it.
-
-        An `urgent` function passes those that are not, and its caller goes on before theirs.
-        """
-        if self._writer is None:
+        """Queue `fn` as `tx` does and return its future; functions are written in the order of submission."""
+        if self._writer is None or self._loop is None:
             raise StoreError("the database is closed")
-        assert self._loop is not None
         future: asyncio.Future[T] = self._loop.create_future()
-        job = _Job(fn, then, future)
-        if urgent:
-            self._jobs.put_urgent(job)
-            return future
-        if not self._submitted:
-            self._loop.call_soon(self._hand_over)
-        self._submitted.append(job)
+        self._jobs.put(_Job(fn, then, future))
         return future
 
     async def all(self, sql: str, *parameters: object) -> list[sqlite3.Row]:
-        """Every row of a query, on a read connection."""
+        """Return every row of a query, on the read connection."""
         if self._reader is None:
             raise StoreError("the database is closed")
         return list(await self._reader.execute_fetchall(sql, parameters))
 
     async def one(self, sql: str, *parameters: object) -> sqlite3.Row | None:
-        """The first row of a query, or None."""
+        """Return the first row of a query, or None."""
         rows = await self.all(sql, *parameters)
         return rows[0] if rows else None
 
-    async def empty_log(self) -> None:
-        """Moves what the write-ahead log holds into the file and cuts the log to nothing: what was deleted
-        stands nowhere any more. Raises StoreError where that fails, or somebody reads for `EMPTY_SECONDS`.
+    async def truncate_log(self) -> None:
+        """Move the write-ahead log into the file and cut it to nothing, so that deleted rows leave no trace.
+
+        Raises StoreError if that fails, or if readers hold the log for `CHECKPOINT_SECONDS`.
         """
 
-        def empty() -> bool:
+        def is_busy() -> bool:
             try:
                 with closing(_connect(self.path)) as connection:
-                    connection.execute(
-                        "PRAGMA busy_timeout=0"
-                    )  # who waits for readers here holds up the writer
+                    connection.execute("PRAGMA busy_timeout=0")  # waiting for readers would block the writer
                     return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
             except sqlite3.Error as error:
                 raise StoreError(f"{self.path}-wal could not be emptied: {error}") from error
 
-        until = time.monotonic() + EMPTY_SECONDS
-        while await asyncio.to_thread(empty):
+        until = time.monotonic() + CHECKPOINT_SECONDS
+        while await asyncio.to_thread(is_busy):
             if time.monotonic() > until:
                 raise StoreError(f"{self.path}-wal is still being read: it is emptied when nobody does")
             await asyncio.sleep(0.1)
 
-    def _hand_over(self) -> None:
-        """What was called for in one round of the loop goes to the writer at once: one wake, one commit."""
-        submitted, self._submitted = self._submitted, []
-        self._jobs.put(submitted)
-
     def _write(self) -> None:
         assert self._loop is not None
         connection = self._reopen(None)
-        while self._jobs.wait():
-            taken: list[_Job[Any]] = []
+        while batch := self._next_batch():
             outcomes: list[Any]
             try:
                 self._files.check()
-                outcomes = _run(connection, self._jobs.batch(), taken)
+                outcomes = _run(connection, batch)
                 connection.execute("COMMIT")
                 self.last_failure = ""
-            except BaseException as error:  # whatever it is: without this thread nothing is written any more
+            except BaseException as error:  # this thread must survive: without it nothing is written any more
                 self.last_failure = str(error)
-                taken += self._jobs.batch()
-                outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(taken)
-                if not isinstance(error, FilesGoneError):  # what would be opened now is not ours
+                outcomes = [_Failed(StoreError(f"nothing was written: {error}"))] * len(batch)
+                if not isinstance(error, FilesGoneError):  # the file there now may be another one
                     connection = self._reopen(connection)
             try:
-                self._loop.call_soon_threadsafe(_settle, taken, outcomes)
-            except RuntimeError:  # the loop closed first: nobody is left to tell
+                self._loop.call_soon_threadsafe(_settle, batch, outcomes)
+            except RuntimeError:  # the loop closed first
                 break
         connection.close()
+
+    def _next_batch(self) -> list[_Job[Any]]:
+        """Wait for a job, then take those queued behind it; empty once the database closes."""
+        batch: list[_Job[Any]] = []
+        job = self._jobs.get()
+        while job is not None:
+            batch.append(job)
+            if len(batch) == MAX_BATCH or self._jobs.empty():
+                return batch
+            job = self._jobs.get()
+        if batch:
+            self._jobs.put(None)
+        return batch
 
     def _reopen(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         if connection is not None:
@@ -212,81 +210,26 @@ class Database:
                 time.sleep(0.2)
 
 
-class _Jobs:
-    """What waits for the writer."""
+def _run(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> list[Any]:
+    """Run the batch in one transaction, left open, and return the outcomes.
 
-    def __init__(self) -> None:
-        self._arrived: queue.SimpleQueue[Sequence[_Job[Any]] | None] = queue.SimpleQueue()
-        self._ordinary: deque[_Job[Any]] = deque()
-        self._urgent: deque[_Job[Any]] = deque()
-        self._closed = False
-
-    def put(self, jobs: Sequence[_Job[Any]]) -> None:
-        self._arrived.put(jobs)
-
-    def put_urgent(self, job: _Job[Any]) -> None:
-        self._urgent.append(job)
-        self._arrived.put(())  # wakes the writer
-
-    def close(self) -> None:
-        self._arrived.put(None)
-
-    def wait(self) -> bool:
-        """Waits until there is something to write; False once all is written and nothing more will come."""
-        while not (self._closed or self._urgent or self._ordinary):
-            self._receive(self._arrived.get())
-        while not self._arrived.empty():
-            self._receive(self._arrived.get())
-        return bool(self._urgent or self._ordinary)
-
-    def batch(self) -> Iterator[_Job[Any]]:
-        """What goes into one commit: what queued while the last one ran, without a timer.
-
-        What is urgent closes it, so that it waits for one other function and not for 256. That one comes
-        first, so that a storm of urgent ones keeps nobody waiting for good.
-        """
-        left = MAX_BATCH
-        while self._ordinary and left:
-            yield self._ordinary.popleft()
-            left -= 1
-            if self._urgent:
-                break
-        while self._urgent and left:
-            yield self._urgent.popleft()
-            left -= 1
-
-    def _receive(self, jobs: Sequence[_Job[Any]] | None) -> None:
-        if jobs is None:
-            self._closed = True
-        else:
-            self._ordinary.extend(jobs)
-
-
-def _run(connection: sqlite3.Connection, batch: Iterable[_Job[Any]], taken: list[_Job[Any]]) -> list[Any]:
-    """Runs the batch, whose functions `taken` then holds, in one transaction, still open; their outcomes.
-
-    A function that raises is undone alone. A savepoint costs a copy of every page touched (a fifth of the
-    writer's time), so they come only once one has raised: then all is undone and run again with one around
-    each.
+    Savepoints copy every page they touch, so the batch runs without them first; if a function raises, all is
+    rolled back and run again with a savepoint around each function.
     """
     connection.execute("BEGIN IMMEDIATE")
-    outcomes: list[Any] = []
     try:
-        for job in batch:
-            taken.append(job)
-            outcomes.append(job.fn(connection))
+        return [job.fn(connection) for job in batch]
     except Exception as error:
         if not connection.in_transaction:
             raise _BatchLost(str(error)) from error
         connection.execute("ROLLBACK")
         connection.execute("BEGIN IMMEDIATE")
-        if len(taken) == 1:
+        if len(batch) == 1:
             return [_Failed(_raisable(error))]
-        outcomes = [_guarded(connection, job) for job in taken]
-    return outcomes
+        return [_run_alone(connection, job) for job in batch]
 
 
-def _guarded(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
+def _run_alone(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
     connection.execute("SAVEPOINT one")
     try:
         return job.fn(connection)
@@ -301,48 +244,114 @@ def _guarded(connection: sqlite3.Connection, job: _Job[Any]) -> Any:
 
 
 def _raisable(error: Exception) -> Exception:
-    """The error as a future may carry it: StopIteration it may not."""
+    """Return the error in a form that a future accepts; it refuses StopIteration."""
     if isinstance(error, StopIteration):
         return RuntimeError("a function of a transaction raised StopIteration")
     return error
 
 
 def _settle(batch: Sequence[_Job[Any]], outcomes: Sequence[Any]) -> None:
-    hints: list[tuple[Callable[[Any], None], Any]] = []
     for job, outcome in zip(batch, outcomes, strict=True):
-        if isinstance(outcome, _Failed):
-            if not job.future.done():
-                _fail(job.future, outcome.error)
+        if job.future.done():
             continue
-        if not job.future.done():
+        if isinstance(outcome, _Failed):
+            job.future.set_exception(outcome.error)
+            job.future.exception()  # marked as seen: the caller may have given up
+        else:
             job.future.set_result(outcome)
-        if job.then is not None:
-            hints.append((job.then, outcome))
-    for then, outcome in hints:
-        _tell(then, outcome)
-
-
-def _tell(then: Callable[[Any], None], outcome: Any) -> None:
-    """Passes on a hint; one that fails keeps nobody else's from them."""
-    try:
-        then(outcome)
-    except Exception:
-        log.exception("a hint after a commit failed")
-
-
-def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
-    """Sets an error and marks it as seen: a caller that gave up leaves nobody else to do so."""
-    future.set_exception(error)
-    future.exception()
+    for job, outcome in zip(batch, outcomes, strict=True):
+        if job.then is not None and not isinstance(outcome, _Failed):
+            try:
+                job.then(outcome)
+            except Exception:  # the others' hints follow all the same
+                log.exception("a hint after a commit failed")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
     connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA busy_timeout=5000")
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
-    connection.execute("PRAGMA wal_autocheckpoint=4000")  # 16 MB: a storm writes each page back less often
+    for pragma in (
+        "busy_timeout=5000",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",  # deleted bytes are overwritten
+        "wal_autocheckpoint=4000",  # 16 MB: a storm writes each page back less often
+    ):
+        connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+class FilesGoneError(StoreError):
+    """The database's files were removed or replaced: what is written now would be lost at the next start."""
+
+
+class _DatabaseFiles:
+    """The database's file, its log and the lock beside them, watched by their names.
+
+    Someone may tidy up or restore a copy under a running server: SQLite would go on writing to files without
+    a name, and all of it would be gone when the server ends.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = path.resolve()  # one lock, whichever link leads to the file
+        self._path = path
+        self._log_path = file.with_name(file.name + "-wal")
+        self._lock_path = file.with_name(file.name + ".lock")
+        self._lock: int | None = None
+        self._known: dict[Path, tuple[int, int] | None] = {}
+
+    def lock(self) -> None:
+        """Take the lock or raise StoreLockedError.
+
+        It is a file of its own: closing any handle on the database's file would drop SQLite's lock.
+        """
+        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
+            os.close(handle)
+            raise StoreLockedError(
+                f"{self._path} is in use by another Recado server (process {holder}); "
+                "stop it first, or give this one a DATABASE_URL of its own"
+            ) from error
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = handle
+        self._known[self._lock_path] = _identity(self._lock_path)
+
+    def unlock(self) -> None:
+        """Release the lock; the files opened next may be others."""
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
+        self._known = {}
+
+    def opened(self) -> None:
+        """Remember the files that SQLite opened: the database stays that file, the log may be a new one."""
+        self._known[self._path] = self._known.get(self._path) or _identity(self._path)
+        self._known[self._log_path] = _identity(self._log_path)
+
+    def check(self) -> None:
+        """Raise FilesGoneError if the files are others by now; take the lock again if only it was removed."""
+        for path in (self._path, self._log_path):
+            if _identity(path) != self._known.get(path):
+                raise FilesGoneError(
+                    f"{path.name} was removed or replaced under the running server; put it back, or restart"
+                )
+        if self._lock is None or _identity(self._lock_path) != self._known.get(self._lock_path):
+            try:
+                self.lock()
+            except (OSError, StoreLockedError) as error:
+                raise FilesGoneError("its lock was removed, and another server may have it") from error
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,164 +1,177 @@
-"""Taking messages in: dedupe, who it is, the message's text, and its place in the queue."""
+"""The inbox: deduplication, the sender, the text of a message, and its place in the queue."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from sqlite3 import Connection
+from typing import Protocol
 
 import orjson
 
-from app.messages import AliasChange, Inbound, Sender, Unreadable
+from app.messages import JSON, AliasChange, Inbound, Sender, Unreadable
 from app.people import Conversation, Person
-from app.store import approvals, dead_letters, people
-from app.store.outbox import Draft, put_notice
-from app.store.ownership import Doors
+from app.store import alerts, approvals, people
+from app.store.database import insert
+from app.store.outbox import Draft, put_reply
+from app.store.ownership import AccessRules
 from app.store.people import Admitted, TurnedAway
 
-MOST_DEAD_LETTERS = 50
-"""Of one body."""
-SILENT_KINDS = frozenset({"system", "reaction", "revoke"})
-"""Kinds that are recorded and answered by nobody."""
+MOST_DEAD_LETTERS = 50  # of one webhook body
+SILENT_KINDS = frozenset({"system", "reaction", "revoke"})  # recorded, not answered
+LONGEST_TOLD = 4_000  # characters of data that a later prompt shows
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """At most `limit` messages of a person in `window` seconds; what is over waits. 0 means no limit."""
+class RateLimit:
+    """At most `limit` messages of a person in `window` seconds; the others wait. 0 means no limit."""
 
     limit: int
     window: float
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """One message, with what had to be made outside the transaction."""
+class ClassifiedMessage:
+    """A message and its kind: 'message', 'answer' (it presses a question's button) or a command's name."""
 
     message: Inbound
     kind: str
-    """'message', 'answer' where it presses a question's button, or a command's name."""
-    answers: bool = False
-    """Its words alone would answer a question."""
+    answers: bool = False  # its words alone would answer a question
 
 
 @dataclass(slots=True)
-class Taken:
-    """What a body came to."""
+class IntakeResult:
+    """The outcome of one webhook body.
+
+    `wake` are conversations with a command or an answer, which is obeyed at once; `expect` are those with a
+    message, which may be the first of a burst; `notices` are people whose outbox got a notice.
+    """
 
     accepted: int = 0
     duplicates: int = 0
     wake: set[str] = field(default_factory=set)
-    """Conversations with a command or an answer: it is obeyed at once."""
     expect: set[str] = field(default_factory=set)
-    """Conversations with a message: more may follow within the burst."""
     notices: set[str] = field(default_factory=set)
-    """People whose outbox got a notice."""
     turned_away: list[TurnedAway] = field(default_factory=list)
     new_owners: list[str] = field(default_factory=list)
     frozen: list[str] = field(default_factory=list)
 
 
+class IntakeNotices(Protocol):
+    """The notices that are sent while messages are taken in."""
+
+    def too_fast(self, person: Person, message: Inbound) -> Draft: ...
+
+    def owner_welcome(self, person: Person, message: Inbound) -> Draft: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Entrance:
-    """How a channel's messages come in."""
+class IntakeRules:
+    """How messages of a channel are taken in."""
 
     channel: str
-    doors: Doors
-    pace: Pace
-    key: bytes
-    """Key of the hash under which message ids are remembered."""
-    too_fast: Callable[[Person, Inbound], Draft]
-    owner_welcome: Callable[[Person, Inbound], Draft]
+    access: AccessRules
+    rate: RateLimit
+    key: bytes  # key of the hash under which message ids are remembered
+    notices: IntakeNotices
 
 
 def take_in(
     conn: Connection,
-    entrance: Entrance,
-    arrivals: Sequence[Arrival],
+    rules: IntakeRules,
+    messages: Sequence[ClassifiedMessage],
     changes: Sequence[AliasChange],
     pairs: Sequence[Sender],
     unreadable: Sequence[Unreadable],
     now: float,
-) -> Taken:
-    """Everything of one body, in one transaction."""
-    taken = Taken()
-    told = [arrival.message.change for arrival in arrivals]
+) -> IntakeResult:
+    """Take in everything of one webhook body, in one transaction."""
+    taken = IntakeResult()
+    told = [classified.message.change for classified in messages]
     for change in changes:
-        if change not in told and _is_new(conn, entrance, f"change:{change}", now):
-            people.apply_change(conn, entrance.doors.realm, change, entrance.doors, now)
-    for arrival in arrivals:
-        _take_one(conn, entrance, arrival, taken, now)
+        if change not in told and _is_new(conn, rules, f"change:{change}", now):
+            people.apply_change(conn, rules.access.realm, change, rules.access, now)
+    for classified in messages:
+        _take_one(conn, rules, classified, taken, now)
     for pair in pairs:
-        people.pair(conn, entrance.doors, pair, now)
+        people.pair(conn, rules.access, pair, now)
     for part in unreadable[:MOST_DEAD_LETTERS]:
-        dead_letters.put(conn, entrance.channel, part.reason, part.part, now)
+        alerts.add_dead_letter(conn, rules.channel, part.reason, part.part, now)
     return taken
 
 
-def _take_one(conn: Connection, entrance: Entrance, arrival: Arrival, taken: Taken, now: float) -> None:
-    message = arrival.message
-    if not _is_new(conn, entrance, message.id, now):
+def _take_one(
+    conn: Connection, rules: IntakeRules, classified: ClassifiedMessage, taken: IntakeResult, now: float
+) -> None:
+    message = classified.message
+    if not _is_new(conn, rules, message.id, now):
         taken.duplicates += 1
         return
     if message.change is not None:
-        people.apply_change(conn, entrance.doors.realm, message.change, entrance.doors, now)
+        people.apply_change(conn, rules.access.realm, message.change, rules.access, now)
     sender = message.sender if message.change is None else message.change.current
-    who = people.admit(conn, entrance.doors, sender, message.text, now)
+    who = people.admit(conn, rules.access, sender, message.text, now)
     if isinstance(who, TurnedAway):
         taken.turned_away.append(who)
         return
     taken.accepted += 1
     person = who.person
-    conversation = people.conversation(conn, person.id, entrance.channel, message.group, now)
+    conversation = people.conversation(conn, person.id, rules.channel, message.group, now)
     row = _keep(conn, conversation, message, now)
     if who.became_owner:
         taken.new_owners.append(message.sender.phone or message.sender.user_id)
-        put_notice(conn, conversation, f"owner:{person.id}", entrance.owner_welcome(person, message), now)
+        put_reply(conn, conversation, f"owner:{person.id}", rules.notices.owner_welcome(person, message), now)
         taken.notices.add(person.id)
         return
     if (
         message.kind == "reaction"
-        and arrival.answers
-        and approvals.asks(conn, conversation.id, message.quoted)
+        and classified.answers
+        and approvals.is_open_question(conn, conversation.id, message.quoted)
     ):
-        arrival = replace(arrival, kind="answer")
+        classified = replace(classified, kind="answer")
     elif message.kind in SILENT_KINDS:
         if message.kind == "revoke":
             _withdraw(conn, person.id, message.quoted, now)
         return
-    _queue(conn, entrance, who, conversation, arrival, row, taken, now)
+    _queue(conn, rules, who, conversation, classified, row, taken, now)
 
 
 def _queue(
     conn: Connection,
-    entrance: Entrance,
+    rules: IntakeRules,
     who: Admitted,
     conversation: Conversation,
-    arrival: Arrival,
+    classified: ClassifiedMessage,
     message_row: int,
-    taken: Taken,
+    taken: IntakeResult,
     now: float,
 ) -> None:
-    at_once = arrival.kind in ("stop", "answer")  # neither is made to wait
-    due = now if at_once else _due_at(conn, entrance.pace, who.person.id, now)
+    at_once = classified.kind in ("stop", "answer")  # neither is made to wait
+    due = now if at_once else _due_at(conn, rules.rate, who.person.id, now)
     silent = bool(conversation.group) or who.frozen
     if due > now and not silent and not _already_waiting(conn, who.person.id, now):
-        source = f"rate:{who.person.id}:{int(now // entrance.pace.window)}"
-        put_notice(conn, conversation, source, entrance.too_fast(who.person, arrival.message), now)
+        source = f"rate:{who.person.id}:{int(now // rules.rate.window)}"
+        put_reply(conn, conversation, source, rules.notices.too_fast(who.person, classified.message), now)
         taken.notices.add(who.person.id)
-    conn.execute(
-        "INSERT INTO inbox (message_id, person_id, conversation_id, kind, received_at, due_at)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (message_row, who.person.id, conversation.id, arrival.kind, now, due),
+    insert(
+        conn,
+        "inbox",
+        message_id=message_row,
+        person_id=who.person.id,
+        conversation_id=conversation.id,
+        kind=classified.kind,
+        received_at=now,
+        due_at=due,
     )
     if who.frozen:
-        taken.frozen.append(arrival.message.sender.phone or arrival.message.sender.user_id)
-    elif arrival.kind == "message" and not (arrival.answers and arrival.message.quoted):
+        taken.frozen.append(classified.message.sender.phone or classified.message.sender.user_id)
+    elif classified.kind == "message" and not (classified.answers and classified.message.quoted):
         taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)
 
 
 def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> None:
-    """The person deleted what they had written: what no turn has taken up yet is not answered any more."""
+    """Close a message that the person deleted before a turn took it up."""
     conn.execute(
         "UPDATE inbox SET done_at = ? WHERE turn_id IS NULL AND done_at IS NULL AND person_id = ?"
         " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')",
@@ -166,8 +179,8 @@ def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> None:
     )
 
 
-def _is_new(conn: Connection, entrance: Entrance, message_id: str, now: float) -> bool:
-    key = blake2b(message_id.encode("utf-8", "replace"), key=entrance.key, digest_size=16).digest()
+def _is_new(conn: Connection, rules: IntakeRules, message_id: str, now: float) -> bool:
+    key = blake2b(message_id.encode("utf-8", "replace"), key=rules.key, digest_size=16).digest()
     return conn.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (key, now)).rowcount == 1
 
 
@@ -199,16 +212,16 @@ def _keep(conn: Connection, conversation: Conversation, message: Inbound, now: f
     return int(known["id"])  # older than the dedupe keys we keep, but its text is still here
 
 
-def _due_at(conn: Connection, pace: Pace, person: str, now: float) -> float:
-    """When the next message of a person may be taken up: `limit` places later, a window later."""
-    if not pace.limit:
+def _due_at(conn: Connection, rate: RateLimit, person: str, now: float) -> float:
+    """Return when a person's next message may be taken up: a window after the one `limit` places before."""
+    if not rate.limit:
         return now
     row = conn.execute(
         "SELECT due_at FROM inbox WHERE person_id = ? AND received_at <= ? ORDER BY due_at DESC"
         " LIMIT 1 OFFSET ?",  # rows of a clock that was set back since do not count
-        (person, now, pace.limit - 1),
+        (person, now, rate.limit - 1),
     ).fetchone()
-    return now if row is None else max(now, row["due_at"] + pace.window)
+    return now if row is None else max(now, row["due_at"] + rate.window)
 
 
 def _already_waiting(conn: Connection, person: str, now: float) -> bool:
@@ -217,8 +230,7 @@ def _already_waiting(conn: Connection, person: str, now: float) -> bool:
 
 
 def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
-    """Conversations of these channels with something to do within `ahead` seconds: due messages unclaimed,
-    or turns not done."""
+    """Return the conversations with a due message unclaimed or a turn not done within `ahead` seconds."""
     until = now + ahead
     rows = conn.execute(
         "SELECT c.id, c.channel FROM conversations c WHERE c.id IN ("
@@ -229,3 +241,28 @@ def waiting(conn: Connection, channels: Collection[str], now: float, ahead: floa
         (until, now, until, now),
     )
     return [row["id"] for row in rows if row["channel"] in channels]
+
+
+def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
+    """Return whether a message's text is surely the person's own.
+
+    It is not if it was forwarded, is a button's title or a caption (which often came with the file), or was
+    written by an advertisement for them to send.
+    """
+    details = payload.get("details") or {}
+    if payload.get("forwarded") or payload.get("button") or "referral" in details:
+        return False
+    return kind == "text" or (kind == "edit" and details.get("type") == "text")
+
+
+def retold(kind: str, text: str, payload: Mapping[str, JSON]) -> str:
+    """Return a message as the prompts of later turns show it, with the data of a place or a contact."""
+    if text:
+        return f"[Forwarded, somebody else's words: {_data(text)}]" if payload.get("forwarded") else text
+    details = payload.get("details")
+    return f"[{kind}: {_data(details)}]" if details and kind in ("location", "contacts") else f"[{kind}]"
+
+
+def _data(value: JSON) -> str:
+    data = orjson.dumps(value, default=str).decode()
+    return data if len(data) <= LONGEST_TOLD else f"{data[:LONGEST_TOLD]}…"

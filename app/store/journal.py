@@ -1,18 +1,28 @@
-"""What a turn has done, a row a step, and the tokens that it used."""
+"""The journal (a row for each step of a turn), the tokens used, and the calls of unknown outcome."""
 
 from dataclasses import dataclass
 from sqlite3 import Connection
 
+import orjson
+
 from app.errors import RecadoError, StoreError
+from app.messages import JSON
+from app.people import Conversation
+from app.store.database import insert
+
+ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
+
+UncertainCall = tuple[str, str]
+"""A tool's name, and the sha256 of the canonical arguments."""
 
 
 class TurnGone(RecadoError):
-    """The turn was ended by somebody else (a /stop, an erase); what ran for it is of no use."""
+    """The turn was ended meanwhile (a /stop, an erase); the work done for it is of no use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Of a model call: the prompt's, the answer's, and those of the prompt's that the provider had cached."""
+    """The tokens of a model call; `cached` are those of the prompt that the provider had cached."""
 
     prompt: int
     completion: int
@@ -32,11 +42,11 @@ def record(
     tokens: Tokens | None = None,
     day: str = "",
 ) -> int | None:
-    """Adds a journal row while the turn runs. Raises TurnGone where it has ended or has that row.
+    """Add a journal row while the turn runs. Raises TurnGone if it has ended or has that row.
 
-    `after` is the key of a row that must stand before it: see `require`. With `tokens` it counts them too and
-    gives how many the person has used on that day, else None. What was finished shows that the turn
-    comes further: earlier attempts, where it was `tried_before`, no longer speak against it.
+    `after` is the key of a row that must exist: see `require`. With `tokens` they are counted too, and how
+    many the person has used on `day` is returned. A finished step resets the attempts of a turn that was
+    `tried_before`: the turn comes further.
     """
     added = conn.execute(
         "INSERT INTO journal (turn_id, key, person_id, kind, payload, at)"
@@ -56,21 +66,56 @@ def record(
 
 
 def require(conn: Connection, turn: str, key: str) -> None:
-    """Refuses what follows from a row that was queued and then not written. Raises StoreError.
+    """Raise StoreError if a row that was queued before was not written.
 
-    A model's answer is not waited for: its calls' intents and the reply are queued behind it.
+    A model's answer is not awaited: the intents of its calls and the reply are queued behind it.
     """
     row = conn.execute("SELECT 1 FROM journal WHERE turn_id = ? AND key = ?", (turn, key)).fetchone()
     if row is None:
         raise StoreError(f"{key} of turn {turn} was not written, nor may be what follows from it")
 
 
+def record_admin_call(
+    conn: Connection, turn: str, conversation: Conversation, kind: str, row: dict[str, JSON], now: float
+) -> None:
+    """Keep an administrator's call or its result, in a turn that is done, so that nothing resumes it."""
+    conn.execute(
+        "INSERT INTO turns (id, person_id, conversation_id, state, outcome, created_at, done_at)"
+        " VALUES (?, ?, ?, 'done', ?, ?, ?) ON CONFLICT (id) DO UPDATE SET done_at = excluded.done_at",
+        (turn, conversation.person_id, conversation.id, ADMIN_CALL, now, now),
+    )
+    person, payload = conversation.person_id, orjson.dumps(row).decode()
+    key = f"{kind}:0:call"
+    insert(conn, "journal", turn_id=turn, key=key, person_id=person, kind=kind, payload=payload, at=now)
+
+
 def tokens_used(conn: Connection, person: str, day: str) -> int:
-    """Tokens a person used on a day (YYYY-MM-DD)."""
+    """Return the tokens a person used on a day (YYYY-MM-DD)."""
     row = conn.execute(
         "SELECT tokens FROM token_use WHERE person_id = ? AND day = ?", (person, day)
     ).fetchone()
     return 0 if row is None else int(row["tokens"])
+
+
+def mark_uncertain(conn: Connection, person: str, call: UncertainCall, now: float) -> None:
+    """Note a call of unknown outcome: it must not run again without the person's yes."""
+    conn.execute(
+        "INSERT INTO uncertain_calls VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
+        (person, *call, now),
+    )
+
+
+def clear_uncertain(conn: Connection, person: str, call: UncertainCall) -> None:
+    """Forget that a call's outcome was unknown: it ran again, and its outcome is known."""
+    conn.execute(
+        "DELETE FROM uncertain_calls WHERE person_id = ? AND tool = ? AND arguments_hash = ?", (person, *call)
+    )
+
+
+def uncertain_calls(conn: Connection, person: str) -> frozenset[UncertainCall]:
+    """Return the person's calls of unknown outcome."""
+    rows = conn.execute("SELECT tool, arguments_hash FROM uncertain_calls WHERE person_id = ?", (person,))
+    return frozenset((row["tool"], row["arguments_hash"]) for row in rows)
 
 
 def _count(conn: Connection, turn: str, tokens: Tokens, day: str) -> int:

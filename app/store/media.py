@@ -1,6 +1,6 @@
-"""Files that tools made for people: kept on disk from the call's result until a day after they were sent.
+"""Files that tools made for people, kept in `DATA_DIR/media/<person>` until a day after they were sent.
 
-A person's lie in `DATA_DIR/media/<person>`, each named by its content.
+Each is named by the hash of its content.
 """
 
 import asyncio
@@ -19,16 +19,14 @@ import orjson
 from app.errors import RecadoError
 from app.messages import MediaFile, MediaKind
 from app.store.database import Database
-from app.store.space import MEGABYTE, Disk
+from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
-LARGEST = 16 * MEGABYTE
-"""Meta takes documents of 100 MB; nothing that a tool makes for a chat needs that."""
+LARGEST = 16 * MEGABYTE  # Meta takes documents of 100 MB; nothing that a tool makes for a chat needs that
 LARGEST_PICTURE = 5 * MEGABYTE
 LONGEST_NAME = 80
 KEPT_SECONDS = 24 * 3600.0
-NEW_SECONDS = 60.0
-"""Whoever has a folder this young may be newer than the list of people."""
+NEW_SECONDS = 60.0  # the person of a folder this young may be newer than the list of people
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES = frozenset('<>:"|?*')
@@ -36,14 +34,14 @@ _ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}$")
 
 
 class NotKept(RecadoError):
-    """A file cannot be sent; the message says why, to a model."""
+    """A file cannot be sent; the message tells a model why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """What WhatsApp shows a file as, the endings of its name, and how its bytes begin.
+    """A file format: what WhatsApp shows it as, its file endings, and how its bytes begin.
 
-    `told_apart`: no other format begins like this, whatever a tool calls it.
+    `told_apart`: no other format begins like this.
     """
 
     kind: MediaKind
@@ -79,52 +77,48 @@ _FORMATS = {  # the types that the Graph API takes, as its own error 100 lists t
 
 
 class MediaFolder:
-    """The files below a folder. Each person's may have `quota` bytes in all, 0 for no limit; nothing is kept
-    on a disk with less than `least_free` bytes.
+    """The files below a folder: at most `quota` bytes for each person (0: no limit), and none on a disk with
+    less than `least_free` bytes.
 
-    Its functions block: they are called in threads.
+    Its functions block: call them in threads.
     """
 
     def __init__(self, folder: Path, *, quota: int = 0, least_free: int = 0) -> None:
         self._folder = folder
         self._quota = quota
         self._disk = Disk(folder, least_free)
-        self._one_writer = threading.Lock()
-        """Held while files are counted, written and removed: none goes that was just asked for again."""
+        self._lock = threading.Lock()  # held while files are counted, written and removed
 
     def keep(self, person: str, data: bytes, mime_type: str, name: str) -> MediaFile:
-        """Writes a file to the disk and gives what it is, whatever the tool called it. Raises NotKept."""
-        true_type, kind, endings = _what_it_is(data, mime_type)
+        """Write a file and return it with its true type, whatever the tool called it. Raises NotKept."""
+        true_type, kind, endings = _detect_format(data, mime_type)
         most = LARGEST_PICTURE if kind == "image" else LARGEST
         if not 0 < len(data) <= most:
             raise NotKept(f"{kind} files must have 1 byte to {most // MEGABYTE} MB")
         called = safe_name(name, endings)
         ending = endings[0] if endings else ".txt"
-        path = f"{_checked(person)}/{hashlib.sha256(data).hexdigest()}{ending}"
+        path = f"{_checked_id(person)}/{hashlib.sha256(data).hexdigest()}{ending}"
         try:
-            with self._one_writer:
+            with self._lock:
                 self._write(self._folder / path, data)
         except OSError as error:
             raise NotKept(f"it could not be kept: {error.strerror or type(error).__name__}") from error
         return MediaFile(path, true_type, called, kind, len(data))
 
     def path(self, file: MediaFile) -> Path:
-        """Where it lies."""
         return self._folder.absolute() / file.path
 
     def read(self, file: MediaFile) -> bytes:
-        """Its bytes. Raises OSError."""
+        """Return the bytes. Raises OSError."""
         return self.path(file).read_bytes()
 
     def is_empty(self) -> bool:
-        """Whether nobody has files here."""
         return next(self._folders(), None) is None
 
     def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:
-        """Removes what nobody waits for: old files that are not among `used`, and all of who is no longer
-        among `people`. Raises OSError."""
+        """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError."""
         for folder in list(self._folders()):
-            with self._one_writer:
+            with self._lock:
                 if folder.name not in people and folder.stat().st_mtime < now - NEW_SECONDS:
                     shutil.rmtree(folder)
                     continue
@@ -132,7 +126,7 @@ class MediaFolder:
                     old = path.stat().st_mtime < now - KEPT_SECONDS
                     if old and f"{folder.name}/{path.name}" not in used:
                         path.unlink()
-                with suppress(OSError):  # it holds files
+                with suppress(OSError):  # not empty
                     folder.rmdir()
 
     def _folders(self) -> Iterator[Path]:
@@ -140,7 +134,7 @@ class MediaFolder:
             yield from (path for path in self._folder.iterdir() if path.is_dir())
 
     def _write(self, path: Path, data: bytes) -> None:
-        """A file is there whole or not at all; one that is there already is as good as new."""
+        """Write the file whole or not at all; one that exists has the same content and only becomes newer."""
         if path.exists():
             os.utime(path)
             return
@@ -161,7 +155,7 @@ class MediaFolder:
 
 
 async def sweep(store: Database, media: MediaFolder, now: float) -> None:
-    """Removes what is old and waits for nobody, and what belonged to who is gone. Raises OSError."""
+    """Remove the files that nobody waits for, and those of people who are gone. Raises OSError."""
     if await asyncio.to_thread(media.is_empty):
         return
     used, people = await in_use(store, now)
@@ -169,9 +163,9 @@ async def sweep(store: Database, media: MediaFolder, now: float) -> None:
 
 
 async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset[str]]:
-    """Paths of the files that are still wanted, and who there is.
+    """Return the paths of files that are still to be sent, and the ids of all people.
 
-    A file waits in the journal of a turn, then in the outbox, so they are asked in this order.
+    A file waits in the journal of a turn, then in the outbox: they must be read in this order.
     """
     waiting = await store.all(
         "SELECT j.payload FROM turns t JOIN journal j ON j.turn_id = t.id"
@@ -187,14 +181,13 @@ async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset
     return frozenset(kept | {row["media"] for row in going}), frozenset(row["id"] for row in people)
 
 
-def described(file: MediaFile) -> str:
-    """Such as "plan.pdf (application/pdf, 34 KB)"."""
+def describe_file(file: MediaFile) -> str:
+    """Return a line such as "plan.pdf (application/pdf, 34 KB)"."""
     return f"{file.name} ({file.mime_type}, {-(-file.size // 1024)} KB)"
 
 
 def safe_name(name: str, endings: tuple[str, ...]) -> str:
-    """A file's name as a phone may show and keep it: no folders, nothing invisible, and one of these endings
-    (any that is one, where there are none)."""
+    """Return a file name that a phone may show and keep: no folders, nothing invisible, one of `endings`."""
     last = re.split(r"[/\\]", name)[-1][-4 * LONGEST_NAME :]
     shown = "".join("_" if visible(c) != c or c in _NOT_IN_NAMES else c for c in last).strip(" .")
     found = _ENDING.search(shown)
@@ -206,14 +199,14 @@ def safe_name(name: str, endings: tuple[str, ...]) -> str:
     return (stem[: LONGEST_NAME - len(ending)] or "file") + ending
 
 
-def _checked(person: str) -> str:
+def _checked_id(person: str) -> str:
     if not _PLAIN_ID.fullmatch(person):
         raise NotKept("this person has no folder: the id is not a plain name")
     return person
 
 
-def _what_it_is(data: bytes, said: str) -> tuple[str, MediaKind, tuple[str, ...]]:
-    """Type, kind and endings by the bytes; what a tool says only decides between formats that begin alike."""
+def _detect_format(data: bytes, said: str) -> tuple[str, MediaKind, tuple[str, ...]]:
+    """Return type, kind and endings by the bytes; what was said decides between formats that begin alike."""
     said = said.partition(";")[0].strip().lower()
     named = _FORMATS.get(said)
     if named is not None and named.start.match(data):
@@ -227,7 +220,7 @@ def _what_it_is(data: bytes, said: str) -> tuple[str, MediaKind, tuple[str, ...]
 
 
 def _is_text(data: bytes) -> bool:
-    """Also what a browser would obey (HTML, SVG, scripts): it goes as a document that says it is text."""
+    """Return whether it is UTF-8 text; HTML, SVG and scripts too are sent as a plain text document."""
     if b"\0" in data:
         return False
     try:
@@ -242,7 +235,7 @@ def _size(folder: Path) -> int:
 
 
 def _sync(folder: Path) -> None:
-    """What was renamed into a folder is there after a power cut too."""
+    """Make a rename in the folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,11 @@
-"""Every message we send, from "ready" to its end. States only move forward:
+"""The outbox: every message we send, from "ready" to its end. States only move forward:
 
 ready → sending → (unknown | held) → sent | failed. A row on the wire has `sending_at`; every row that
 is not at its end has `due_at`.
+
+A text that WhatsApp took and could not deliver for a reason that passes is sent again, as a new row. Nothing
+overtakes it: if anything of ours was sent or queued for the person behind it, it has failed for good. So has
+a question, and so has a reminder, which waits for the person to write.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,22 +17,25 @@ import orjson
 from app.i18n import say
 from app.messages import Address, Button, MediaFile, Outgoing, Status, Template
 from app.people import Conversation
-from app.store import resending
-from app.store.ids import new_id
+from app.store.database import insert, new_id
 
-SEND_SECONDS = 150.0
-"""Longer than any one send may take."""
+SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
-WRITTEN = "direction = 'in' AND kind <> 'system'"
-"""Of messages those that open the window: that a number changed is WhatsApp's own word."""
+WRITTEN = "direction = 'in' AND kind <> 'system'"  # SQL for the messages that open the 24-hour window
 HOLD_SECONDS = 300.0
+PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
+AGAIN_AFTER_SECONDS = (6.0, 30.0)  # before each new send; the first is the limit of a pair of numbers
+AGAIN_SECONDS = 600.0  # an answer that is older is none any more
+_AGAIN = "again:"
+_NEVER_AGAIN = ("approval:", "sched:")
+_ARRIVED = ("delivered", "read", "played")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
 _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Text for a person, and the messages it becomes on their channel."""
+    """A text for a person, and the messages it becomes on their channel."""
 
     text: str
     parts: tuple[Outgoing, ...]
@@ -36,7 +43,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """A row that was taken to be sent now."""
+    """A row of the outbox that is to be sent now."""
 
     id: str
     person_id: str
@@ -48,27 +55,25 @@ class OutboxRow:
 
 @dataclass(frozen=True, slots=True)
 class NextSend:
-    """What the sender is to do for a person: send `parcel`, or look again at `at`, or nothing."""
+    """The next send of a person: `row` now, or look again at `at`, or nothing."""
 
-    parcel: OutboxRow | None = None
+    row: OutboxRow | None = None
     at: float | None = None
-    lost: tuple[str, ...] = ()
-    """Rows whose outcome stays unknown for good."""
+    lost: tuple[str, ...] = ()  # rows whose outcome stays unknown for good
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """What a status changed: whose sends may go on, and what failed with which code."""
+class StatusEffect:
+    """What a status changed: the person whose sends may go on, and the error if a row failed."""
 
     person_id: str = ""
     code: int = 0
     error: str = ""
-    again: bool = False
-    """It failed for a reason that passes and is sent once more."""
+    again: bool = False  # it failed for a reason that passes, and is sent again
 
 
 def sent_as(wamid: str) -> str:
-    """SQL for the rows behind a message id: one of unknown outcome that was sent again goes by two."""
+    """Return SQL for the rows of a message id: one of unknown outcome that was sent twice has two ids."""
     return (
         f"(SELECT id FROM outbox WHERE wamid = {wamid} UNION ALL"
         f" SELECT outbox_id FROM statuses WHERE wamid = {wamid} AND person_id IS NOT NULL)"
@@ -83,38 +88,37 @@ def put_reply(
     now: float,
     turn: str | None = None,
 ) -> int:
-    """Queues a draft once: a source that has its rows gets no second ones. Gives how many were added."""
+    """Queue a draft unless its source has rows already; return how many rows were added."""
     added = 0
     for part, message in enumerate(draft.parts):
-        if _exists(conn, source, part):
+        sql = "SELECT 1 FROM outbox WHERE source = ? AND part = ?"
+        if conn.execute(sql, (source, part)).fetchone() is not None:
             continue
-        row = conn.execute(
-            "INSERT INTO messages (person_id, conversation_id, direction, kind, text, turn_id, at)"
-            " VALUES (?, ?, 'out', ?, ?, ?, ?)",
-            (
-                conversation.person_id,
-                conversation.id,
-                _kind(message),
-                message.text,
-                turn,
-                now,
-            ),
+        message_id = insert(
+            conn,
+            "messages",
+            person_id=conversation.person_id,
+            conversation_id=conversation.id,
+            direction="out",
+            kind=_kind(message),
+            text=message.text,
+            turn_id=turn,
+            at=now,
         )
-        conn.execute(
-            "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, media,"
-            " state, due_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ready', ?, ?)",
-            (
-                new_id("out"),
-                source,
-                part,
-                conversation.person_id,
-                conversation.id,
-                row.lastrowid,
-                orjson.dumps(message).decode(),
-                message.file.path if message.file else "",
-                now,
-                now,
-            ),
+        insert(
+            conn,
+            "outbox",
+            id=new_id("out"),
+            source=source,
+            part=part,
+            person_id=conversation.person_id,
+            conversation_id=conversation.id,
+            message_id=message_id,
+            payload=orjson.dumps(message).decode(),
+            media=message.file.path if message.file else "",
+            state="ready",
+            due_at=now,
+            created_at=now,
         )
         added += 1
     return added
@@ -123,19 +127,14 @@ def put_reply(
 def put_files(
     conn: Connection, conversation: Conversation, turn: str, files: Sequence[MediaFile], now: float
 ) -> None:
-    """Queues the files of a turn, a message each: that one cannot be sent says nothing about the others."""
+    """Queue the files of a turn, each as a message of its own that may fail alone."""
     for number, file in enumerate(files):
         draft = Draft(file.name, (Outgoing(file.name, file=file),))
         put_reply(conn, conversation, f"turn:{turn}:file:{number}", draft, now, turn)
 
 
-def put_notice(conn: Connection, conversation: Conversation, source: str, draft: Draft, now: float) -> int:
-    """Queues something we say of our own accord; once for each source."""
-    return put_reply(conn, conversation, source, draft, now)
-
-
 def take(conn: Connection, person: str, now: float) -> NextSend:
-    """The person's next row to send, put on the wire; in order, one at a time."""
+    """Return a person's next row and mark it as on the wire; rows go in order, one at a time."""
     if not _may_be_sent_to(conn, person, now):
         return NextSend()
     lost: list[str] = []
@@ -149,7 +148,7 @@ def take(conn: Connection, person: str, now: float) -> NextSend:
         if row["due_at"] > now and not clock_set_back:
             return NextSend(at=row["due_at"], lost=tuple(lost))
         if row["state"] == "unknown" and row["resends"]:
-            _close_unknown(conn, row["id"])
+            conn.execute("UPDATE outbox SET due_at = NULL, sending_at = NULL WHERE id = ?", (row["id"],))
             lost.append(row["id"])
             continue
         if row["state"] == "held" and _window_closed(conn, row, now):
@@ -161,17 +160,17 @@ def take(conn: Connection, person: str, now: float) -> NextSend:
         " attempts = attempts + 1, resends = resends + (state = 'unknown'), due_at = ? WHERE id = ?",
         (now, now + SEND_SECONDS, row["id"]),
     )
-    return NextSend(parcel=_parcel(conn, row), lost=tuple(lost))
+    return NextSend(row=_outbox_row(conn, row), lost=tuple(lost))
 
 
 def has_open(conn: Connection, person: str) -> bool:
-    """Whether anything of the person's is not at its end."""
+    """Return whether the person has a row that is not at its end."""
     row = conn.execute(f"SELECT 1 FROM outbox WHERE person_id = ? AND {_OPEN} LIMIT 1", (person,)).fetchone()
     return row is not None
 
 
-def sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
-    """The channel named the message: from here on statuses speak for it."""
+def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
+    """Keep the id that the channel gave a message, and apply the statuses that came before it."""
     changed = conn.execute(
         "UPDATE outbox SET state = 'sent', wamid = coalesce(wamid, ?), sent_at = coalesce(sent_at, ?),"
         " sending_at = NULL, due_at = NULL, code = 0, error = '' WHERE id = ? AND state <> 'failed'",
@@ -200,7 +199,7 @@ def sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
 
 
 def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -> None:
-    """It was refused before it was sent: it stays in its place until `due`."""
+    """Leave a row that was refused before it was sent in its place until `due`."""
     conn.execute(
         "UPDATE outbox SET sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
         f" WHERE id = ? AND {_OPEN}",
@@ -209,7 +208,7 @@ def retry(conn: Connection, outbox_id: str, due: float, code: int, error: str) -
 
 
 def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) -> None:
-    """It waits for the operator; it is tried again now and then, and when `release_held` says so."""
+    """Hold a row for the operator; it is tried again now and then, and when `release_held` makes it due."""
     conn.execute(
         "UPDATE outbox SET state = CASE state WHEN 'unknown' THEN 'unknown' ELSE 'held' END,"
         " sending_at = NULL, resends = 0, due_at = ?, code = ?, error = ?"
@@ -219,7 +218,7 @@ def hold(conn: Connection, outbox_id: str, code: int, error: str, now: float) ->
 
 
 def release_held(conn: Connection, now: float) -> list[str]:
-    """Makes every held row due; gives the people concerned."""
+    """Make every held row due; return the people concerned."""
     rows = conn.execute(
         f"UPDATE outbox SET due_at = ? WHERE {_OPEN} AND state = 'held' AND due_at > ? RETURNING person_id",
         (now, now),
@@ -227,8 +226,8 @@ def release_held(conn: Connection, now: float) -> list[str]:
     return sorted({row["person_id"] for row in rows.fetchall()})
 
 
-def unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
-    """Bytes left and nothing came back: a status is awaited until `due`. True when that is its end."""
+def mark_unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
+    """Mark a send without an answer; its status is awaited until `due`. Return True if that is its end."""
     row = conn.execute(f"SELECT resends FROM outbox WHERE id = ? AND {_OPEN}", (outbox_id,)).fetchone()
     if row is None:
         return False
@@ -242,7 +241,7 @@ def unknown(conn: Connection, outbox_id: str, error: str, due: float) -> bool:
 def fail(
     conn: Connection, outbox_id: str, code: int, error: str, now: float, *, after_sent: bool = False
 ) -> None:
-    """It will not arrive, and neither do the later parts of the same text; of a file the person is told."""
+    """End a row and the later parts of its text as failed; if it is a file, the person is told."""
     allowed = "" if after_sent else "AND state <> 'sent'"
     row = conn.execute(
         "UPDATE outbox SET state = 'failed', sending_at = NULL, due_at = NULL, code = ?, error = ?"
@@ -260,8 +259,8 @@ def fail(
             _say_not_sent(conn, row, now)
 
 
-def apply_status(conn: Connection, status: Status, now: float) -> Applied | None:
-    """Records a status once and lets it speak for its row; None where it says nothing new or of nobody."""
+def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect | None:
+    """Record a status and apply it to its row; return None if it is not new or has no row."""
     errors = orjson.dumps(status.errors).decode()
     new = conn.execute(
         "INSERT INTO statuses (wamid, status, outbox_id, errors, at, received_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -282,24 +281,87 @@ def apply_status(conn: Connection, status: Status, now: float) -> Applied | None
         (row["person_id"], row["id"], status.id, status.status),
     )
     if status.status in _PROOFS:
-        sent(conn, row["id"], status.id, now)
+        mark_sent(conn, row["id"], status.id, now)
     if status.status != "failed":
-        resending.arrived_after_all(conn, row["id"], status.status)
-        return Applied(row["person_id"])
+        _withdraw_again(conn, row["id"], status.status)
+        return StatusEffect(row["person_id"])
     code, error = _first_error(errors)
     again = _fail_after_sent(conn, row["id"], status.id, code, error, now)
-    return Applied(row["person_id"], code, error, again)
+    return StatusEffect(row["person_id"], code, error, again)
 
 
 def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:
-    """A status says that it does not arrive; whether it is sent again."""
-    again = resending.queue_again(conn, outbox_id, wamid, code, now)
+    """Apply the status that a row does not arrive; return whether it is sent again."""
+    again = _queue_again(conn, outbox_id, wamid, code, now)
     fail(conn, outbox_id, code, error, now, after_sent=True)
     return again
 
 
+def _queue_again(conn: Connection, outbox_id: str, wamid: str, code: int, now: float) -> bool:
+    """Queue a text that is about to fail, and its later parts, once more; return whether that was done.
+
+    One of unknown outcome that was sent twice is not: the other of the two may arrive.
+    """
+    row = conn.execute("SELECT * FROM outbox WHERE id = ? AND state <> 'failed'", (outbox_id,)).fetchone()
+    if row is None or code not in PASSING or row["media"] or row["source"].startswith(_NEVER_AGAIN):
+        return False
+    if row["resends"] or row["wamid"] not in (None, wamid):
+        return False
+    times, source = _times_sent_again(row["source"])
+    if times == len(AGAIN_AFTER_SECONDS) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
+        return False
+    arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN (?, ?, ?)"
+    if conn.execute(arrived, (outbox_id, *_ARRIVED)).fetchone() is not None:
+        return False
+    later = conn.execute(
+        "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq",
+        (row["person_id"], row["seq"]),
+    ).fetchall()
+    if any(one["source"] != row["source"] or one["state"] != "ready" or one["sending_at"] for one in later):
+        return False
+    for one in (row, *later):
+        conn.execute(
+            "INSERT INTO outbox (id, source, part, person_id, conversation_id, message_id, payload, media,"
+            " state, due_at, created_at) SELECT ?, ?, part, person_id, conversation_id, message_id, payload,"
+            " '', 'ready', ?, ? FROM outbox WHERE id = ?",
+            (
+                new_id("out"),
+                f"{_AGAIN}{times + 1}:{source}",
+                now + AGAIN_AFTER_SECONDS[times],
+                now,
+                one["id"],
+            ),
+        )
+    return True
+
+
+def _withdraw_again(conn: Connection, outbox_id: str, status: str) -> None:
+    """Cancel the second send of a row whose failure is taken back by a later status."""
+    if status not in _ARRIVED:
+        return
+    row = conn.execute(
+        "SELECT source, part FROM outbox WHERE id = ? AND state = 'failed'", (outbox_id,)
+    ).fetchone()
+    if row is None:
+        return
+    times, source = _times_sent_again(row["source"])
+    conn.execute(
+        "UPDATE outbox SET state = 'failed', due_at = NULL, error = 'it arrived before'"
+        " WHERE source = ? AND part = ? AND state = 'ready' AND sending_at IS NULL",
+        (f"{_AGAIN}{times + 1}:{source}", row["part"]),
+    )
+
+
+def _times_sent_again(source: str) -> tuple[int, str]:
+    """Return how often a source was sent again, and the first source."""
+    if not source.startswith(_AGAIN):
+        return 0, source
+    _, times, first = source.split(":", 2)
+    return int(times), first
+
+
 def recover(conn: Connection, due: float) -> int:
-    """At a start: what was on the wire when the process ended has an unknown outcome until `due`."""
+    """Mark what was on the wire when the process ended as of unknown outcome until `due`."""
     return conn.execute(
         "UPDATE outbox SET state = 'unknown', sending_at = NULL, due_at = ?"
         f" WHERE sending_at IS NOT NULL AND {_OPEN}",
@@ -308,7 +370,7 @@ def recover(conn: Connection, due: float) -> int:
 
 
 def await_statuses(conn: Connection, due: float) -> None:
-    """The webhook listens: whatever is unknown has until `due` for its status to come in."""
+    """Give what is unknown until `due` for its status: the webhook listens from now on."""
     conn.execute(
         "UPDATE outbox SET due_at = ? WHERE state = 'unknown' AND sending_at IS NULL AND due_at < ?"
         f" AND {_OPEN}",
@@ -317,8 +379,10 @@ def await_statuses(conn: Connection, due: float) -> None:
 
 
 def mend_clock(conn: Connection, now: float) -> None:
-    """Where the clock was set back (our newest message is of a later time), ends pauses counted by the old
-    time: what would be tried again is due, an unknown send has a minute left for its status."""
+    """End pauses counted by a clock that was set back, as our newest message shows.
+
+    What would be tried again is due; an unknown send has `SEND_SECONDS` left for its status.
+    """
     newest = conn.execute("SELECT at FROM messages ORDER BY id DESC LIMIT 1").fetchone()
     if newest is None or newest["at"] <= now:
         return
@@ -329,8 +393,8 @@ def mend_clock(conn: Connection, now: float) -> None:
     )
 
 
-def waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
-    """People with a row on one of these channels that is due within `ahead` seconds."""
+def people_waiting(conn: Connection, channels: Collection[str], now: float, ahead: float = 0.0) -> list[str]:
+    """Return the people with a row on one of these channels that is due within `ahead` seconds."""
     rows = conn.execute(
         "SELECT DISTINCT o.person_id, c.channel FROM outbox o"
         " JOIN conversations c ON c.id = o.conversation_id"
@@ -342,7 +406,7 @@ def waiting(conn: Connection, channels: Collection[str], now: float, ahead: floa
 
 
 def _may_be_sent_to(conn: Connection, person: str, now: float) -> bool:
-    """What is for a frozen person waits, since their number may be another's; for a blocked one it fails."""
+    """Return whether a person may be sent to; rows of a frozen one wait, those of a blocked one fail."""
     row = conn.execute("SELECT access, frozen FROM people WHERE id = ?", (person,)).fetchone()
     if row is None or row["access"] != "blocked":
         return row is not None and not row["frozen"]
@@ -352,17 +416,8 @@ def _may_be_sent_to(conn: Connection, person: str, now: float) -> bool:
     return False
 
 
-def _exists(conn: Connection, source: str, part: int) -> bool:
-    row = conn.execute("SELECT 1 FROM outbox WHERE source = ? AND part = ?", (source, part)).fetchone()
-    return row is not None
-
-
-def _close_unknown(conn: Connection, outbox_id: str) -> None:
-    conn.execute("UPDATE outbox SET due_at = NULL, sending_at = NULL WHERE id = ?", (outbox_id,))
-
-
 def _window_closed(conn: Connection, row: Row, now: float) -> bool:
-    """Whether the person wrote too long ago for it; a template needs no window."""
+    """Return whether the person wrote too long ago for this row; a template needs no window."""
     if _outgoing(row["payload"]).template is not None:
         return False
     last = conn.execute(
@@ -373,7 +428,7 @@ def _window_closed(conn: Connection, row: Row, now: float) -> bool:
     return bool(row["attempts"]) and now > since + WINDOW_SECONDS
 
 
-def _parcel(conn: Connection, row: Row) -> OutboxRow:
+def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
     where = conn.execute(
         "SELECT channel, group_id FROM conversations WHERE id = ?", (row["conversation_id"],)
     ).fetchone()
@@ -408,7 +463,7 @@ def _kind(message: Outgoing) -> str:
 
 
 def _say_not_sent(conn: Connection, row: Row, now: float) -> None:
-    """The reply spoke of a file that does not come."""
+    """Tell the person that a file which the reply spoke of does not come."""
     where = conn.execute(
         "SELECT c.*, p.language FROM conversations c JOIN people p ON p.id = c.person_id WHERE c.id = ?",
         (row["conversation_id"],),
@@ -416,7 +471,7 @@ def _say_not_sent(conn: Connection, row: Row, now: float) -> None:
     conversation = Conversation(where["id"], row["person_id"], where["channel"], where["group_id"])
     name = _outgoing(row["payload"]).text
     text = say(where["language"], "I could not send you this file: {name}", name=name)
-    put_notice(conn, conversation, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)
+    put_reply(conn, conversation, f"unsent:{row['id']}", Draft(text, (Outgoing(text),)), now)
 
 
 def _first_error(errors: str) -> tuple[int, str]:

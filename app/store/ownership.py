@@ -1,4 +1,4 @@
-"""Who may come in as the configuration says, and the one-time code that makes the first owner."""
+"""The access rules of a realm, and the one-time code that makes the first owner."""
 
 import hmac
 import re
@@ -15,70 +15,66 @@ _WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}-[A-Za-z2-7]{4}-[A-Za-z2-7]{4}")
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
-    """Who may come in, as the configuration says; phones in canonical digits."""
+class AccessRules:
+    """Who may come in from a realm by the configuration; phones are canonical digits."""
 
     realm: Realm
     allowed: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
-    open: bool = False
-    """Everybody of this realm may come in (the simulator, the terminal)."""
-    code_key: bytes = b""
-    """Key of the hash under which a one-time ownership code is kept."""
+    open: bool = False  # everybody of this realm may come in (the simulator, the terminal)
+    code_key: bytes = b""  # key of the hash under which the ownership code is kept
 
 
-def has_owner(conn: Connection, doors: Doors) -> bool:
-    return bool(doors.owners) or (
-        conn.execute("SELECT 1 FROM people WHERE realm = ? AND role = 'owner'", (doors.realm,)).fetchone()
-        is not None
-    )
+def has_owner(conn: Connection, rules: AccessRules) -> bool:
+    """Return whether the realm has an owner, in the configuration or by role."""
+    sql = "SELECT 1 FROM people WHERE realm = ? AND role = 'owner'"
+    return bool(rules.owners) or conn.execute(sql, (rules.realm,)).fetchone() is not None
 
 
-def offer_ownership(conn: Connection, doors: Doors, now: float) -> str | None:
-    """A fresh one-time code for whoever is to own this, None while an owner exists."""
-    if has_owner(conn, doors):
+def offer_ownership(conn: Connection, rules: AccessRules, now: float) -> str | None:
+    """Make and return a fresh one-time ownership code; None while an owner exists."""
+    if has_owner(conn, rules):
         withdraw_code(conn)
         return None
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
-    value = f"{_code_hash(doors, code)} {now + CODE_SECONDS} {CODE_TRIES}"
+    value = f"{_code_hash(rules, code)} {now + CODE_SECONDS} {CODE_TRIES}"
     conn.execute("INSERT OR REPLACE INTO meta VALUES ('owner_code', ?)", (value,))
     return f"{code[:4]}-{code[4:8]}-{code[8:]}"
 
 
-def takes_ownership(conn: Connection, doors: Doors, text: str, now: float) -> bool:
-    """Whether the text is the one-time code; each wrong text of a code's form uses up a try."""
+def takes_ownership(conn: Connection, rules: AccessRules, text: str, now: float) -> bool:
+    """Return whether the text is the one-time code; a wrong text of a code's form uses up a try."""
     written = text.strip()
     if not _WRITTEN_CODE.fullmatch(written):
         return False
     row = conn.execute("SELECT value FROM meta WHERE key = 'owner_code'").fetchone()
-    if row is None or has_owner(conn, doors):
+    if row is None or has_owner(conn, rules):
         return False
     expected, until, tries = row["value"].split()
     code = written.replace("-", "").upper()
-    right = hmac.compare_digest(expected, _code_hash(doors, code))
+    is_right = hmac.compare_digest(expected, _code_hash(rules, code))
     if now > float(until) or int(tries) <= 0:
         return False
-    if right:
+    if is_right:
         withdraw_code(conn)
         return True
-    conn.execute(
-        "UPDATE meta SET value = ? WHERE key = 'owner_code'", (f"{expected} {until} {int(tries) - 1}",)
-    )
+    value = f"{expected} {until} {int(tries) - 1}"
+    conn.execute("UPDATE meta SET value = ? WHERE key = 'owner_code'", (value,))
     return False
 
 
 def withdraw_code(conn: Connection) -> None:
-    """There is an owner now, or again: no code makes another."""
+    """Delete the one-time code: an owner exists."""
     conn.execute("DELETE FROM meta WHERE key = 'owner_code'")
 
 
 def hash_key(conn: Connection) -> bytes:
-    """The key of this database's hashes, of codes and of message ids; made once."""
+    """Return the key of this database's hashes (of codes and of message ids), made once."""
     conn.execute("INSERT INTO meta VALUES ('hash_key', ?) ON CONFLICT DO NOTHING", (secrets.token_hex(32),))
     row = conn.execute("SELECT value FROM meta WHERE key = 'hash_key'").fetchone()
     return bytes.fromhex(row["value"])
 
 
-def _code_hash(doors: Doors, code: str) -> str:
-    return hmac.new(doors.code_key, code.encode(), sha256).hexdigest()
+def _code_hash(rules: AccessRules, code: str) -> str:
+    return hmac.new(rules.code_key, code.encode(), sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""People: who somebody is, whether they may talk, and what becomes of a changed number."""
+"""People: identifying a sender, letting people in or shutting them out, and following a changed number."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from app.messages import AliasChange, Sender
 from app.people import Alias, Conversation, Person, Realm
 from app.phones import canonical
 from app.store.aliases import (
-    Known,
+    KnownPerson,
     add_alias,
     address_of,
     aliases_of,
@@ -24,16 +24,17 @@ from app.store.aliases import (
     learn,
     names_of,
 )
-from app.store.database import Database
-from app.store.ids import new_id
-from app.store.ownership import Doors, takes_ownership, withdraw_code
+from app.store.database import Database, new_id, placeholders
+from app.store.ownership import AccessRules, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
+OPERATOR = "mcp"  # user id of the owner that is made for the administrator where nobody else is one
+_OPEN = AccessRules("terminal", open=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """`frozen`: what they write is kept, and waits for an owner to confirm them."""
+    """A sender who may talk to us; what a `frozen` one writes waits until an owner confirms them."""
 
     person: Person
     became_owner: bool = False
@@ -42,7 +43,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class TurnedAway:
-    """Somebody who may not talk to us; `value` is the number or id that `recado people allow` takes."""
+    """A sender who may not talk to us; `recado people allow` takes `value`, a phone or a user id."""
 
     value: str
     reason: Literal["outsider", "blocked"]
@@ -50,7 +51,7 @@ class TurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class PersonLine:
-    """A person (or somebody turned away) as `recado people list` shows them."""
+    """A line of `recado people list`: a person, or a sender who was turned away."""
 
     id: str
     names: Sequence[str]
@@ -63,38 +64,40 @@ class PersonLine:
     realm: str = "whatsapp"
 
 
-def admit(conn: Connection, doors: Doors, sender: Sender, text: str, now: float) -> Admitted | TurnedAway:
-    """Who the sender of a signed message is, made known on the first visit if the doors are open to them."""
+def admit(
+    conn: Connection, rules: AccessRules, sender: Sender, text: str, now: float
+) -> Admitted | TurnedAway:
+    """Return the sender of a signed message as a person, made on the first visit if the rules allow."""
     aliases = aliases_of(sender)
-    known = find_known(conn, doors.realm, aliases, sender, now)
-    became_owner = bool(doors.code_key) and takes_ownership(conn, doors, text, now)
+    known = find_known(conn, rules.realm, aliases, sender, now)
+    became_owner = bool(rules.code_key) and takes_ownership(conn, rules, text, now)
     if known is None:
-        if not (became_owner or _is_listed(doors, aliases)):
-            return _turn_away(conn, doors.realm, sender, "outsider", now)
-        known = _create(conn, doors.realm, sender, aliases, now)
+        if not (became_owner or _is_listed(rules, aliases)):
+            return _turn_away(conn, rules.realm, sender, "outsider", now)
+        known = _create(conn, rules.realm, sender, aliases, now)
     if became_owner:
         conn.execute(
             "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (known.id,)
         )
         known = by_id(conn, known.id)
-    elif learn(conn, doors.realm, known, sender, aliases, now):
+    elif learn(conn, rules.realm, known, sender, aliases, now):
         known = by_id(conn, known.id)
     row, names = known.row, [alias.value for alias in known.aliases]
     if row["access"] == "blocked":
-        return _turn_away(conn, doors.realm, sender, "blocked", now)
-    owner = row["role"] == "owner" or not doors.owners.isdisjoint(names)
-    if row["access"] == "listed" and not (owner or _is_listed(doors, names)):
-        return _turn_away(conn, doors.realm, sender, "outsider", now)
+        return _turn_away(conn, rules.realm, sender, "blocked", now)
+    owner = row["role"] == "owner" or not rules.owners.isdisjoint(names)
+    if row["access"] == "listed" and not (owner or _is_listed(rules, names)):
+        return _turn_away(conn, rules.realm, sender, "outsider", now)
     name = sender.name[:200] or row["name"]
     if name != row["name"]:
         conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, row["id"]))
         row = by_id(conn, row["id"]).row
-    return Admitted(person_of(row, doors, names), became_owner, bool(row["frozen"]))
+    return Admitted(person_of(row, rules, names), became_owner, bool(row["frozen"]))
 
 
-def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) -> Person:
-    """A people row as the rest of the house sees a person."""
-    listed = doors is not None and not doors.owners.isdisjoint(_values(names))
+def person_of(row: Row, rules: AccessRules | None, names: Sequence[Alias | str] = ()) -> Person:
+    """Return a row of `people` as a `Person`; `names` are their aliases."""
+    listed = rules is not None and not rules.owners.isdisjoint(_values(names))
     return Person(
         id=row["id"],
         realm=row["realm"],
@@ -106,8 +109,8 @@ def person_of(row: Row, doors: Doors | None, names: Sequence[Alias | str] = ()) 
     )
 
 
-def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doors, now: float) -> bool:
-    """Moves a person's alias to its new value. False where nobody here had the old one."""
+def apply_change(conn: Connection, realm: Realm, change: AliasChange, rules: AccessRules, now: float) -> bool:
+    """Move a person's alias to its new value; return False if nobody has the old one."""
     previous, current = aliases_of(change.previous), aliases_of(change.current)
     known = find_known(conn, realm, previous)
     if known is None:
@@ -117,7 +120,7 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
         freeze(conn, holders, "two people turned out to share " + ", ".join(new.value for new in current))
         claim(conn, holders, change.current, current, now)
         return True
-    admitted = _is_listed(doors, known.aliases) and known.row["access"] == "listed"
+    admitted = _is_listed(rules, known.aliases) and known.row["access"] == "listed"
     for new in current:
         for old in previous:
             if old.kind == new.kind and old.value != new.value:
@@ -131,16 +134,16 @@ def apply_change(conn: Connection, realm: Realm, change: AliasChange, doors: Doo
     return True
 
 
-def pair(conn: Connection, doors: Doors, sender: Sender, now: float) -> None:
-    """Learns that a phone and a user id of a signed webhook are one person, where we know one of them."""
+def pair(conn: Connection, rules: AccessRules, sender: Sender, now: float) -> None:
+    """Learn that a phone and a user id of a signed webhook are one person, if we know one of them."""
     aliases = aliases_of(sender)
-    known = find_known(conn, doors.realm, aliases, sender, now)
+    known = find_known(conn, rules.realm, aliases, sender, now)
     if known is not None:
-        learn(conn, doors.realm, known, sender, aliases, now)
+        learn(conn, rules.realm, known, sender, aliases, now)
 
 
 def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
-    """Lets somebody in (by phone or user id), confirming them where they were frozen; gives the person id."""
+    """Let a phone or user id in, confirming them if they were frozen; return the person's id."""
     person = _known_or_new(conn, realm, who, now)
     for nameless, since in confirm_claims(conn, realm, person, now).items():
         _hand_over(conn, nameless, person, since, now)
@@ -153,8 +156,10 @@ def allow(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 
 def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: float) -> None:
-    """What waits for an answer and came since the name was the person's is theirs, and nothing else is: a
-    number may have been another's before."""
+    """Give a person what waits for an answer and came `since` the alias was theirs.
+
+    Nothing older: a number may have been another person's before.
+    """
     rows = conn.execute(
         "SELECT i.seq, i.message_id, c.channel, c.group_id FROM inbox i"
         " JOIN conversations c ON c.id = i.conversation_id"
@@ -171,14 +176,14 @@ def _hand_over(conn: Connection, nameless: str, person: str, since: float, now: 
 
 
 def block(conn: Connection, realm: Realm, who: str, now: float) -> str:
-    """Shuts somebody out, whatever the configuration says."""
+    """Shut a phone or user id out, whatever the configuration says; return the person's id."""
     person = _known_or_new(conn, realm, who, now)
     conn.execute("UPDATE people SET access = 'blocked', role = 'member' WHERE id = ?", (person,))
     return person
 
 
 def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
-    """Makes somebody an owner."""
+    """Make a phone or user id an owner; return the person's id."""
     person = allow(conn, realm, who, now)
     conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (person,))
     if realm == "whatsapp":
@@ -187,7 +192,7 @@ def make_owner(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 
 def listing(conn: Connection) -> list[PersonLine]:
-    """Everybody known, then those turned away, the newest first."""
+    """Return everybody known, then those turned away, the newest first."""
     lines = [
         PersonLine(
             id=row["id"],
@@ -217,7 +222,7 @@ def listing(conn: Connection) -> list[PersonLine]:
 
 
 async def languages(store: Database) -> list[str]:
-    """The languages of those who may talk to us, that of most people first."""
+    """Return the languages of those who may talk to us, the most frequent first."""
     rows = await store.all(
         "SELECT language FROM people WHERE language <> '' AND frozen = '' AND access <> 'blocked'"
         " GROUP BY language ORDER BY count(*) DESC, language"
@@ -226,7 +231,7 @@ async def languages(store: Database) -> list[str]:
 
 
 def conversation(conn: Connection, person: str, channel: str, group: str, now: float) -> Conversation:
-    """The person's conversation on a channel, made where there is none."""
+    """Return the person's conversation on a channel, made if there is none."""
     row = conn.execute(
         "SELECT id FROM conversations WHERE person_id = ? AND channel = ? AND group_id = ?",
         (person, channel, group),
@@ -242,17 +247,61 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
 
 
 def settle(conn: Connection, person: str, language: str, country: str) -> None:
-    """Fills in what was found out about a person."""
+    """Keep the language and country that were found out about a person."""
     conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
 
 
 def set_zone(conn: Connection, person: str, zone: str) -> Row | None:
-    """Keeps the time zone that a person said, "" to forget it. Their row as it is now, None for nobody."""
+    """Keep the time zone that a person said ("" forgets it); return their row, None if they are gone."""
     changed = conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount
     return by_id(conn, person).row if changed else None
 
 
-def _create(conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float) -> Known:
+@dataclass(frozen=True, slots=True)
+class ActingOwner:
+    """The owner in whose name the administrator's calls run, and the conversation that hears of them."""
+
+    person: Row
+    names: Sequence[str]
+    conversation: Conversation
+
+
+def acting_owner(conn: Connection, rules: AccessRules, now: float) -> ActingOwner:
+    """Return the owner who has been known for longest.
+
+    Without one: an owner of the configuration who has not written yet, else one made for the administrator.
+    """
+    person = _first_owner(conn, rules) or _make_acting_owner(conn, rules, now)
+    row = by_id(conn, person).row
+    return ActingOwner(row, names_of(conn, person), conversation(conn, person, row["realm"], "", now))
+
+
+def _first_owner(conn: Connection, rules: AccessRules) -> str | None:
+    row = conn.execute(
+        "SELECT id FROM people WHERE realm = ? AND frozen = '' AND access <> 'blocked' AND (role = 'owner'"
+        " OR id IN (SELECT person_id FROM aliases WHERE realm = ?"
+        f" AND value IN ({placeholders(tuple(rules.owners))}))) ORDER BY created_at, id LIMIT 1",
+        (rules.realm, rules.realm, *rules.owners),
+    ).fetchone()
+    return None if row is None else str(row["id"])
+
+
+def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:
+    rows = conn.execute("SELECT value FROM aliases WHERE realm = ?", (rules.realm,))
+    phones = sorted(name for name in rules.owners - {row["value"] for row in rows} if name.isdigit())
+    if phones:
+        admitted = admit(conn, rules, Sender(phone=phones[0]), "", now)
+    else:  # no message comes from this user id
+        admitted = admit(conn, _OPEN, Sender(user_id=OPERATOR), "", now)
+    assert isinstance(admitted, Admitted)  # the rules let them in
+    if not phones:
+        conn.execute("UPDATE people SET role = 'owner' WHERE id = ?", (admitted.person.id,))
+    return admitted.person.id
+
+
+def _create(
+    conn: Connection, realm: Realm, sender: Sender, aliases: Sequence[Alias], now: float
+) -> KnownPerson:
     person = new_id("person")
     conn.execute(
         "INSERT INTO people (id, realm, name, created_at) VALUES (?, ?, ?, ?)",
@@ -272,7 +321,7 @@ def _known_or_new(conn: Connection, realm: Realm, who: str, now: float) -> str:
 
 
 def sender_named(who: str) -> Sender:
-    """What an operator typed as a sender: a phone in any spelling, or a business-scoped user id."""
+    """Return what an operator typed as a sender: a phone in any spelling, or a business-scoped user id."""
     who = who.strip()
     if re.fullmatch(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", who):
         return Sender(user_id=who)
@@ -307,9 +356,9 @@ def _turn_away(
     return TurnedAway(value, reason)
 
 
-def _is_listed(doors: Doors, names: Sequence[Alias | str]) -> bool:
+def _is_listed(rules: AccessRules, names: Sequence[Alias | str]) -> bool:
     values = _values(names)
-    return doors.open or not (doors.allowed.isdisjoint(values) and doors.owners.isdisjoint(values))
+    return rules.open or not (rules.allowed.isdisjoint(values) and rules.owners.isdisjoint(values))
 
 
 def _values(names: Sequence[Alias | str]) -> list[str]:

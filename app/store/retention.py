@@ -1,28 +1,26 @@
-"""What is forgotten with time, a small batch at a sweep, so that no table grows for ever."""
+"""Deletion of what is old, a small batch at each sweep, so that no table grows for ever."""
 
 from sqlite3 import Connection
 
-from app.store import catalogs, operator, schedules
+from app.store import schedules, traces
+from app.store.journal import ADMIN_CALL
 from app.store.tool_statistics import day_of
 
 DAY = 86400.0
 SEEN_DAYS = 30
 TRACE_DAYS = 30
-CATALOG_DAYS = TRACE_DAYS + 2
-"""Their use is noted once a day."""
+CATALOG_DAYS = TRACE_DAYS + 2  # their use is noted once a day
 DEAD_LETTER_DAYS = 90
 ERASED_DAYS = 30
 STATISTICS_DAYS = 90
-REMINDER_DAYS = 30
-"""After they were told for the last time, or cancelled."""
-PHRASE_DAYS = 180
-"""After they were said last; so those of tools that are gone leave too."""
+REMINDER_DAYS = 30  # after they fired for the last time, or were cancelled
+PHRASE_DAYS = 180  # after they were said last; those of removed tools go this way too
 BATCH = 500
 TURNS_AT_ONCE = 50
 
 
 def sweep(conn: Connection, now: float) -> int:
-    """Deletes what is old enough; gives how many rows went. Messages and turns themselves stay."""
+    """Delete what is old enough; return how many rows went. Messages and turns themselves stay."""
     old = (
         ("seen", "key", "at", SEEN_DAYS),
         ("inbox", "seq", "done_at", 1),
@@ -52,13 +50,13 @@ def sweep(conn: Connection, now: float) -> int:
         " (SELECT tool, day, code, step FROM tool_statistics WHERE day < ? LIMIT ?)",
         (day_of(now - STATISTICS_DAYS * DAY), BATCH),
     ).rowcount
-    gone += schedules.forget_over(conn, now - REMINDER_DAYS * DAY, BATCH)
-    gone += catalogs.forget(conn, now - CATALOG_DAYS * DAY, BATCH)
+    gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
+    gone += traces.forget_catalogs(conn, now - CATALOG_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, now - TRACE_DAYS * DAY)
 
 
 def _forget_traces(conn: Connection, before: float) -> int:
-    """The journal and the model calls of turns that ended long ago; of single calls nothing else is left."""
+    """Delete the journal and model calls of turns that ended long ago, and all of administrators' calls."""
     ended = [
         row["id"]
         for row in conn.execute(
@@ -70,5 +68,5 @@ def _forget_traces(conn: Connection, before: float) -> int:
         gone += conn.execute("DELETE FROM journal WHERE turn_id = ?", (turn,)).rowcount
         gone += conn.execute("DELETE FROM model_calls WHERE turn_id = ?", (turn,)).rowcount
         conn.execute("UPDATE turns SET traced = 0 WHERE id = ?", (turn,))
-        conn.execute("DELETE FROM turns WHERE id = ? AND outcome = ?", (turn, operator.OUTCOME))
+        conn.execute("DELETE FROM turns WHERE id = ? AND outcome = ?", (turn, ADMIN_CALL))
     return gone

@@ -1,24 +1,25 @@
-"""Reminders: whose, what, and when next. This table is the truth; alarm clocks only hint at it."""
+"""Reminders: their person, text, rule and next time; alarm clocks only hint at this table."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from sqlite3 import Connection, Row
 
 from app.people import Conversation
 from app.store import outbox
+from app.store.database import insert, placeholders
 from app.store.outbox import Draft, sent_as
 
 SOURCE = "sched:"
-AT_ONCE = 200
-"""Fired in one transaction."""
+AT_ONCE = 200  # fired in one transaction
 _OURS = f"source >= '{SOURCE}' AND source < 'sched;'"
 _QUOTED = "m.payload ->> '$.quoted'"
+_WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "changed_by")  # columns a change writes
 _MAY_BE_TOLD = "access <> 'blocked' AND frozen = ''"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One reminder. `due_at` is its next time, and of one that is over (`active` False) its last."""
+    """A reminder; `due_at` is its next time, or its last if it is over (`active` False)."""
 
     id: str
     person_id: str
@@ -39,25 +40,24 @@ class Schedule:
 
     @property
     def source(self) -> str:
-        """Of its next outbox row: the same time is never told twice."""
+        """Return the source of its next outbox row, which fires at the same time only once."""
         again = f":{self.resends}" if self.resends else ""
         return f"{SOURCE}{self.id}:{self.due_at:.3f}{again}"
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A schedule whose time has come, and what is known of its person."""
+    """A reminder whose time has come, with its person's language and conversation."""
 
     schedule: Schedule
     language: str
     conversation: Conversation
-    own_zone: str = ""
-    """The zone that the person said is theirs, "" where they said none."""
+    own_zone: str = ""  # the time zone that the person said
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """What a due schedule becomes: a message, and its next time (None: it is over)."""
+    """A due reminder with its message, and its next time (None: it is over)."""
 
     due: Due
     draft: Draft
@@ -65,14 +65,15 @@ class Firing:
 
 
 def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
-    """What is due on these channels and not held, the earliest first; nothing of people who are blocked or
-    frozen."""
-    marks = ",".join("?" * len(channels))
+    """Return what is due on these channels and not held, the earliest first.
+
+    Nothing of people who are blocked or frozen.
+    """
     rows = conn.execute(
         "SELECT s.*, p.language, p.timezone, c.channel FROM schedules s JOIN people p ON p.id = s.person_id"
         " JOIN conversations c ON c.id = s.conversation_id"
         f" WHERE s.active = 1 AND s.held_at IS NULL AND s.due_at <= ? AND {_MAY_BE_TOLD}"
-        f" AND c.channel IN ({marks}) ORDER BY s.due_at, s.rowid LIMIT ?",
+        f" AND c.channel IN ({placeholders(tuple(channels))}) ORDER BY s.due_at, s.rowid LIMIT ?",
         (now, *channels, AT_ONCE),
     )
     return [
@@ -87,7 +88,7 @@ def due(conn: Connection, channels: Collection[str], now: float) -> list[Due]:
 
 
 def fire(conn: Connection, firing: Firing, now: float) -> bool:
-    """Queues the message and sets the next time, both or neither; False where somebody else did already."""
+    """Queue the message and set the next time, both or neither; return False if that was done already."""
     schedule = firing.due.schedule
     moved = conn.execute(
         "UPDATE schedules SET due_at = coalesce(?, due_at), active = ? IS NOT NULL, told_due = due_at,"
@@ -107,12 +108,12 @@ def fire(conn: Connection, firing: Firing, now: float) -> bool:
     ).rowcount
     if not moved:
         return False
-    outbox.put_notice(conn, firing.due.conversation, schedule.source, firing.draft, now)
+    outbox.put_reply(conn, firing.due.conversation, schedule.source, firing.draft, now)
     return True
 
 
 def hold(conn: Connection, schedule: Schedule, now: float) -> None:
-    """It is due and cannot be sent now: it waits for the person to write."""
+    """Hold a reminder that is due and cannot be sent until the person writes."""
     conn.execute(
         "UPDATE schedules SET held_at = ? WHERE id = ? AND due_at = ? AND active = 1 AND held_at IS NULL",
         (now, schedule.id, schedule.due_at),
@@ -120,7 +121,7 @@ def hold(conn: Connection, schedule: Schedule, now: float) -> None:
 
 
 def hold_unsent(conn: Connection, now: float) -> None:
-    """Takes back what was told by a message that failed: it is told when the person writes next."""
+    """Take back what fired with a message that failed: it fires again when the person writes."""
     conn.execute(
         "UPDATE schedules SET active = 1, due_at = told_due, held_at = ?, resends = resends + 1, told_as = ''"
         f" WHERE told_as IN (SELECT source FROM outbox WHERE state = 'failed' AND {_OURS})",
@@ -129,8 +130,10 @@ def hold_unsent(conn: Connection, now: float) -> None:
 
 
 def release_held(conn: Connection, now: float) -> None:
-    """Lets go what waited for a person who has written since, and what was held at a time that is still to
-    come: the clock was set back, and nobody would be waited for until then."""
+    """Release what waited for a person who has written since.
+
+    What was held at a time in the future (the clock was set back) is released too.
+    """
     conn.execute(
         "UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND (held_at > ? OR EXISTS ("
         "SELECT 1 FROM messages m"
@@ -140,13 +143,13 @@ def release_held(conn: Connection, now: float) -> None:
     )
 
 
-def told_ahead(conn: Connection, now: float) -> list[Schedule]:
-    """Those that were told at a time that is still to come: the clock was set back since."""
+def fired_in_future(conn: Connection, now: float) -> list[Schedule]:
+    """Return those that fired at a time in the future: the clock was set back since."""
     return [schedule_of(row) for row in conn.execute("SELECT * FROM schedules WHERE told_at > ?", (now,))]
 
 
-def set_back(conn: Connection, schedule: Schedule, due: float, now: float) -> None:
-    """Follows the clock that was set back: it was told just now, and comes again when it is `due`."""
+def follow_clock(conn: Connection, schedule: Schedule, due: float, now: float) -> None:
+    """Follow a clock that was set back: it counts as fired just now, and comes again when it is `due`."""
     conn.execute(
         "UPDATE schedules SET told_at = ?, due_at = ? WHERE id = ? AND told_at = ? AND due_at = ?",
         (now, due, schedule.id, schedule.told_at, schedule.due_at),
@@ -154,19 +157,18 @@ def set_back(conn: Connection, schedule: Schedule, due: float, now: float) -> No
 
 
 def release_for_template(conn: Connection) -> None:
-    """Lets go what a template may bring: all that waits but for what already failed."""
+    """Release what a template may bring: all that is held, except what failed before."""
     conn.execute("UPDATE schedules SET held_at = NULL WHERE held_at IS NOT NULL AND resends = 0")
 
 
-def held(conn: Connection) -> frozenset[str]:
-    """Conversations in which something waits for the person to write."""
+def held_conversations(conn: Connection) -> frozenset[str]:
+    """Return the conversations in which a reminder waits for the person to write."""
     rows = conn.execute("SELECT DISTINCT conversation_id FROM schedules WHERE held_at IS NOT NULL")
     return frozenset(row["conversation_id"] for row in rows)
 
 
-def waiting(conn: Connection, now: float) -> bool:
-    """Whether there is anything to tell, to hold or to set back; what could not be sent and what was waited
-    for count."""
+def has_work(conn: Connection, now: float) -> bool:
+    """Return whether there is a reminder to fire, to hold or to set back, after updating what is held."""
     hold_unsent(conn, now)
     release_held(conn, now)
     row = conn.execute(
@@ -178,7 +180,7 @@ def waiting(conn: Connection, now: float) -> bool:
 
 
 def next_due(conn: Connection, now: float) -> float | None:
-    """When the next one is due that is not yet; None where there is none."""
+    """Return the time of the next reminder that is not due yet; None if there is none."""
     row = conn.execute(
         "SELECT min(due_at) AS due FROM schedules WHERE active = 1 AND held_at IS NULL AND due_at > ?", (now,)
     ).fetchone()
@@ -186,7 +188,7 @@ def next_due(conn: Connection, now: float) -> float | None:
 
 
 def last_inbound(conn: Connection, conversation: Conversation) -> float:
-    """When the person last wrote there; 0 where never."""
+    """Return when the person last wrote there; 0 if never."""
     row = conn.execute(
         f"SELECT at FROM messages WHERE person_id = ? AND conversation_id = ? AND {outbox.WRITTEN}"
         " ORDER BY id DESC LIMIT 1",
@@ -196,63 +198,34 @@ def last_inbound(conn: Connection, conversation: Conversation) -> float:
 
 
 def add(conn: Connection, schedule: Schedule, most: int, now: float) -> Schedule | None:
-    """Keeps a new one under the person's next number; the same id again is the one that is there.
+    """Keep a new reminder under the person's next number; for a known id return the one that is stored.
 
-    None where the person has `most` active ones already.
+    Return None if the person has `most` active ones already.
     """
-    known = conn.execute("SELECT * FROM schedules WHERE id = ?", (schedule.id,)).fetchone()
-    if known is not None:
-        return schedule_of(known)
+    if (known := by_id(conn, schedule.id)) is not None:
+        return known
     if len(active(conn, schedule.person_id)) >= most:
         return None
-    conn.execute(
-        "INSERT INTO schedules (id, person_id, conversation_id, number, text, rule, start, zone, due_at,"
-        " taint, changed_by, changed_at, created_at)"
-        " SELECT ?, ?, ?, coalesce(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM schedules"
-        " WHERE person_id = ?",
-        (
-            schedule.id,
-            schedule.person_id,
-            schedule.conversation_id,
-            schedule.text,
-            schedule.rule,
-            schedule.start,
-            schedule.zone,
-            schedule.due_at,
-            schedule.taint,
-            schedule.changed_by,
-            now,
-            now,
-            schedule.person_id,
-        ),
-    )
-    return schedule_of(conn.execute("SELECT * FROM schedules WHERE id = ?", (schedule.id,)).fetchone())
+    newest = "SELECT coalesce(max(number), 0) FROM schedules WHERE person_id = ?"
+    values = {name: getattr(schedule, name) for name in ("id", "person_id", "conversation_id", *_WRITTEN)}
+    values["number"] = conn.execute(newest, (schedule.person_id,)).fetchone()[0] + 1
+    insert(conn, "schedules", **values, changed_at=now, created_at=now)
+    return by_id(conn, schedule.id)
 
 
 def change(conn: Connection, schedule: Schedule, now: float) -> bool:
-    """Writes what was changed of one of the person's; it is active again. False where it is gone."""
-    return bool(
-        conn.execute(
-            "UPDATE schedules SET text = ?, rule = ?, start = ?, zone = ?, due_at = ?, taint = ?, active = 1,"
-            " told_as = '', held_at = NULL, changed_by = ?, changed_at = ? WHERE id = ? AND person_id = ?",
-            (
-                schedule.text,
-                schedule.rule,
-                schedule.start,
-                schedule.zone,
-                schedule.due_at,
-                schedule.taint,
-                schedule.changed_by,
-                now,
-                schedule.id,
-                schedule.person_id,
-            ),
-        ).rowcount
+    """Write what was changed, which makes it active again; return False if it is gone."""
+    values = [getattr(schedule, name) for name in _WRITTEN]
+    changed = conn.execute(
+        f"UPDATE schedules SET {', '.join(f'{name} = ?' for name in _WRITTEN)}, changed_at = ?, active = 1,"
+        " told_as = '', held_at = NULL WHERE id = ? AND person_id = ?",
+        (*values, now, schedule.id, schedule.person_id),
     )
+    return bool(changed.rowcount)
 
 
 def cancel(conn: Connection, person: str, schedule: str, changed_by: str, now: float) -> bool:
-    """Ends one of the person's; False where it was over."""
+    """End a person's reminder; return False if it was over."""
     return bool(
         conn.execute(
             "UPDATE schedules SET active = 0, told_as = '', held_at = NULL, told_at = NULL,"
@@ -263,15 +236,15 @@ def cancel(conn: Connection, person: str, schedule: str, changed_by: str, now: f
 
 
 def active(conn: Connection, person: str) -> list[Schedule]:
-    """The person's, the next first."""
+    """Return the person's active reminders, the next first."""
     rows = conn.execute(
         "SELECT * FROM schedules WHERE person_id = ? AND active = 1 ORDER BY due_at, number", (person,)
     )
     return [schedule_of(row) for row in rows]
 
 
-def last_told(conn: Connection, person: str, since: float) -> Schedule | None:
-    """The one that the person was told last, if it was after `since`; of several at once the last message."""
+def last_fired(conn: Connection, person: str, since: float) -> Schedule | None:
+    """Return the reminder that fired last after `since`; of several at once the last message."""
     row = conn.execute(
         "SELECT * FROM schedules WHERE person_id = ? AND told_at > ?"
         " ORDER BY told_at DESC, told_due DESC, rowid DESC LIMIT 1",
@@ -281,7 +254,7 @@ def last_told(conn: Connection, person: str, since: float) -> Schedule | None:
 
 
 def quoted(conn: Connection, conversation: str) -> Schedule | None:
-    """The one whose message is quoted in the turn that runs in a conversation."""
+    """Return the reminder whose message is quoted in the turn that runs in a conversation."""
     row = conn.execute(
         "SELECT o.source FROM turns t JOIN messages m ON m.turn_id = t.id AND m.direction = 'in'"
         f" JOIN outbox o ON o.id IN {sent_as(_QUOTED)}"
@@ -293,7 +266,7 @@ def quoted(conn: Connection, conversation: str) -> Schedule | None:
 
 
 def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
-    """The one that a call changed last."""
+    """Return the reminder that a call changed last."""
     row = conn.execute(
         "SELECT * FROM schedules WHERE person_id = ? AND changed_by = ?", (person, key)
     ).fetchone()
@@ -306,28 +279,12 @@ def by_id(conn: Connection, schedule: str) -> Schedule | None:
 
 
 def schedule_of(row: Row) -> Schedule:
-    return Schedule(
-        id=row["id"],
-        person_id=row["person_id"],
-        conversation_id=row["conversation_id"],
-        number=row["number"],
-        text=row["text"],
-        rule=row["rule"],
-        start=row["start"],
-        zone=row["zone"],
-        due_at=row["due_at"],
-        active=bool(row["active"]),
-        taint=row["taint"],
-        told_due=row["told_due"],
-        told_at=row["told_at"],
-        held_at=row["held_at"],
-        resends=row["resends"],
-        changed_by=row["changed_by"],
-    )
+    values = {field.name: row[field.name] for field in fields(Schedule)}
+    return Schedule(**values | {"active": bool(row["active"])})
 
 
-def forget_over(conn: Connection, before: float, most: int) -> int:
-    """Deletes what has been over since before a time."""
+def delete_over(conn: Connection, before: float, most: int) -> int:
+    """Delete at most `most` reminders that were over before a time; return how many went."""
     return conn.execute(
         "DELETE FROM schedules WHERE id IN"
         " (SELECT id FROM schedules WHERE active = 0 AND changed_at < ? LIMIT ?)",

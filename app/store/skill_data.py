@@ -1,27 +1,30 @@
-"""What skills keep for a person: JSON by key. Writes wait for the result's row and commit with it.
+"""The data that skills keep for a person: JSON by key, within a quota for all skills together.
 
-A person has a quota over all skills; it is counted in the transaction of the write.
+A call's writes wait for its result and commit with it.
 """
 
 import asyncio
 import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
 from sqlite3 import Connection
-from typing import Literal
+from typing import Literal, TypeVar
 
 import orjson
 
 from app.errors import RecadoError
 from app.messages import JSON
-from app.store import space
+from app.store import disk_space
 from app.store.database import Database
+
+T = TypeVar("T")
 
 READ_SECONDS = 5.0
 KEY_CHARACTERS = 512
 VALUE_BYTES = 256 * 1024
-CALL_BYTES = 8 * 1024 * 1024
-"""What one call may write in all: it waits in memory for the commit."""
-ROW_BYTES = 256
-"""What a row costs beside its words."""
+CALL_BYTES = 8 * 1024 * 1024  # written by one call in all: it waits in memory for the commit
+ROW_BYTES = 256  # cost of a row beside its text
+MOST_FACTS = 200
 LIST_LIMIT = 5000
 
 _LISTED = (
@@ -31,8 +34,27 @@ _LISTED = (
 _SIZE = "length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))"
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A sentence that the person asked to be remembered; `outside`: it may be made of text of others."""
+
+    text: str
+    outside: bool = False
+
+
+def remembered_facts(conn: Connection, person: str) -> tuple[Fact, ...]:
+    """Return the person's facts, the newest first: the keys of these rows begin with their time."""
+    rows = conn.execute(
+        "SELECT json_extract(value, '$.text') AS text, outside FROM skill_data"
+        " WHERE person_id = ? AND skill = 'memory' AND key >= 'fact:' AND key < 'fact;'"
+        " AND json_type(value, '$.text') = 'text' ORDER BY key DESC LIMIT ?",
+        (person, MOST_FACTS),
+    )
+    return tuple(Fact(row["text"], bool(row["outside"])) for row in rows)
+
+
 class NoRoom(RecadoError):
-    """A call's writes were not kept: the person's quota is used up, or the disk is nearly full."""
+    """A call's writes were refused: the person's quota is used up, or the disk is nearly full."""
 
     def __init__(self, code: Literal["QUOTA_EXCEEDED", "NO_SPACE"]) -> None:
         super().__init__(code)
@@ -40,11 +62,11 @@ class NoRoom(RecadoError):
 
 
 class SkillStore:
-    """One call's view of one person's rows for one skill: its own writes over what is stored.
+    """One call's view of a person's rows for a skill: its own writes over what is stored.
 
-    This is the awaitable face (`async def` tools); `sync()` gives the one for `def` tools.
+    It is awaitable, for `async def` tools; `sync()` returns the view for `def` tools.
     `quota`: bytes that all skills together may keep for the person, 0 for no limit. `outside`: what the call
-    writes may be made of text of others; `read_outside` says whether it read any that was.
+    writes may be made of text of others; `read_outside`: it read a row that was.
     """
 
     def __init__(
@@ -60,12 +82,12 @@ class SkillStore:
         self._writes: dict[str, str | None] = {}
 
     async def get(self, key: str, default: JSON = None) -> JSON:
-        """The value of a key, `default` where there is none."""
+        """Return the value of a key, `default` if there is none."""
         text = await self.text(key)
         return default if text is None else orjson.loads(text)
 
     async def text(self, key: str) -> str | None:
-        """The value of a key as JSON text, None where there is none."""
+        """Return the value of a key as JSON text, None if there is none."""
         if key in self._writes:
             return self._writes[key]
         row = await self._database.one(
@@ -80,15 +102,15 @@ class SkillStore:
         return str(row["value"])
 
     async def put(self, key: str, value: JSON) -> None:
-        """Keeps a JSON value. Raises ValueError where it, its key or the call's writes are too large."""
-        self._put(key, value)
+        """Keep a JSON value. Raises ValueError if it, its key or the call's writes are too large."""
+        self.put_now(key, value)
 
     async def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        """Values by key, in the order of the keys that start with `prefix`."""
-        return _read(await self.texts(prefix, limit))
+        """Return the values by key, in the order of the keys that start with `prefix`."""
+        return _parsed(await self.texts(prefix, limit))
 
     async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]:
-        """The same as JSON texts. Raises ValueError for more than `most` bytes, before they are read."""
+        """Return the same as JSON texts. Raises ValueError for more than `most` bytes, before reading."""
         limit = max(0, min(limit, LIST_LIMIT))
         asked = (self._person, self._skill, len(prefix), prefix, limit + len(self._writes))
         if most is not None:
@@ -104,7 +126,7 @@ class SkillStore:
         return dict(kept[:limit])
 
     async def delete(self, key: str) -> bool:
-        """Whether there was such a key."""
+        """Delete a key; return whether there was one."""
         existed = await self.get(key) is not None
         self._count(len(key))
         self._writes[key] = None
@@ -113,9 +135,10 @@ class SkillStore:
     def sync(self) -> "SyncSkillStore":
         return SyncSkillStore(self, asyncio.get_running_loop())
 
-    def _put(self, key: str, value: JSON) -> None:
+    def put_now(self, key: str, value: JSON) -> None:
+        """Do what `put` does."""
         text = orjson.dumps(value)
-        if not isinstance(key, str) or not _is_whole(key):  # a worker that speaks for itself may ask anything
+        if not isinstance(key, str) or not _is_whole(key):  # a worker process may send anything
             raise ValueError("a key is text, and holds no half characters")
         if len(key) > KEY_CHARACTERS:
             raise ValueError(f"a key has at most {KEY_CHARACTERS} characters, this has {len(key)}")
@@ -127,16 +150,15 @@ class SkillStore:
         self._writes[key] = text.decode()
 
     def _count(self, size: int) -> None:
-        """Bounds what waits in memory, and how long one call keeps the writer."""
+        """Bound the memory a call takes, and how long it keeps the writer."""
         self._written += size + ROW_BYTES
         if self._written > CALL_BYTES:
             raise ValueError(f"one call writes at most {CALL_BYTES // 1024**2} MiB")
 
     def apply(self, conn: Connection) -> None:
-        """Writes what the call changed; part of the transaction that records its result.
+        """Write what the call changed, in the transaction that records its result.
 
-        Raises NoRoom, with nothing written, where it makes the person's data grow and may not. Less may
-        always be kept.
+        Raises NoRoom, with nothing written, if the person's data would grow and may not.
         """
         if not self._writes:
             return
@@ -151,11 +173,11 @@ class SkillStore:
             raise NoRoom(refusal)
 
     def _refusal(self, conn: Connection, before: int) -> Literal["QUOTA_EXCEEDED", "NO_SPACE"] | None:
-        """Why what was written may not stay, None where it may."""
+        """Return why the writes must be undone, None if they may stay."""
         after = self._bytes(conn)
         if after <= before:
             return None
-        if not space.keeps(conn, "data"):
+        if not disk_space.is_kept(conn, "data"):
             return "NO_SPACE"
         if not 0 < self._quota < after:
             return None
@@ -163,7 +185,7 @@ class SkillStore:
         return "QUOTA_EXCEEDED" if self._bytes(conn) > self._quota else None
 
     def _forget_undos(self, conn: Connection) -> None:
-        """What rows keep under `undo` is the first to go: so a deletion makes room at once."""
+        """Drop what rows keep under `undo`, so that a deletion makes room at once."""
         conn.execute(
             "UPDATE skill_data SET value = json_remove(value, '$.undo')"
             " WHERE person_id = ? AND json_extract(value, '$.undo') NOT NULL",
@@ -175,7 +197,7 @@ class SkillStore:
         return int(row["data_bytes"])
 
     def _write(self, conn: Connection) -> None:
-        now, outside = time.time(), self._outside or self.read_outside  # a number is nobody's text
+        now, outside = time.time(), self._outside or self.read_outside
         for key, text in self._writes.items():
             if text is None:
                 conn.execute(
@@ -191,7 +213,7 @@ class SkillStore:
                 )
 
 
-def _read(texts: dict[str, str]) -> dict[str, JSON]:
+def _parsed(texts: dict[str, str]) -> dict[str, JSON]:
     return {key: orjson.loads(text) for key, text in texts.items()}
 
 
@@ -215,23 +237,23 @@ def _holds_text(value: JSON) -> bool:
 
 
 class SyncSkillStore:
-    """The same for a `def` tool in its own thread: reads go to the loop and are waited for."""
+    """The view of a `SkillStore` for a `def` tool in its own thread: reads run on the loop."""
 
     def __init__(self, store: SkillStore, loop: asyncio.AbstractEventLoop) -> None:
         self._store = store
         self._loop = loop
 
     def get(self, key: str, default: JSON = None) -> JSON:
-        return asyncio.run_coroutine_threadsafe(self._store.get(key, default), self._loop).result(
-            READ_SECONDS
-        )
+        return self._wait(self._store.get(key, default))
 
     def put(self, key: str, value: JSON) -> None:
-        self._store._put(key, value)
+        self._store.put_now(key, value)
 
     def list(self, prefix: str = "", limit: int = 1000) -> dict[str, JSON]:
-        texts = asyncio.run_coroutine_threadsafe(self._store.texts(prefix, limit), self._loop)
-        return _read(texts.result(READ_SECONDS))
+        return _parsed(self._wait(self._store.texts(prefix, limit)))
 
     def delete(self, key: str) -> bool:
-        return asyncio.run_coroutine_threadsafe(self._store.delete(key), self._loop).result(READ_SECONDS)
+        return self._wait(self._store.delete(key))
+
+    def _wait(self, reading: Coroutine[None, None, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(reading, self._loop).result(READ_SECONDS)

@@ -1,18 +1,23 @@
-"""How often tools were called, how long they took, what they failed with: a row a tool, day and outcome."""
+"""Statistics of tool calls: a row for each tool, day, error code and step of duration."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from sqlite3 import Connection, Row
 
-from app.store.codes import MOST_CODES, OK, OTHER, counted_code
 from app.store.database import Database
 
+UNKNOWN_TOOL = "unknown"  # counted in place of a name that no tool has
+OK = "ok"
+OTHER = "OTHER"
+MOST_CODES = 32  # error codes of one tool; what goes beyond them is counted as OTHER
+
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _BASE = 1.25
-_LAST_STEP = 80
-"""Some 16 hours."""
+_LAST_STEP = 80  # about 16 hours
 _NEVER_RAN = -1
 _SINCE = (
     "SELECT tool, code, step, sum(calls) AS calls FROM tool_statistics WHERE day >= ?"
@@ -22,25 +27,23 @@ _SINCE = (
 
 @dataclass(frozen=True, slots=True)
 class ToolFigures:
-    """One tool's calls. Durations in seconds, each at most a quarter too long; None where no call ran."""
+    """The calls of one tool; durations in seconds, at most a quarter too long, None if no call ran."""
 
     tool: str
     calls: int
     succeeded: int
-    success_rate: float
-    """In 0..1."""
+    success_rate: float  # 0 to 1
     p50: float | None
     p90: float | None
     p99: float | None
-    errors: dict[str, int]
-    """Failed calls by code, the most frequent first."""
+    errors: dict[str, int]  # failed calls by code, the most frequent first
 
 
 def count(conn: Connection, tool: str, code: str, seconds: float | None, day: str) -> None:
-    """Counts one call; part of the transaction that records its result.
+    """Count one call, in the transaction that records its result.
 
-    `tool`: a name that a tool has, else "unknown"; `code`: "ok" or the failure's; `seconds`: None where it
-    was refused before it ran; `day`: see `day_of`.
+    `tool` is the name of a tool, else "unknown"; `code` is "ok" or the error code; `seconds` is None if the
+    call was refused before it ran; `day` comes from `day_of`.
     """
     conn.execute(
         "INSERT INTO tool_statistics (tool, day, code, step, calls)"
@@ -61,18 +64,29 @@ def count(conn: Connection, tool: str, code: str, seconds: float | None, day: st
 
 
 def summary(conn: Connection, since_day: str) -> list[ToolFigures]:
-    """The figures of every tool that was called on that day or later, by name."""
+    """Return the figures of every tool that was called on that day or later, by name."""
     return _summed(conn.execute(_SINCE, (since_day,)))
 
 
 async def read_summary(store: Database, since_day: str) -> list[ToolFigures]:
-    """The same of an open database, beside its writer."""
+    """Return the same as `summary` through the read connection."""
     return _summed(await store.all(_SINCE, since_day))
 
 
 def day_of(at: float) -> str:
-    """The day that calls and tokens count by: UTC, YYYY-MM-DD."""
+    """Return the day that calls and tokens are counted by: UTC, YYYY-MM-DD."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def counted_code(code: str, known: Collection[str] = ()) -> str:
+    """Return the code to count by: OTHER if it is no error code, or one too many beside the `known` ones.
+
+    Models and tools invent words, and the number of figures must stay bounded.
+    """
+    if not _CODE.fullmatch(code):
+        return OTHER
+    has_room = code == OK or code in known or len(set(known) - {OK, OTHER}) < MOST_CODES
+    return code if has_room else OTHER
 
 
 def _summed(rows: Iterable[Row]) -> list[ToolFigures]:
@@ -102,7 +116,7 @@ def _figures(tool: str, counted: list[tuple[str, int, int]]) -> ToolFigures:
 
 
 def _percentile(steps: Counter[int], percent: int) -> float | None:
-    """The upper end of the step by which so many of a hundred calls had ended."""
+    """Return the upper end of the step within which `percent` of the calls had ended."""
     ended = 0
     for step in sorted(steps):
         ended += steps[step]
@@ -112,7 +126,6 @@ def _percentile(steps: Counter[int], percent: int) -> float | None:
 
 
 def _step(seconds: float | None) -> int:
-    """The lowest power of 1.25 of a millisecond that a duration does not exceed."""
     if seconds is None:
         return _NEVER_RAN
     if seconds <= 0.001:

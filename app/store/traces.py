@@ -1,4 +1,4 @@
-"""What a turn saw and what it cost, for whoever runs the server."""
+"""Traces: the model calls of a turn with prompts, tools and cost, for the operator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,34 +7,32 @@ from sqlite3 import Connection
 import orjson
 
 from app.messages import JSON
-from app.store import catalogs, space
+from app.store import disk_space
 from app.store.database import Database
 from app.store.journal import Tokens
 
 PART_CHARACTERS = 256 * 1024
-"""Of one part of a prompt."""
-_ROWS_AT_ONCE = 50
-"""In one statement: SQLite takes some thousands of values in one."""
+DAY = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A model call as it is kept: the prompt by the hashes of its parts, and what it cost."""
+    """A model call to be kept: the prompt as the hashes of its parts, and its cost.
+
+    `key` is that of the journal row with the answer. `hashes` are those of every part of the prompt, in
+    order; `parts` are the (hash, body) that no earlier call of the turn had. `catalog` is the hash of the
+    catalogue that tools or categories were chosen from, `definitions` that catalogue as JSON.
+    """
 
     key: str
-    """That of the journal's row with its answer."""
     model: str
     hashes: tuple[str, ...]
-    """Of each part of the prompt, in order."""
     parts: tuple[tuple[str, str], ...]
-    """(hash, body) of the parts that no earlier call of the turn had."""
     tokens: Tokens
     seconds: float
     at: float
     catalog: str = ""
-    """Hash of the catalogue that the tools, or the categories, were chosen from."""
     definitions: str = ""
-    """That catalogue itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class TurnLine:
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """A model call: the prompt it was given, part by part, the tools first, and what it cost."""
+    """A model call as it was kept; `prompt` holds its parts, the tools first."""
 
     key: str
     model: str
@@ -63,56 +61,63 @@ class CallTrace:
     completion_tokens: int
     cached_tokens: int
     catalog: str
-    """Hash of the catalogue that the tools, or the categories, were chosen from."""
     prompt: list[JSON]
 
 
 def keep(conn: Connection, turn: str, calls: Sequence[ModelCall]) -> None:
-    """Keeps the model calls of a turn; of one that was made again because its answer was lost, the later one.
-    Nothing of a turn that was erased, nor where there is no room for traces."""
+    """Keep the model calls of a turn, unless it was erased or the disk is low; repeated ones are replaced."""
     row = conn.execute("SELECT person_id FROM turns WHERE id = ?", (turn,)).fetchone()
-    if row is None or not calls or not space.keeps(conn, "traces"):
+    if row is None or not calls or not disk_space.is_kept(conn, "traces"):
         return
     for catalog, definitions in {one.catalog: one.definitions for one in calls if one.catalog}.items():
-        catalogs.keep(conn, catalog, definitions, calls[-1].at)
+        _keep_catalog(conn, catalog, definitions, calls[-1].at)
     person = row["person_id"]
-    parts = {part: (person, part, _bounded(body), one.at) for one in calls for part, body in one.parts}
-    _insert(
-        conn,
-        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES {rows} ON CONFLICT DO NOTHING",
-        list(parts.values()),
+    conn.executemany(
+        "INSERT INTO prompt_parts (person_id, hash, body, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [(person, part, _bounded(body), one.at) for one in calls for part, body in one.parts],
     )
-    _insert(
-        conn,
+    conn.executemany(
         "INSERT OR REPLACE INTO model_calls (turn_id, key, person_id, model, parts, prompt_tokens,"
-        " completion_tokens, cached_tokens, seconds, catalog, at) VALUES {rows}",
-        [(turn, one.key, person, *_costs(one)) for one in calls],
+        " completion_tokens, cached_tokens, seconds, catalog, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(turn, one.key, person, *_columns(one)) for one in calls],
     )
 
 
-def _costs(call: ModelCall) -> tuple[object, ...]:
+def forget_catalogs(conn: Connection, before: float, limit: int) -> int:
+    """Delete catalogues last in use before that time that no call is traced to; return how many went.
+
+    `before` must lie further back than the traces that are kept.
+    """
+    return conn.execute(
+        "DELETE FROM catalogs WHERE hash IN (SELECT hash FROM catalogs AS old WHERE at < ? AND NOT EXISTS"
+        " (SELECT 1 FROM model_calls WHERE catalog = old.hash) LIMIT ?)",
+        (before, limit),
+    ).rowcount
+
+
+def _keep_catalog(conn: Connection, hash: str, body: str, now: float) -> None:
+    """Keep a catalogue once by its hash; of one that is kept, note once a day that it is still in use."""
+    row = conn.execute("SELECT at FROM catalogs WHERE hash = ?", (hash,)).fetchone()
+    if row is None:
+        conn.execute("INSERT INTO catalogs (hash, body, at) VALUES (?, ?, ?)", (hash, body, now))
+    elif now - row["at"] >= DAY:
+        conn.execute("UPDATE catalogs SET at = ? WHERE hash = ?", (now, hash))
+
+
+def _columns(call: ModelCall) -> tuple[object, ...]:
     used, hashes = call.tokens, orjson.dumps(call.hashes).decode()
     return call.model, hashes, used.prompt, used.completion, used.cached, call.seconds, call.catalog, call.at
 
 
-def _insert(conn: Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Many rows in one statement: after each the writer waits for the interpreter."""
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[first : first + _ROWS_AT_ONCE]
-        marks = f"({', '.join('?' * len(some[0]))})"
-        places = ", ".join([marks] * len(some))
-        conn.execute(statement.format(rows=places), [value for row in some for value in row])
-
-
 def _bounded(body: str) -> str:
-    """A part as a trace keeps it: of a very long one its beginning, and how long it was."""
+    """Return a part of a prompt; of a very long one its beginning and its length."""
     if len(body) <= PART_CHARACTERS:
         return body
     return orjson.dumps({"cut": body[:PART_CHARACTERS], "characters": len(body)}).decode()
 
 
 async def recent_turns(store: Database, limit: int = 20) -> list[TurnLine]:
-    """The newest turns first."""
+    """Return the newest turns first."""
     rows = await store.all(
         "SELECT t.*, p.name FROM turns t JOIN people p ON p.id = t.person_id"
         " ORDER BY t.created_at DESC LIMIT ?",
@@ -135,7 +140,7 @@ async def recent_turns(store: Database, limit: int = 20) -> list[TurnLine]:
 
 
 async def calls_of(store: Database, turn: str) -> list[CallTrace]:
-    """Every model call of a turn, with its prompt and its tools put together again."""
+    """Return every model call of a turn, with its prompt and tools put together again."""
     rows = await store.all("SELECT * FROM model_calls WHERE turn_id = ? ORDER BY at, key", turn)
     traces = []
     for row in rows:
@@ -162,16 +167,17 @@ async def calls_of(store: Database, turn: str) -> list[CallTrace]:
 
 
 async def _with_definitions(store: Database, part: JSON) -> JSON:
-    """A part of a prompt; of tools the definitions in place of their names, as the model was given them."""
+    """Replace the names of tools in a part of a prompt by the definitions that the model was given."""
     if "catalog" not in part:
         return part
-    known = await catalogs.definitions(store, part["catalog"])
+    row = await store.one("SELECT body FROM catalogs WHERE hash = ?", part["catalog"])
+    known = {} if row is None else {one["name"]: one for one in orjson.loads(row["body"])}
     functions = [known.get(one, {"name": one}) if isinstance(one, str) else one for one in part["tools"]]
     return {"tools": [{"type": "function", "function": function} for function in functions]}
 
 
 async def journal_of(store: Database, turn: str) -> list[JSON]:
-    """The journal rows of a turn in the order they were written."""
+    """Return the journal rows of a turn in the order they were written."""
     rows = await store.all("SELECT key, kind, payload, at FROM journal WHERE turn_id = ? ORDER BY at", turn)
     return [
         {"key": row["key"], "kind": row["kind"], "at": row["at"], "payload": orjson.loads(row["payload"])}

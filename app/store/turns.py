@@ -1,4 +1,4 @@
-"""Turns: claiming a burst, stopping, ending, and what a crash or a fault means for them."""
+"""Turns: claiming a burst, stopping, ending, and recovery after a crash or a fault."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, approvals, dead_letters, outbox
-from app.store.database import Database
+from app.store import alerts, approvals, outbox
+from app.store.database import Database, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
 
@@ -30,8 +30,11 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A turn to run now; `attempts` counts those that were cut off before they came any further, `more`
-    says that there may be something to do after it."""
+    """A turn to run now.
+
+    `attempts` counts those that were cut off before they came any further; `more`: something may be to do
+    after it.
+    """
 
     id: str
     attempts: int = 0
@@ -39,14 +42,13 @@ class Ready:
 
     @property
     def runs_alone(self) -> bool:
-        """It was cut off twice: once more, and it must be known that it was this one."""
+        """Return whether it was cut off twice; if it happens again, it must be sure which turn it was."""
         return self.attempts >= 2
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What a conversation goes on with: the tools it was offered, the categories it was about, and the
-    skills whose texts its prompt holds, oldest first."""
+class StickySelection:
+    """The tools, categories and loaded skills (the oldest first) that a conversation goes on with."""
 
     tools: Sequence[str] = ()
     categories: Sequence[str] = ()
@@ -56,10 +58,10 @@ class Kept:
 def claim(
     conn: Connection, conversation: str, turn: str, now: float, quiet: float, longest: float
 ) -> Ready | Pause | None:
-    """The turn to run next in a conversation: an open one, or a new one over a burst that is complete.
+    """Return the turn to run next in a conversation: an open one, or a new one over a complete burst.
 
-    Gives a Pause until the burst has been quiet for `quiet` seconds (at most `longest` after its first
-    message), None where there is nothing to do.
+    Return a Pause until the burst has been quiet for `quiet` seconds (at most `longest` after its first
+    message), None if there is nothing to do.
     """
     if not _may_go_on(conn, conversation, now):
         return None
@@ -92,8 +94,7 @@ def claim(
 
 
 def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
-    """Whether the person may still be answered: what a frozen one wrote waits, a blocked one's is closed, and
-    nothing is left of one who was erased."""
+    """Return whether the person may be answered; what a frozen one wrote waits, a blocked one's is closed."""
     person = conn.execute(
         "SELECT p.id, p.access, p.frozen FROM conversations c JOIN people p ON p.id = c.person_id"
         " WHERE c.id = ?",
@@ -110,7 +111,7 @@ def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
 
 
 def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
-    """The leading rows that belong together: a command alone, or messages up to the next command."""
+    """Return the leading rows that belong together: a command alone, or messages up to the next command."""
     members: list[Row] = []
     for row in rows[:BURST_MESSAGES]:
         if row["due_at"] > now >= row["received_at"]:  # a clock set back must not delay it
@@ -129,7 +130,7 @@ def _open_turn(
         " VALUES (?, ?, ?, 'queued', ?, ?)",
         (turn, person, conversation, now, now),
     )
-    marks = ",".join("?" * len(seqs))
+    marks = placeholders(seqs)
     claimed = conn.execute(
         f"UPDATE inbox SET turn_id = ? WHERE seq IN ({marks}) AND turn_id IS NULL AND person_id = ?",
         (turn, *seqs, person),
@@ -143,9 +144,9 @@ def _open_turn(
 
 
 def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | None:
-    """Ends what runs in a conversation and what waits before a /stop; gives the stop's own turn.
+    """End what runs and what waits before a /stop; return the turn of the /stop itself, with the id `turn`.
 
-    None where no /stop waits. `turn` is the id that the stop's turn gets.
+    Return None if no /stop waits.
     """
     if not _may_go_on(conn, conversation, now):
         return None
@@ -173,7 +174,7 @@ def stop(conn: Connection, conversation: str, turn: str, now: float) -> Ready | 
 
 
 async def stop_waits(store: Database, conversation: str) -> bool:
-    """Whether a /stop came in that nothing has obeyed yet."""
+    """Return whether a /stop came in that nothing has obeyed yet."""
     row = await store.one(
         "SELECT 1 FROM inbox WHERE conversation_id = ? AND kind = 'stop' AND turn_id IS NULL"
         " AND done_at IS NULL",
@@ -191,20 +192,20 @@ def end(
     now: float,
     *,
     error: str = "",
-    kept: Kept | None = None,
+    sticky: StickySelection | None = None,
     source: str = "",
     sources: Sequence[str] = (),
 ) -> None:
-    """Closes a turn and its members and queues the reply, all or nothing. Raises TurnGone if it ended.
+    """Close a turn and its messages and queue the reply, all or nothing. Raises TurnGone if it ended.
 
-    `source` names a reply that is sent once for several turns; the turn's own where it is "". `sources` say
-    where text of others in its prompt came from.
+    `source` names a reply that is sent once for several turns ("": the turn's own). `sources` say where text
+    of others in its prompt came from.
     """
     if not _close(conn, turn, outcome, draft.text, error, now, "\n".join(sources)):
         raise TurnGone(f"turn {turn} has ended")
     outbox.put_reply(conn, conversation, source or f"turn:{turn}", draft, now, turn=turn)
-    if kept is not None:
-        lists = (orjson.dumps(names).decode() for names in (kept.tools, kept.categories, kept.skills))
+    if sticky is not None:
+        lists = (orjson.dumps(names).decode() for names in (sticky.tools, sticky.categories, sticky.skills))
         conn.execute(
             "UPDATE conversations SET tools = ?, categories = ?, skills = ? WHERE id = ?",
             (*lists, conversation.id),
@@ -212,7 +213,7 @@ def end(
 
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:
-    """Forgets what was said so far, for the prompt; the messages themselves stay."""
+    """Leave what was said so far out of later prompts; the messages themselves stay."""
     conn.execute(
         "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]', skills = '[]'"
         " WHERE id = ?",
@@ -221,10 +222,10 @@ def new_conversation(conn: Connection, conversation: str, now: float) -> None:
 
 
 def recover(conn: Connection) -> int:
-    """At a start: what a crash means for the turns that ran. Gives how many there were.
+    """Queue again the turns that ran when the server crashed; return how many there were.
 
-    A turn that ran alone keeps its attempt. Of several nobody knows which one it was: none is counted,
-    three times at most, so that a turn which brings the server down ends all the same.
+    A turn that ran alone keeps its attempt. Of several it is unknown which one crashed the server: none is
+    counted, `MAX_CROWDED` times at most, so that a turn which brings the server down ends all the same.
     """
     running = conn.execute(
         "SELECT count(*) FROM turns WHERE state <> 'done' AND state = 'running'"
@@ -240,8 +241,7 @@ def recover(conn: Connection) -> int:
 
 
 def release(conn: Connection) -> None:
-    """Gives back unfinished what ran, at an orderly stop, once nothing runs any more: that run counts as no
-    attempt."""
+    """Queue again what ran, at an orderly stop when nothing runs any more; that run counts as no attempt."""
     conn.execute(
         "UPDATE turns SET state = 'queued', attempts = max(attempts - 1, 0)"
         " WHERE state <> 'done' AND state = 'running'"
@@ -249,11 +249,11 @@ def release(conn: Connection) -> None:
 
 
 def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own: bool = True) -> bool:
-    """Leaves a turn that failed to a later attempt; True where it was ended instead.
+    """Leave a turn that failed to a later attempt; return True if it was ended instead.
 
-    A turn that cannot even be given up with a reply (its rows cannot be read) ends here: with a dead
-    letter, an alert and no words, rather than never. Its attempt was undone with the reading, and so is
-    counted here, unless the error is not `is_its_own` but the disk's.
+    A turn whose rows cannot be read ends here with a dead letter, an alert and no reply, rather than never.
+    Its attempt was undone with the reading and is counted here, unless the error is the disk's and not
+    `is_its_own`.
     """
     row = conn.execute(
         "UPDATE turns SET attempts = attempts + (state = 'queued' AND ?), state = 'queued', due_at = ?,"
@@ -263,7 +263,7 @@ def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own:
     if row is None or row["attempts"] <= MAX_ATTEMPTS + 1:
         return False
     _close(conn, turn, "failed", "", error, due)
-    dead_letters.put(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
+    alerts.add_dead_letter(conn, "turn", error, {"turn": turn}, due, person=row["person_id"])
     alerts.raise_alert(conn, "turn", f"a turn was ended without a reply: {error}", due)
     return True
 
@@ -271,8 +271,7 @@ def postpone(conn: Connection, turn: str, due: float, error: str, *, is_its_own:
 def _close(
     conn: Connection, turn: str, outcome: Outcome, reply: str, error: str, now: float, taint: str = ""
 ) -> bool:
-    """`taint` is what the turn knows of its prompt; what stood in its row stays where it knows nothing: its
-    questions quote text of others, however it ended."""
+    """Close an open turn; an empty `taint` keeps the row's, for its questions quote text of others."""
     changed = conn.execute(
         "UPDATE turns SET state = 'done', outcome = ?, reply = ?, error = ?,"
         " taint = coalesce(nullif(?, ''), taint), done_at = ?, due_at = NULL"
@@ -281,5 +280,5 @@ def _close(
     ).rowcount
     if changed:
         conn.execute("UPDATE inbox SET done_at = ? WHERE turn_id = ?", (now, turn))
-        approvals.close_all(conn, turn, now)
+        approvals.expire_of_turn(conn, turn, now)
     return bool(changed)

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from app.messages import JSON, seconds_in
-from app.store.codes import UNKNOWN
+from app.store.tool_statistics import UNKNOWN_TOOL
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import Recorder, ToolContext
 from app.tools.failures import own_words, raised, too_large
@@ -249,7 +249,7 @@ class ExecutionEngine:
         self, tool: Tool | None, result: ToolResult, context: ToolContext, seconds: float | None
     ) -> ToolResult:
         """Records what a call came to and counts it, both under the same name and with the same duration."""
-        name = tool.name if tool else UNKNOWN
+        name = tool.name if tool else UNKNOWN_TOOL
         result = await self._record_result(name, result, context, seconds)
         self._count(name, result, seconds)
         return result

@@ -14,7 +14,7 @@ from typing import Literal, ParamSpec
 from app.messages import JSON
 from app.people import Person
 from app.security import published_as
-from app.store.space import MEGABYTE, Disk
+from app.store.disk_space import MEGABYTE, Disk
 from app.tools.context import ToolContext
 from app.tools.documents import Document, DocumentError, Documents, kind_of
 from app.tools.paths import (

@@ -9,7 +9,7 @@ import orjson
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.skills.disclosure import LOAD_SKILL
-from app.store.opening import Entry
+from app.store.turn_state import JournalRow
 from app.tools.plain import loads
 
 
@@ -149,7 +149,7 @@ def answer_row(answer: Round) -> JSON:
     return {"text": answer.text, "calls": calls, "attached": answer.attached}
 
 
-def read_journal(entries: Iterable[Entry]) -> Transcript:
+def read_journal(entries: Iterable[JournalRow]) -> Transcript:
     """The transcript that journal rows tell."""
     routed: Routed | None = None
     answers: dict[int, JSON] = {}

@@ -15,9 +15,8 @@ from app.messages import JSON
 from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals
 from app.store.approvals import Approval, Question
-from app.store.database import Database
-from app.store.ids import new_id
-from app.store.uncertain import UncertainCall
+from app.store.database import Database, new_id
+from app.store.journal import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.turns.cards import CALL, ONCE, Card, call_card, call_title, question_draft, shipped_card
 from app.turns.state import TurnContext
@@ -295,7 +294,7 @@ def _asked(conn: Connection, run: TurnContext, touchy: Sequence[NeedsApproval]) 
         and approvals.has_standing_consent(conn, conversation, one.tool.name, one.tool.definition_hash)
     ]
     return _Asked(
-        approvals.of_turn(conn, run.opened.id), approvals.waiting(conn, conversation.id), frozenset(standing)
+        approvals.of_turn(conn, run.opened.id), approvals.open_in(conn, conversation.id), frozenset(standing)
     )
 
 

@@ -11,10 +11,10 @@ import structlog
 
 from app.i18n import say
 from app.llm.model import ModelError
-from app.store import alerts, dead_letters, journal, outbox, phrases, turns
+from app.store import alerts, journal, learned_phrases, outbox, turns
 from app.store.database import Database
 from app.store.outbox import Draft
-from app.store.turns import Kept, Outcome
+from app.store.turns import Outcome, StickySelection
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
 from app.turns.receipts import with_receipts
@@ -41,7 +41,7 @@ class TurnFinalizer:
 
     async def answered(self, run: TurnContext, text: str) -> None:
         """The model's answer; a plain sentence where it found none, or none that can be shown."""
-        kept = Kept(run.offered, run.routed.categories, run.kept_skills)
+        kept = StickySelection(run.offered, run.routed.categories, run.kept_skills)
         after = answer_key(len(run.transcript.rounds) - 1)
         await self._end(run, "answered", text, kept=kept, after=after, lesson=lesson_of(run))
 
@@ -84,7 +84,7 @@ class TurnFinalizer:
         *,
         error: str = "",
         alert: tuple[str, str] | None = None,
-        kept: Kept | None = None,
+        kept: StickySelection | None = None,
         fresh: bool = False,
         source: str = "",
         after: str = "",
@@ -106,11 +106,11 @@ class TurnFinalizer:
                 draft,
                 now,
                 error=error,
-                kept=kept,
+                sticky=kept,
                 source=source,
                 sources=sources,
             )
-            phrases.learn(conn, run.person.id, lesson.tools, lesson.stems, now)
+            learned_phrases.learn(conn, run.person.id, lesson.tools, lesson.stems, now)
             outbox.put_files(conn, conversation, opened.id, files, now)
             if fresh:
                 turns.new_conversation(conn, conversation.id, now)
@@ -118,9 +118,9 @@ class TurnFinalizer:
                 alerts.raise_alert(conn, *alert, now)
             if outcome == "failed":
                 letter = {"turn": opened.id, "attempts": opened.attempts}
-                dead_letters.put(conn, "turn", error, letter, now, person=run.person.id)
+                alerts.add_dead_letter(conn, "turn", error, letter, now, person=run.person.id)
             elif outcome == "answered":
-                alerts.mend(conn, "model", now)
+                alerts.close_alerts(conn, "model", now)
 
         run.keep_trace(self._store)
         await self._store.tx(write, then=lambda _: self._on_reply(run.person.id))

@@ -7,11 +7,11 @@ from sqlite3 import Connection
 
 from app.i18n import say
 from app.messages import Channel, Inbound
-from app.store import heard
+from app.store import approval_replies
+from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import BUTTON, Choice
-from app.store.heard import Heard, NotYet
-from app.store.inbox import Arrival
-from app.store.outbox import Draft, put_notice
+from app.store.inbox import ClassifiedMessage
+from app.store.outbox import Draft, put_reply
 from app.turns.commands import read_command
 
 _PHRASES: dict[Choice, str] = {
@@ -72,13 +72,13 @@ _CHOICES: dict[str, Choice] = {
 }
 
 
-def classify_inbound(message: Inbound) -> Arrival:
+def classify_inbound(message: Inbound) -> ClassifiedMessage:
     """A message as it is taken in."""
     if message.button.startswith(BUTTON):
-        return Arrival(message, "answer")
+        return ClassifiedMessage(message, "answer")
     command = read_command(message.text) if message.kind == "text" else None
     answers = message.kind in ("text", "reaction") and read_answer(message.text) is not None
-    return Arrival(message, command or "message", answers)
+    return ClassifiedMessage(message, command or "message", answers)
 
 
 class ApprovalReplies:
@@ -95,22 +95,24 @@ class ApprovalReplies:
         Gives the person who is to get a notice, or "", and when to look again at words that may be one, or 0.
         """
         told = ""
-        while (found := heard.hear(conn, conversation, now, read_answer, quiet, longest)) is not None:
-            if isinstance(found, NotYet):
+        while (
+            found := approval_replies.take_reply(conn, conversation, now, read_answer, quiet, longest)
+        ) is not None:
+            if isinstance(found, ReplyPending):
                 return told, found.at
             if found.unclear or found.closed:
                 self._tell(conn, conversation, found, now)
                 told = found.person
         return told, 0.0
 
-    def _tell(self, conn: Connection, conversation: str, found: Heard, now: float) -> None:
-        to, language = heard.addressee(conn, conversation)
+    def _tell(self, conn: Connection, conversation: str, found: ReplyTaken, now: float) -> None:
+        to, language = approval_replies.addressee(conn, conversation)
         channel = self._channels.get(to.channel)
         if channel is not None:  # else of another realm: nobody there could read it
-            put_notice(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
+            put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
 
 
-def _notice(channel: Channel, language: str, found: Heard) -> Draft:
+def _notice(channel: Channel, language: str, found: ReplyTaken) -> Draft:
     if found.closed:
         text = _over(language, found.answer)
         return Draft(text, tuple(channel.render(text)))

@@ -7,7 +7,7 @@ from app.i18n import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
 from app.store import people
-from app.store.ownership import Doors
+from app.store.ownership import AccessRules
 
 LANGUAGE_CHARACTERS = 500
 
@@ -15,7 +15,7 @@ LANGUAGE_CHARACTERS = 500
 class Profiles:
     """Makes the `Person` of a turn from its rows, and fills in what a first message left open."""
 
-    def __init__(self, doors: Callable[[str], Doors | None], default_timezone: str) -> None:
+    def __init__(self, doors: Callable[[str], AccessRules | None], default_timezone: str) -> None:
         self._doors = doors
         self._default_timezone = default_timezone
 

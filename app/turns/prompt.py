@@ -19,8 +19,8 @@ from app.memory import remembered
 from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import Instructions
-from app.store.facts import Fact
-from app.store.opening import Exchange, InboxMessage
+from app.store.skill_data import Fact
+from app.store.turn_state import Exchange, InboxMessage
 from app.tools.plain import dumps
 from app.turns.actions import Round
 

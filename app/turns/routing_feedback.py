@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.search.learned import stems_of
 from app.search.words import spaced, words
-from app.store.own_words import in_own_words
+from app.store.inbox import in_own_words
 from app.tools.masking import mask_text
 from app.turns.actions import Round
 from app.turns.state import TurnContext

@@ -11,8 +11,7 @@ import structlog
 
 from app.errors import StoreError
 from app.store import turns
-from app.store.database import Database
-from app.store.ids import new_id
+from app.store.database import Database, new_id
 from app.store.journal import TurnGone
 from app.store.turns import Pause, Ready
 from app.turns.inbound import ApprovalReplies

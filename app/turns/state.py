@@ -20,15 +20,14 @@ from app.people import Person
 from app.routing.snapshot import Catalog
 from app.routing.tool_catalog import Instructions, ToolSet
 from app.search.learned import NOTHING_LEARNED, Fits, learned_about
-from app.store import opening, traces
+from app.store import traces, turn_state
 from app.store.database import Database
-from app.store.facts import Fact
-from app.store.journal import Tokens
-from app.store.opening import TurnState
-from app.store.own_words import in_own_words
+from app.store.inbox import in_own_words
+from app.store.journal import Tokens, UncertainCall
+from app.store.skill_data import Fact
 from app.store.tool_statistics import day_of
 from app.store.traces import ModelCall
-from app.store.uncertain import UncertainCall
+from app.store.turn_state import TurnState
 from app.text import visible
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.offers import offers
@@ -345,7 +344,7 @@ class LoadedTurn:
 
 def begin(conn: Connection, turn: str, profiles: Profiles, now: float) -> LoadedTurn:
     """Counts an attempt, and reads. Raises TurnGone where the turn has ended."""
-    opened = opening.begin(conn, turn, now, HISTORY_TURNS, day_of(now))
+    opened = turn_state.load_turn(conn, turn, now, HISTORY_TURNS, day_of(now))
     said = said_by(opened.members)
     person = profiles.known(conn, opened.person, opened.aliases, said)
     in_group = bool(opened.conversation.group)

@@ -13,7 +13,7 @@ import orjson
 from app.http.address import Address
 from app.http.errors import FetchError
 from app.messages import JSON
-from app.store.opening import Exchange, InboxMessage
+from app.store.turn_state import Exchange, InboxMessage
 from app.turns.actions import Round
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})

@@ -18,11 +18,11 @@ from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
-from app.store import journal, tool_statistics, uncertain
+from app.store import journal, tool_statistics
 from app.store.database import Database
-from app.store.media import MediaFolder, NotKept, described
+from app.store.journal import UncertainCall
+from app.store.media import MediaFolder, NotKept, describe_file
 from app.store.skill_data import NoRoom, SkillStore
-from app.store.uncertain import UncertainCall
 from app.text import visible
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import PersonStore, Services
@@ -322,7 +322,7 @@ class _Recorder:
                 said.append(f"not sent to the person: {visible(one.name[:80]) or 'a file'}: {reason}")
             else:
                 kept.append(file)
-                said.append(f"sent to the person with your answer: {described(file)}")
+                said.append(f"sent to the person with your answer: {describe_file(file)}")
         if left:
             said.append(
                 f"not sent to the person: {len(left)} more; an answer has at most {FILES_PER_TURN} files"
@@ -332,9 +332,9 @@ class _Recorder:
     def _note_outcome(self, conn: Connection, call: UncertainCall, result: ToolResult) -> None:
         """What is not known now must not be done again unasked, and what is known may be."""
         if _is_unknown(result):
-            uncertain.note(conn, self._run.person.id, call, time.time())
+            journal.mark_uncertain(conn, self._run.person.id, call, time.time())
         else:
-            uncertain.settle(conn, self._run.person.id, call)
+            journal.clear_uncertain(conn, self._run.person.id, call)
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
         """What a tool did is known here alone: in the trouble of a disk its result is written until it is."""

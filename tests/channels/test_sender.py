@@ -75,5 +75,5 @@ async def test_what_was_held_is_tried_again_at_a_start(tmp_path: Path) -> None:
     person = await database.tx(hold)
     await Sender(database, {}, reconcile_seconds=15).recover()
     later = time.time()
-    assert await database.tx(lambda conn: outbox.waiting(conn, {"whatsapp"}, later)) == [person]
+    assert await database.tx(lambda conn: outbox.people_waiting(conn, {"whatsapp"}, later)) == [person]
     await database.close()

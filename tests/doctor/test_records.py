@@ -16,7 +16,7 @@ from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database
 from app.store.migrations import migrate
-from app.store.ownership import Doors
+from app.store.ownership import AccessRules
 from tests.doctor.report import found
 from tests.standins import meta
 from tests.standins.answers import AnsweringServer
@@ -30,7 +30,7 @@ async def test_those_turned_away_are_named_whole_with_the_command(
     )
     database = Database(chosen.database_path)
     await database.open()
-    doors, now = Doors("whatsapp"), time.time()
+    doors, now = AccessRules("whatsapp"), time.time()
     for phone in ("5215512345678", "5491155550000"):
         ana = Sender(phone=phone, name="Ana\u202e")
         await database.tx(lambda conn, ana=ana: people.admit(conn, doors, ana, "hola", now))  # type: ignore[misc]
@@ -58,7 +58,7 @@ async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(
     )
     database = Database(chosen.database_path)
     await database.open()
-    doors, now = Doors("whatsapp", open=True), time.time()
+    doors, now = AccessRules("whatsapp", open=True), time.time()
     phone, id_only = "5215512345678", "MX.ana"
     for ana in (Sender(phone=phone), Sender(user_id=id_only), Sender(phone=phone, user_id=id_only)):
         await database.tx(lambda conn, ana=ana: people.admit(conn, doors, ana, "hola", now))  # type: ignore[misc]

@@ -77,7 +77,7 @@ async def test_a_server_for_owners_is_no_category_of_anybody_else() -> None:
 
 
 async def test_the_operators_own_server_is_not_from_elsewhere(tmp_path: Path) -> None:
-    found, _ = await abilities(server("sea", "mcp_sea_read", is_installed=False), folder=tmp_path)
+    found, _ = await abilities(server("sea", "mcp_sea_read", from_elsewhere=False), folder=tmp_path)
     assert found.foreign((), ["mcp_sea_read"]) == ()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.search.index import Hit
 from app.search.learned import LONGEST_STEM, SCORE_SHARE, SHARED_SHARE, fits, overlaid, stems_of
-from app.store.phrases import OwnStem, SharedStem
+from app.store.learned_phrases import OwnStem, SharedStem
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from app.i18n import LANGUAGES
 from app.installs.quarantine import Quarantined, unpack
 from app.installs.skill_card_text import asking, card_text
 from app.installs.skill_cards import MOST_OF_A_KIND, card, difference
-from app.settings import Settings
-from app.skills.file_tree import TreeError, digest, read_tree
+from app.skills.file_tree import TreeError, read_tree
 from app.skills.installed import Installed, InstallError, current, install, remove, tidy
-from app.skills.loader import InstalledSkills
+from app.skills.installed_skills import InstalledSkills
 from app.skills.skill import load_skill
 from app.tools import Tool
 from tests.skills.archives import SKILL, zipped
@@ -46,7 +45,7 @@ def test_exactly_the_approved_bytes_are_installed_read_only(tmp_path: Path) -> N
     places = [made.folder, *made.folder.rglob("*")]
     assert not [place for place in places if place.stat().st_mode & 0o222]
     made.check()
-    assert digest(made.read()) == tree.sha256
+    assert made.tree().sha256 == tree.sha256
 
 
 def test_without_trust_its_tools_are_sensitive(tmp_path: Path) -> None:
@@ -338,7 +337,7 @@ def test_what_is_asked_afterwards_is_said_as_the_mode_is(mode: str, words: str) 
 
 def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
     mended = TOOLS.replace(b"return station", b"return station + station")
-    elsewhere = InstalledSkills.of(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
+    elsewhere = InstalledSkills(tmp_path, lambda: "")
     first, second = (
         elsewhere.load(put(tmp_path, quarantined(scripts__tools_dot_py=code)), release=tmp_path, workers=None)
         for code in (TOOLS, mended)

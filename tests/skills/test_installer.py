@@ -2,6 +2,7 @@
 
 import ast
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -239,6 +240,15 @@ parsed: set[object] = set()
 sys.addaudithook(
     lambda event, details: parsed.add(details[0]) if event == "compile" and details[0] is not None else None
 )
+
+
+def test_the_process_that_looks_through_a_skill_comes_with_little() -> None:
+    code = "import sys, app.installs.skill_examining; print([m for m in %r if m in sys.modules])"
+    heavy = ("pydantic", "pydantic_settings", "starlette", "structlog", "rich")
+    found = subprocess.run(
+        [sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
 
 
 def test_what_takes_longer_than_it_may_is_refused() -> None:

@@ -11,10 +11,9 @@ from app.installs.skill_cards import card
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
-from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.skills.installed import install
-from app.skills.loader import InstalledSkills
+from app.skills.installed_skills import InstalledSkills
 from app.tools import ToolContext, ToolRegistry
 from app.tools.context import Services
 from tests.skills.archives import zipped
@@ -115,8 +114,8 @@ async def test_what_the_author_of_a_skill_from_elsewhere_says_of_it_is_text_of_o
     }
     tree = unpack(zipped(files), "https://example.net/tide.zip")
     install(tmp_path, tree, card(tree), approved_by="person_1", at=1.0)
-    elsewhere = InstalledSkills.of(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
-    service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", installed=elsewhere)))
+    elsewhere = InstalledSkills(tmp_path, lambda: "")
+    service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", elsewhere=elsewhere)))
     for listed in (
         await list_categories(context=here(service)),
         await search_tools("tell the tide", context=here(service)),

@@ -6,11 +6,11 @@ from typing import Any
 
 from app.messages import AliasChange, Inbound, Outgoing, Sender, Status
 from app.people import Conversation, Person
-from app.store import inbox, opening, outbox, people, turns
-from app.store.inbox import Arrival, Entrance, Pace, Taken
-from app.store.opening import TurnState
+from app.store import inbox, outbox, people, turn_state, turns
+from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules, RateLimit
 from app.store.outbox import Draft
-from app.store.ownership import Doors
+from app.store.ownership import AccessRules
+from app.store.turn_state import TurnState
 from app.store.turns import Ready
 
 T = 1_800_000_000.0
@@ -18,17 +18,26 @@ T = 1_800_000_000.0
 
 ANA = Sender(phone="5215550000001", user_id="MX.ana", name="Ana")
 BETO = Sender(phone="5215550000002", user_id="MX.beto", name="Beto")
-OPEN = Doors("whatsapp", open=True, code_key=b"c" * 32)
+OPEN = AccessRules("whatsapp", open=True, code_key=b"c" * 32)
 
 
-def entrance(doors: Doors = OPEN, limit: int = 0, window: float = 60.0) -> Entrance:
-    return Entrance(
+class Notices:
+    """Short notices."""
+
+    def too_fast(self, person: Person, message: Inbound) -> Draft:
+        return draft("too fast")
+
+    def owner_welcome(self, person: Person, message: Inbound) -> Draft:
+        return draft("yours")
+
+
+def entrance(doors: AccessRules = OPEN, limit: int = 0, window: float = 60.0) -> IntakeRules:
+    return IntakeRules(
         "whatsapp",
         doors,
-        Pace(limit, window),
+        RateLimit(limit, window),
         b"k" * 32,
-        lambda *_: draft("too fast"),
-        lambda *_: draft("yours"),
+        Notices(),
     )
 
 
@@ -44,19 +53,19 @@ def take(
     conn: Connection,
     *messages: Inbound,
     now: float = T,
-    doors: Doors = OPEN,
+    doors: AccessRules = OPEN,
     kind: str = "message",
     limit: int = 0,
     changes: Sequence[AliasChange] = (),
     pairs: Sequence[Sender] = (),
-) -> Taken:
+) -> IntakeResult:
     """Takes one body in."""
-    arrivals = [Arrival(message, kind) for message in messages]
+    arrivals = [ClassifiedMessage(message, kind) for message in messages]
     return inbox.take_in(conn, entrance(doors, limit), arrivals, changes, pairs, (), now)
 
 
 def admit(
-    conn: Connection, sender: Sender = ANA, now: float = T, doors: Doors = OPEN, text: str = ""
+    conn: Connection, sender: Sender = ANA, now: float = T, doors: AccessRules = OPEN, text: str = ""
 ) -> Person:
     admitted = people.admit(conn, doors, sender, text, now)
     assert isinstance(admitted, people.Admitted)
@@ -82,7 +91,7 @@ def claim(
 def begun(conn: Connection, where: Conversation, turn: str, now: float = T, history: int = 40) -> TurnState:
     """Claims what waits as `turn` and begins it."""
     assert claim(conn, where, turn, now) == Ready(turn)
-    return opening.begin(conn, turn, now, history, "2027-01-15")
+    return turn_state.load_turn(conn, turn, now, history, "2027-01-15")
 
 
 def answered(conn: Connection, where: Conversation, turn: str, said: str, reply: str, now: float) -> None:
@@ -106,7 +115,7 @@ def sent_twice(conn: Connection, source: str) -> None:
     conn.execute(
         "UPDATE messages SET wamid = NULL WHERE id = (SELECT message_id FROM outbox WHERE id = ?)", (row,)
     )
-    outbox.sent(conn, row, "wamid.2", T)
+    outbox.mark_sent(conn, row, "wamid.2", T)
     for wamid in ("wamid.2", "wamid.1"):
         outbox.apply_status(conn, Status(wamid, "sent", T, ANA, row), T)
 

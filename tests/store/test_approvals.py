@@ -8,10 +8,10 @@ import pytest
 
 from app.messages import GraphError, Inbound, Status
 from app.people import Conversation
-from app.store import approvals, heard, inbox, outbox, schedules, turns
+from app.store import approval_replies, approvals, inbox, outbox, schedules, turns
+from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import ANSWER_SECONDS, BUTTON, Choice, Question
-from app.store.heard import Heard, NotYet
-from app.store.inbox import Arrival
+from app.store.inbox import ClassifiedMessage
 from app.store.journal import TurnGone
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.cards import CALL
@@ -64,24 +64,24 @@ def asked(
 
 def deliver(conn: Connection, where: Conversation, now: float) -> None:
     """Sends what waits for a person; WhatsApp names each message after its row."""
-    while (given := outbox.take(conn, where.person_id, now)).parcel is not None:
-        outbox.sent(conn, given.parcel.id, f"wamid.{given.parcel.id}", now)
+    while (given := outbox.take(conn, where.person_id, now)).row is not None:
+        outbox.mark_sent(conn, given.row.id, f"wamid.{given.row.id}", now)
 
 
-def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> Heard | None:
-    found = heard.hear(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert not isinstance(found, NotYet)
+def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> ReplyTaken | None:
+    found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
+    assert not isinstance(found, ReplyPending)
     return found
 
 
 def hears_later(conn: Connection, where: Conversation, now: float, quiet: float) -> float:
     """When it will show whether what waits is an answer."""
-    found = heard.hear(conn, where.id, now, read_answer, quiet, 4 * quiet)
-    assert isinstance(found, NotYet)
+    found = approval_replies.take_reply(conn, where.id, now, read_answer, quiet, 4 * quiet)
+    assert isinstance(found, ReplyPending)
     return found.at
 
 
-def closed(found: Heard | None) -> bool:
+def closed(found: ReplyTaken | None) -> bool:
     """Whether what was heard is for a question that is over."""
     return found is not None and found.closed
 
@@ -174,10 +174,10 @@ def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     """A crash cut the send off; what was told and written meanwhile comes together, in any order."""
     where = asked(conn, "q", sent=False)
     given = outbox.take(conn, where.person_id, T + 9)
-    assert given.parcel is not None
+    assert given.row is not None
     outbox.recover(conn, T + 90)
     say(conn, "sí", T + 60, at=T + written)
-    outbox.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.parcel.id), T + 61)
+    outbox.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.row.id), T + 61)
     hear(conn, where, T + 62)
     assert state(conn, "q") == answer
 
@@ -197,7 +197,7 @@ def test_words_that_were_underway_for_days_answer_no_newer_question(
 
 def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connection) -> None:
     where = asked(conn, "q", sent=False)
-    assert outbox.take(conn, where.person_id, T).parcel is not None
+    assert outbox.take(conn, where.person_id, T).row is not None
     press(conn, "q-yes", T - 1)
     hear(conn, where)
     assert state(conn, "q") == "yes"
@@ -228,7 +228,7 @@ def test_a_quote_or_a_reaction_selects_the_question(conn: Connection, kind: str)
     where = asked(conn, "q", "r")
     quoted = value(conn, "SELECT wamid FROM outbox WHERE source = 'approval:r'")
     message = inbound("answer", "👍", kind=kind, quoted=quoted)
-    inbox.take_in(conn, entrance(), [Arrival(message, "message", answers=True)], (), (), (), T + 1)
+    inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1)
     hear(conn, where)
     assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
     assert turn_state(conn, "q") == "queued"
@@ -268,8 +268,8 @@ def test_a_question_expires_23_hours_after_the_last_message(conn: Connection) ->
 def test_a_question_that_cannot_be_sent_ends(conn: Connection) -> None:
     where = asked(conn, "q", sent=False)
     given = outbox.take(conn, where.person_id, T)
-    assert given.parcel is not None
-    outbox.fail(conn, given.parcel.id, 131026, "undeliverable", T)
+    assert given.row is not None
+    outbox.fail(conn, given.row.id, 131026, "undeliverable", T)
     approvals.expire(conn, T + 1)
     assert (state(conn, "q"), turn_state(conn, "q")) == ("failed", "queued")
 
@@ -289,7 +289,9 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
         press(conn, "r-yes")
     else:
         message = inbound("answer", "👍", kind="text" if way == "words" else way, quoted=wamids[-1])
-        inbox.take_in(conn, entrance(), [Arrival(message, "message", answers=True)], (), (), (), T + 1)
+        inbox.take_in(
+            conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1
+        )
     assert closed(hear(conn, where)) == (way == "button")
     assert (state(conn, "r"), state(conn, "q")) == ("open", "open")
     approvals.expire(conn, T + 2)
@@ -300,12 +302,12 @@ def test_buttons_whose_card_did_not_arrive_as_a_whole_answer_nothing(conn: Conne
 def test_a_question_that_was_answered_by_its_button_is_not_sent_again(conn: Connection) -> None:
     where = asked(conn, "q", sent=False)
     given = outbox.take(conn, where.person_id, T)
-    assert given.parcel is not None
-    outbox.unknown(conn, given.parcel.id, "no answer", T + 15)
+    assert given.row is not None
+    outbox.mark_unknown(conn, given.row.id, "no answer", T + 15)
     say(conn, "Sí", T + 5, kind="answer", button=f"{BUTTON}q-yes", quoted="wamid.1")
     hear(conn, where, T + 5)
     assert state(conn, "q") == "yes"
-    assert outbox.take(conn, where.person_id, T + 15).parcel is None
+    assert outbox.take(conn, where.person_id, T + 15).row is None
     assert value(conn, "SELECT state || wamid FROM outbox") == "sentwamid.1"
 
 
@@ -317,7 +319,7 @@ def test_a_question_that_was_sent_twice_is_answered_at_either_copy(
     where = asked(conn, "q", "r")
     sent_twice(conn, "approval:r")
     message = inbound("answer", "👍", kind=kind, quoted=quoted)
-    inbox.take_in(conn, entrance(), [Arrival(message, "message", answers=True)], (), (), (), T + 1)
+    inbox.take_in(conn, entrance(), [ClassifiedMessage(message, "message", answers=True)], (), (), (), T + 1)
     hear(conn, where)
     assert (state(conn, "q"), state(conn, "r")) == ("open", "yes")
 

@@ -100,21 +100,6 @@ async def test_a_function_that_raises_stop_iteration_leaves_nobody_waiting(store
     assert not late
 
 
-async def test_an_urgent_function_joins_the_commit_under_way(store: Database) -> None:
-    order: list[str] = []
-
-    def note(key: str) -> Callable[[sqlite3.Connection], None]:
-        return lambda _: order.append(key)
-
-    async with Batch(store):
-        tasks = [asyncio.create_task(store.tx(note(key))) for key in "abc"]
-        await queued()
-        urgent = [store.submit(note(key), urgent=True) for key in "xy"]
-        await queued()
-    await asyncio.gather(*tasks, *urgent)
-    assert order == ["x", "y", "a", "b", "c"]
-
-
 def _break_commit(conn: sqlite3.Connection) -> None:
     conn.execute("PRAGMA defer_foreign_keys=ON")
     conn.execute(

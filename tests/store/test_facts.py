@@ -6,9 +6,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from app.store import facts
-from app.store.facts import Fact
+from app.store import skill_data
 from app.store.migrations import migrate
+from app.store.skill_data import Fact
 from tests.store.rows import ANA, BETO, T, begun, conversation, inbound, take
 from tests.store.test_steps import steps
 
@@ -53,12 +53,12 @@ def test_in_a_group_there_are_none(conn: sqlite3.Connection) -> None:
 def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> None:
     where = conversation(conn)
     keep(conn, where.person_id, {"text": "from a page"}, outside=1)
-    assert facts.of_person(conn, where.person_id) == (Fact("from a page", outside=True),)
+    assert skill_data.remembered_facts(conn, where.person_id) == (Fact("from a page", outside=True),)
 
 
 def test_for_who_has_none_it_costs_next_to_nothing_however_many_others_have(conn: sqlite3.Connection) -> None:
     ana, beto = (conversation(conn, sender).person_id for sender in (ANA, BETO))
     keep(conn, beto, *({"text": f"fact {n}"} for n in range(1000)))
     keep(conn, ana, *({"text": f"note {n}"} for n in range(1000)), skill="notes")
-    assert steps(conn, lambda: facts.of_person(conn, ana)) < 40
-    assert len(facts.of_person(conn, beto)) == facts.MOST_READ
+    assert steps(conn, lambda: skill_data.remembered_facts(conn, ana)) < 40
+    assert len(skill_data.remembered_facts(conn, beto)) == skill_data.MOST_FACTS

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from app.errors import RecadoError
-from app.store.folders import Folders
+from app.store.personal_data import PersonFolders
 from tests.deep import make_deep
 
 
 @pytest.fixture
-def folders(deep_ground: Path) -> Folders:
-    return Folders(deep_ground / "workspace", deep_ground / "data")
+def folders(deep_ground: Path) -> PersonFolders:
+    return PersonFolders(deep_ground / "workspace", deep_ground / "data")
 
 
-def test_what_a_server_made_too_deep_for_any_path_goes_with_its_person(folders: Folders) -> None:
+def test_what_a_server_made_too_deep_for_any_path_goes_with_its_person(folders: PersonFolders) -> None:
     """It kept every sweep from what is old."""
     workspace, media = folders.of("person_ana").values()
     workspace.mkdir(parents=True)
@@ -25,7 +25,7 @@ def test_what_a_server_made_too_deep_for_any_path_goes_with_its_person(folders: 
     assert not media.exists()
 
 
-def test_a_folder_that_stays_is_named_and_keeps_no_other(folders: Folders) -> None:
+def test_a_folder_that_stays_is_named_and_keeps_no_other(folders: PersonFolders) -> None:
     stays, goes = folders.of("person_ana")["workspace"], folders.of("person_beto")["workspace"]
     goes.mkdir(parents=True)
     stays.write_text("a file in the place of the folder")
@@ -34,7 +34,7 @@ def test_a_folder_that_stays_is_named_and_keeps_no_other(folders: Folders) -> No
     assert not goes.exists()
 
 
-def test_a_link_in_the_place_of_a_folder_goes_and_what_it_leads_to_stays(folders: Folders) -> None:
+def test_a_link_in_the_place_of_a_folder_goes_and_what_it_leads_to_stays(folders: PersonFolders) -> None:
     place = folders.of("person_ana")["workspace"]
     kept = place.parent / "kept"
     kept.mkdir(parents=True)

@@ -5,9 +5,9 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import AliasChange, Sender, Unreadable
-from app.store import aliases, inbox, opening, people, retention, turns
+from app.store import aliases, inbox, people, retention, turn_state, turns
 from app.store.outbox import Draft
-from app.store.ownership import Doors, offer_ownership
+from app.store.ownership import AccessRules, offer_ownership
 from app.store.turns import Ready
 from tests.store.rows import (
     ANA,
@@ -66,7 +66,7 @@ def test_a_message_redelivered_after_its_key_was_swept_is_kept_once(conn: Connec
 
 
 def test_a_message_turned_away_is_not_kept(conn: Connection) -> None:
-    closed = Doors("whatsapp")
+    closed = AccessRules("whatsapp")
     taken = take(conn, inbound("w1"), doors=closed)
     assert [away.reason for away in taken.turned_away] == ["outsider"]
     assert value(conn, "SELECT count(*) FROM messages") == 0
@@ -163,7 +163,7 @@ def test_the_sweep_finds_unclaimed_messages_and_open_turns(conn: Connection) -> 
     found = [inbox.waiting(conn, {"whatsapp"}, T)]
     claim(conn, where, "t1", T)
     found.append(inbox.waiting(conn, {"whatsapp"}, T))
-    opening.begin(conn, "t1", T, 40, "d")
+    turn_state.load_turn(conn, "t1", T, 40, "d")
     turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
     found.append(inbox.waiting(conn, {"whatsapp"}, T))
     assert found == [[where.id], [where.id], []]
@@ -175,7 +175,7 @@ def test_the_sweep_leaves_other_channels_and_what_is_not_due(conn: Connection) -
     take(conn, inbound("w2"), limit=1)
     assert inbox.waiting(conn, {"terminal"}, T) == []
     claim(conn, where, "t1", T)
-    opening.begin(conn, "t1", T, 40, "d")
+    turn_state.load_turn(conn, "t1", T, 40, "d")
     turns.end(conn, "t1", where, "answered", Draft("ok", ()), T)
     assert inbox.waiting(conn, {"whatsapp"}, T + 1) == []
     assert inbox.waiting(conn, {"whatsapp"}, T + 61) == [where.id]
@@ -222,7 +222,7 @@ def test_pairs_of_a_body_are_learned_after_its_messages(conn: Connection) -> Non
 
 
 def test_the_ownership_code_makes_an_owner_and_no_turn(conn: Connection) -> None:
-    closed = Doors("whatsapp", code_key=OPEN.code_key)
+    closed = AccessRules("whatsapp", code_key=OPEN.code_key)
     code = offer_ownership(conn, closed, T)
     assert code is not None
     taken = take(conn, inbound("w1", code), doors=closed)

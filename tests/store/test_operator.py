@@ -5,27 +5,26 @@ from sqlite3 import Connection
 import pytest
 
 from app.messages import Sender
-from app.store import aliases, operator, people, retention
-from app.store.ownership import Doors
+from app.store import aliases, journal, people, retention
+from app.store.ownership import AccessRules
 from app.store.retention import DAY, TRACE_DAYS
 from tests.store.rows import T, value
 
-CALL = ("save_note", "hash")
 FIRST, SECOND, THIRD = "12125550001", "12125550002", "12125550003"
 
 
-def doors(*owners: str) -> Doors:
-    return Doors("whatsapp", owners=frozenset(owners), open=True)
+def doors(*owners: str) -> AccessRules:
+    return AccessRules("whatsapp", owners=frozenset(owners), open=True)
 
 
-def arrive(conn: Connection, at: Doors, *phones: str) -> None:
+def arrive(conn: Connection, at: AccessRules, *phones: str) -> None:
     for number, phone in enumerate(phones):
         people.admit(conn, at, Sender(phone=phone), "", T + number)
 
 
-def named(conn: Connection, at: Doors) -> str:
+def named(conn: Connection, at: AccessRules) -> str:
     """The phone of whoever the calls belong to."""
-    return operator.enter(conn, at, CALL, T + 100).names[0]
+    return people.acting_owner(conn, at, T + 100).names[0]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def named(conn: Connection, at: Doors) -> str:
         ((FIRST, SECOND), (THIRD, SECOND, FIRST), SECOND),
         ((FIRST,), (SECOND, THIRD), FIRST),
         ((SECOND, FIRST), (), FIRST),
-        ((), (FIRST,), operator.OUTCOME),
+        ((), (FIRST,), people.OPERATOR),
     ],
 )
 def test_the_owner_known_for_longest_then_one_of_the_configuration_then_nobody(
@@ -60,13 +59,13 @@ def test_nothing_is_done_in_the_name_of_who_is_frozen_or_blocked(conn: Connectio
     people.block(conn, "whatsapp", FIRST, T)
     assert named(conn, at) == SECOND
     aliases.freeze(conn, [value(conn, "SELECT person_id FROM aliases WHERE value = ?", SECOND)], "why")
-    assert named(conn, at) == operator.OUTCOME
+    assert named(conn, at) == people.OPERATOR
 
 
 def test_a_call_is_forgotten_whole(conn: Connection) -> None:
-    where = operator.enter(conn, doors(FIRST), CALL, T).conversation
-    operator.record(conn, "t1", where, "intent", {"tool": "save_note"}, T)
-    operator.record(conn, "t1", where, "tool", {"result": "{}"}, T)
+    where = people.acting_owner(conn, doors(FIRST), T).conversation
+    journal.record_admin_call(conn, "t1", where, "intent", {"tool": "save_note"}, T)
+    journal.record_admin_call(conn, "t1", where, "tool", {"result": "{}"}, T)
     kept = []
     for age in (TRACE_DAYS - 0.1, TRACE_DAYS + 0.1):
         retention.sweep(conn, T + age * DAY)

@@ -14,8 +14,8 @@ LATER = T + 15
 
 def taken(conn: Connection, person: str, now: float = T) -> str:
     given = outbox.take(conn, person, now)
-    assert given.parcel is not None
-    return given.parcel.id
+    assert given.row is not None
+    return given.row.id
 
 
 def test_a_source_gets_its_rows_once(conn: Connection) -> None:
@@ -28,7 +28,7 @@ def test_a_row_is_sent_as_it_was_written(conn: Connection) -> None:
     where = conversation(conn)
     message = Outgoing("¿Sí o no?", (Button("y", "Sí"), Button("n", "No")), quoted="w1")
     outbox.put_reply(conn, where, "q", Draft("?", (message,)), T)
-    parcel = outbox.take(conn, where.person_id, T).parcel
+    parcel = outbox.take(conn, where.person_id, T).row
     assert parcel is not None
     assert (parcel.message, parcel.to.phone, parcel.to.user_id) == (message, ANA.phone, ANA.user_id)
 
@@ -38,7 +38,7 @@ def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
     one, two = queue(conn, where, "turn:1", "a", "b")
     first = taken(conn, where.person_id)
     beside = outbox.take(conn, where.person_id, T + 1)
-    outbox.sent(conn, first, "wamid.1", T + 1)
+    outbox.mark_sent(conn, first, "wamid.1", T + 1)
     assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, NextSend(at=T + SEND_SECONDS), two)
 
 
@@ -66,7 +66,7 @@ def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection)
     where = conversation(conn)
     queue(conn, where, "turn:1", "a", "b", "c")
     queue(conn, where, "turn:2", "d")
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     outbox.fail(conn, taken(conn, where.person_id), 100, "bad", T)
     assert states(conn) == ["sent", "failed", "failed", "ready"]
 
@@ -74,20 +74,20 @@ def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection)
 def test_an_unknown_send_is_tried_once_more_and_then_given_up(conn: Connection) -> None:
     where = conversation(conn)
     one, two = queue(conn, where, "turn:1", "a", "b")
-    final = [outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)]
+    final = [outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)]
     waits = outbox.take(conn, where.person_id, T + 1)
     assert taken(conn, where.person_id, LATER) == one
-    final.append(outbox.unknown(conn, one, "no answer", LATER + 15))
+    final.append(outbox.mark_unknown(conn, one, "no answer", LATER + 15))
     given = outbox.take(conn, where.person_id, LATER + 15)
     assert (final, waits.at) == ([False, True], LATER)
-    assert (given.lost, given.parcel and given.parcel.id) == ((one,), two)
+    assert (given.lost, given.row and given.row.id) == ((one,), two)
 
 
 def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
     for _ in range(2):
-        outbox.unknown(conn, taken(conn, where.person_id, LATER), "no answer", LATER)
+        outbox.mark_unknown(conn, taken(conn, where.person_id, LATER), "no answer", LATER)
     outbox.take(conn, where.person_id, LATER)
     outbox.recover(conn, T)
     outbox.await_statuses(conn, T)
@@ -97,11 +97,11 @@ def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
 def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.unknown(conn, taken(conn, where.person_id), "no answer", T)
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
     outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
     held = states(conn)
     again = T + HOLD_SECONDS
-    outbox.unknown(conn, taken(conn, where.person_id, again), "no answer", again)
+    outbox.mark_unknown(conn, taken(conn, where.person_id, again), "no answer", again)
     assert held == ["unknown"]
     assert outbox.take(conn, where.person_id, again).lost == (one,)
 
@@ -115,7 +115,7 @@ def status(wamid: str, what: str, outbox_id: str = "", code: int = 0) -> Status:
 def test_any_status_with_the_outbox_id_proves_an_unknown_send(conn: Connection, what: str) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)
     outbox.apply_status(conn, status("wamid.1", what, one), T + 1)
     assert states(conn) == ["sent"]
     assert value(conn, "SELECT wamid FROM messages WHERE direction = 'out'") == "wamid.1"
@@ -124,8 +124,8 @@ def test_any_status_with_the_outbox_id_proves_an_unknown_send(conn: Connection, 
 def test_a_status_is_matched_by_outbox_id_before_wamid(conn: Connection) -> None:
     where = conversation(conn)
     _, two = queue(conn, where, "turn:1", "a", "b")
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
-    outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER)
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER)
     outbox.apply_status(conn, status("wamid.1", "failed", two, 131026), T + 1)
     assert states(conn) == ["sent", "failed"]
 
@@ -133,18 +133,20 @@ def test_a_status_is_matched_by_outbox_id_before_wamid(conn: Connection) -> None
 def test_a_status_without_outbox_id_is_matched_by_wamid(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     applied = outbox.apply_status(conn, status("wamid.1", "failed", code=131026), T + 1)
-    assert applied == outbox.Applied(where.person_id, 131026, "detail")
+    assert applied == outbox.StatusEffect(where.person_id, 131026, "detail")
     assert states(conn) == ["failed"]
 
 
 def test_a_failure_without_words_is_one(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     bare = Status("wamid.1", "failed", T, ANA, one, (GraphError(131042),))
-    assert outbox.apply_status(conn, bare, T) == outbox.Applied(where.person_id, 131042, "no reason given")
+    assert outbox.apply_status(conn, bare, T) == outbox.StatusEffect(
+        where.person_id, 131042, "no reason given"
+    )
 
 
 @pytest.mark.parametrize(("what", "expected"), [("failed", "failed"), ("delivered", "sent")])
@@ -155,7 +157,7 @@ def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
     (one,) = queue(conn, where, "turn:1", "a")
     taken(conn, where.person_id)
     early = outbox.apply_status(conn, status("wamid.1", what, code=131026), T)
-    outbox.sent(conn, one, "wamid.1", T + 1)
+    outbox.mark_sent(conn, one, "wamid.1", T + 1)
     assert (early, states(conn)) == (None, [expected])
     assert value(conn, "SELECT outbox_id FROM statuses") == one
 
@@ -163,7 +165,7 @@ def test_a_status_that_came_early_counts_when_the_wamid_is_learned(
 def test_a_redelivered_status_says_nothing_new(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     first = outbox.apply_status(conn, status("wamid.1", "delivered", one), T)
     assert first is not None
     assert outbox.apply_status(conn, status("wamid.1", "delivered", one), T) is None
@@ -176,17 +178,17 @@ def test_a_failed_row_stays_failed_whatever_comes_later(conn: Connection) -> Non
     outbox.apply_status(conn, status("wamid.1", "delivered", one), T)
     outbox.retry(conn, one, T, 1, "late")
     outbox.hold(conn, one, 190, "late", T)
-    outbox.unknown(conn, one, "late", T)
+    outbox.mark_unknown(conn, one, "late", T)
     assert states(conn) == ["failed"]
 
 
 def test_a_sent_row_is_never_put_back(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     outbox.retry(conn, one, T, 1, "late")
     outbox.hold(conn, one, 190, "late", T)
-    outbox.unknown(conn, one, "late", T)
+    outbox.mark_unknown(conn, one, "late", T)
     outbox.fail(conn, one, 100, "late", T)
     assert states(conn) == ["sent"]
 
@@ -225,7 +227,7 @@ def test_a_held_template_waits_for_the_operator_whenever_the_person_wrote(conn: 
     take(conn, inbound("w1"))
     late = T + 3 * WINDOW_SECONDS
     message = Outgoing("⏰", template=Template("reminder", "es"))
-    outbox.put_notice(conn, where, "sched:r:1", Draft("⏰", (message,)), late)
+    outbox.put_reply(conn, where, "sched:r:1", Draft("⏰", (message,)), late)
     one = taken(conn, where.person_id, late)
     outbox.hold(conn, one, 190, "the token expired", late)
     assert taken(conn, where.person_id, late + WINDOW_SECONDS) == one
@@ -254,7 +256,7 @@ def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
 def test_a_second_send_that_a_crash_cut_off_is_the_last(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
-    outbox.unknown(conn, taken(conn, where.person_id), "no answer", T)
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
     taken(conn, where.person_id)
     outbox.recover(conn, T)
     assert outbox.take(conn, where.person_id, T).lost == (one,)
@@ -272,7 +274,7 @@ def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) ->
 def test_listening_shortens_no_wait(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
-    outbox.unknown(conn, taken(conn, where.person_id), "no answer", LATER + 30)
+    outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", LATER + 30)
     outbox.await_statuses(conn, LATER)
     assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
 
@@ -296,7 +298,7 @@ def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn
     outbox.retry(conn, taken(conn, where.person_id), T + 300, 130429, "slow down")
     outbox.mend_clock(conn, T - 7200)
     assert taken(conn, where.person_id, T - 7200) == one
-    outbox.unknown(conn, one, "no answer", T + 15)
+    outbox.mark_unknown(conn, one, "no answer", T + 15)
     outbox.mend_clock(conn, T - 7200)
     assert outbox.take(conn, where.person_id, T - 7200) == NextSend(at=T - 7200 + SEND_SECONDS)
 
@@ -320,13 +322,13 @@ def test_our_own_clock_fails_nothing_that_whatsapp_was_not_asked_about(conn: Con
 def test_the_sweep_finds_people_with_a_due_row(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
-    found = [outbox.waiting(conn, channels, T) for channels in ({"whatsapp"}, {"terminal"})]
-    outbox.sent(conn, taken(conn, where.person_id), "wamid.1", T)
+    found = [outbox.people_waiting(conn, channels, T) for channels in ({"whatsapp"}, {"terminal"})]
+    outbox.mark_sent(conn, taken(conn, where.person_id), "wamid.1", T)
     assert found == [[where.person_id], []]
-    assert outbox.waiting(conn, {"whatsapp"}, T + 999) == []
+    assert outbox.people_waiting(conn, {"whatsapp"}, T + 999) == []
 
 
 def test_a_clock_set_back_does_not_hide_a_row_from_the_sweep(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a", now=T + 3600)
-    assert outbox.waiting(conn, {"whatsapp"}, T) == [where.person_id]
+    assert outbox.people_waiting(conn, {"whatsapp"}, T) == [where.person_id]

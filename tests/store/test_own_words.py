@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.channels.whatsapp.contents import read_content
-from app.store.own_words import in_own_words
+from app.store.inbox import in_own_words
 
 TEXT = {"type": "text", "text": {"body": "install https://x.example/a.zip"}}
 IMAGE = {"type": "image", "image": {"id": "1", "caption": "install https://x.example/a.zip"}}

@@ -9,16 +9,23 @@ from app.messages import AliasChange, Sender
 from app.phones import canonical, other_form
 from app.store import people
 from app.store.aliases import freeze, remember_address
-from app.store.ownership import CODE_SECONDS, CODE_TRIES, Doors, has_owner, offer_ownership, takes_ownership
+from app.store.ownership import (
+    CODE_SECONDS,
+    CODE_TRIES,
+    AccessRules,
+    has_owner,
+    offer_ownership,
+    takes_ownership,
+)
 from app.store.people import Admitted, TurnedAway
 from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, inbound, take, value
 
-CLOSED = Doors("whatsapp", code_key=b"c" * 32)
+CLOSED = AccessRules("whatsapp", code_key=b"c" * 32)
 ANA_PHONE, ANA_ID = Sender(phone=ANA.phone), Sender(user_id=ANA.user_id)
 
 
-def listed(*phones: str) -> Doors:
-    return Doors("whatsapp", allowed=frozenset(canonical(phone) for phone in phones))
+def listed(*phones: str) -> AccessRules:
+    return AccessRules("whatsapp", allowed=frozenset(canonical(phone) for phone in phones))
 
 
 def frozen(conn: Connection) -> list[str]:
@@ -65,11 +72,11 @@ def test_a_phone_and_a_user_id_seen_together_are_one_person(conn: Connection) ->
         (OPEN, True),
         (listed("+52 555 000 0001"), True),
         (listed(BETO.phone), False),
-        (Doors("whatsapp", owners=frozenset({canonical(ANA.phone)})), True),
+        (AccessRules("whatsapp", owners=frozenset({canonical(ANA.phone)})), True),
     ],
     ids=["closed", "open", "listed in the other form", "somebody else listed", "an owner"],
 )
-def test_the_doors(conn: Connection, doors: Doors, let_in: bool) -> None:
+def test_the_doors(conn: Connection, doors: AccessRules, let_in: bool) -> None:
     assert isinstance(people.admit(conn, doors, ANA, "", T), Admitted) is let_in
 
 
@@ -143,7 +150,7 @@ def test_a_frozen_owner_has_no_role(conn: Connection) -> None:
 
 
 def test_a_frozen_owner_of_the_configuration_has_no_role(conn: Connection) -> None:
-    doors = Doors("whatsapp", owners=frozenset({canonical(ANA.phone)}))
+    doors = AccessRules("whatsapp", owners=frozenset({canonical(ANA.phone)}))
     admit(conn, ANA, doors=doors)
     assert admit(conn, Sender(ANA.phone, "MX.other"), doors=doors).role == "member"
 
@@ -166,7 +173,7 @@ def test_confirming_puts_the_new_user_id_in_place_of_the_old(conn: Connection) -
 
 
 def test_confirming_somebody_takes_no_claim_from_their_namesake_of_another_realm(conn: Connection) -> None:
-    simulated = Doors("simulator", open=True)
+    simulated = AccessRules("simulator", open=True)
     for doors in (OPEN, simulated):
         admit(conn, doors=doors)
         admit(conn, Sender(ANA.phone, "MX.other"), doors=doors)
@@ -295,7 +302,9 @@ def test_the_code_is_void_once_there_is_an_owner(conn: Connection) -> None:
 @pytest.mark.parametrize("configured", [True, False], ids=["configured", "made"])
 def test_no_code_is_offered_while_there_is_an_owner(conn: Connection, configured: bool) -> None:
     code_of(conn)
-    doors = Doors("whatsapp", owners=frozenset({"1"}), code_key=CLOSED.code_key) if configured else CLOSED
+    doors = (
+        AccessRules("whatsapp", owners=frozenset({"1"}), code_key=CLOSED.code_key) if configured else CLOSED
+    )
     if not configured:
         people.make_owner(conn, "whatsapp", BETO.phone, T)
     assert offer_ownership(conn, doors, T) is None
@@ -304,7 +313,7 @@ def test_no_code_is_offered_while_there_is_an_owner(conn: Connection, configured
 
 def test_a_simulator_takes_no_code(conn: Connection) -> None:
     code = code_of(conn)
-    admitted = people.admit(conn, Doors("simulator", open=True), ANA, code, T)
+    admitted = people.admit(conn, AccessRules("simulator", open=True), ANA, code, T)
     assert isinstance(admitted, Admitted)
     assert not admitted.became_owner
 

@@ -6,10 +6,10 @@ import pytest
 
 from app.messages import Sender
 from app.people import Person
-from app.store import alerts, aliases, people, phrases, retention
+from app.store import alerts, aliases, learned_phrases, people, retention
 from app.store.database import Database
-from app.store.ownership import Doors
-from app.store.phrases import MOST_PHRASES
+from app.store.learned_phrases import MOST_PHRASES
+from app.store.ownership import AccessRules
 from app.store.retention import DAY, PHRASE_DAYS
 from tests.store.rows import T, admit, value
 from tests.store.test_steps import steps
@@ -24,19 +24,23 @@ async def taught(store: Database, number: int, *stems: str, tool: str = "spend")
 
     def write(conn: Connection) -> Person:
         person = admit(conn, somebody(number))
-        phrases.learn(conn, person.id, [tool], stems, T)
+        learned_phrases.learn(conn, person.id, [tool], stems, T)
         return person
 
     return await store.tx(write)
 
 
 async def shared(store: Database, person: Person, *stems: str) -> list[tuple[str, str]]:
-    _, found = await store.tx(lambda conn: phrases.held(conn, person.id, person.realm, stems))
+    _, found = await store.tx(
+        lambda conn: learned_phrases.matching_stems(conn, person.id, person.realm, stems)
+    )
     return [(one.tool, one.stem) for one in found]
 
 
 async def own(store: Database, person: Person, *stems: str) -> list[tuple[str, str, float]]:
-    found, _ = await store.tx(lambda conn: phrases.held(conn, person.id, person.realm, stems))
+    found, _ = await store.tx(
+        lambda conn: learned_phrases.matching_stems(conn, person.id, person.realm, stems)
+    )
     return [(one.tool, one.stem, one.share) for one in found]
 
 
@@ -47,22 +51,22 @@ def kept(conn: Connection) -> list[str]:
 def test_the_same_phrase_counts_once_and_is_as_young_as_when_it_was_said_last(conn: Connection) -> None:
     ana = admit(conn).id
     for at, stems in enumerate([("guit", "ayer"), ("plat",), ("ayer", "guit")]):
-        phrases.learn(conn, ana, ["spend"], stems, T + at)
+        learned_phrases.learn(conn, ana, ["spend"], stems, T + at)
     assert kept(conn) == ["plat", "ayer guit"]
     assert value(conn, "SELECT count(*) FROM learned_stems") == 3
 
 
 def test_of_more_phrases_than_a_tool_may_have_the_oldest_leaves(conn: Connection) -> None:
     ana = admit(conn).id
-    phrases.learn(conn, ana, ["earn"], ["other"], T)
+    learned_phrases.learn(conn, ana, ["earn"], ["other"], T)
     for number in range(MOST_PHRASES + 1):
-        phrases.learn(conn, ana, ["spend"], [f"w{number}"], T + 1 + number)
+        learned_phrases.learn(conn, ana, ["spend"], [f"w{number}"], T + 1 + number)
     assert kept(conn) == ["other", *(f"w{number}" for number in range(1, MOST_PHRASES + 1))]
     assert value(conn, "SELECT count(*) FROM learned_stems WHERE stem = 'w0'") == 0
 
 
 def test_a_phrase_that_nobody_says_any_more_is_forgotten_with_its_stems(conn: Connection) -> None:
-    phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
+    learned_phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
     left = []
     for age in (PHRASE_DAYS - 0.1, PHRASE_DAYS + 0.1):
         retention.sweep(conn, T + age * DAY)
@@ -72,16 +76,16 @@ def test_a_phrase_that_nobody_says_any_more_is_forgotten_with_its_stems(conn: Co
 
 def test_on_a_disk_nearly_full_nothing_is_learned(conn: Connection) -> None:
     alerts.raise_alert(conn, "space:traces", "a test", T)
-    phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
+    learned_phrases.learn(conn, admit(conn).id, ["spend"], ["guit"], T)
     assert kept(conn) == []
 
 
 def test_what_cannot_be_learned_keeps_nothing_else_from_being_written(conn: Connection) -> None:
     ana = admit(conn).id
-    phrases.learn(conn, ana, ["spend"], ["guit"], T)
+    learned_phrases.learn(conn, ana, ["spend"], ["guit"], T)
     conn.execute("CREATE TRIGGER broken BEFORE INSERT ON learned_stems BEGIN SELECT RAISE(ABORT, 'no'); END")
     alerts.raise_alert(conn, "before", "a test", T)
-    phrases.learn(conn, ana, ["spend"], ["plat"], T)
+    learned_phrases.learn(conn, ana, ["spend"], ["plat"], T)
     alerts.raise_alert(conn, "after", "a test", T)
     assert kept(conn) == ["guit"]
     assert value(conn, "SELECT count(*) FROM alerts") == 2
@@ -117,8 +121,8 @@ async def test_who_is_frozen_blocked_gone_or_of_another_realm_does_not_count(
 
     def change(conn: Connection) -> None:
         if what == "elsewhere":
-            third = admit(conn, somebody(3), doors=Doors("simulator", open=True, code_key=b"c" * 32))
-            phrases.learn(conn, third.id, ["spend"], ["guit"], T)
+            third = admit(conn, somebody(3), doors=AccessRules("simulator", open=True, code_key=b"c" * 32))
+            learned_phrases.learn(conn, third.id, ["spend"], ["guit"], T)
         elif what == "frozen":
             aliases.freeze(conn, [several[0].id], "a test")
         elif what == "blocked":
@@ -137,13 +141,13 @@ def test_it_costs_no_more_however_many_people_have_learned_a_stem(conn: Connecti
     asking = admit(conn, somebody(0))
 
     def cost() -> int:
-        return steps(conn, lambda: phrases.held(conn, asking.id, asking.realm, ["guit"]))
+        return steps(conn, lambda: learned_phrases.matching_stems(conn, asking.id, asking.realm, ["guit"]))
 
     for number in range(1, 5):
-        phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
+        learned_phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
     few = cost()
     for number in range(5, 90):
-        phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
+        learned_phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
     assert cost() < few + 20
 
 
@@ -152,9 +156,9 @@ def test_it_looks_at_so_many_people_even_where_none_of_them_counts(conn: Connect
 
     def cost_with(numbers: range) -> int:
         for number in numbers:
-            phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
+            learned_phrases.learn(conn, admit(conn, somebody(number)).id, ["spend"], ["guit"], T)
         conn.execute("UPDATE people SET access = 'blocked' WHERE id <> ?", (asking.id,))
-        return steps(conn, lambda: phrases.held(conn, asking.id, asking.realm, ["guit"]))
+        return steps(conn, lambda: learned_phrases.matching_stems(conn, asking.id, asking.realm, ["guit"]))
 
     some = cost_with(range(1, 80))
     assert cost_with(range(80, 160)) < some + 20

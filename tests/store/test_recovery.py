@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store import journal, opening, turns
+from app.store import journal, turn_state, turns
 from app.store.migrations import migrate
 
 
@@ -31,7 +31,7 @@ def conn(tmp_path: Path) -> sqlite3.Connection:
 def crash(conn: sqlite3.Connection, *running: str) -> list[int]:
     """The server dies while these turns run and starts again; gives the attempts that count."""
     for turn in running:
-        opening.begin(conn, turn, 0.0, 10, "2026-01-01")
+        turn_state.load_turn(conn, turn, 0.0, 10, "2026-01-01")
     assert turns.recover(conn) == len(running)
     return [
         conn.execute("SELECT attempts FROM turns WHERE id = ?", (turn,)).fetchone()[0] for turn in running
@@ -50,7 +50,7 @@ def test_turns_that_ran_together_are_not_counted_three_times(conn: sqlite3.Conne
 def test_a_finished_step_makes_crashes_beside_others_count_anew(conn: sqlite3.Connection) -> None:
     for _ in range(3):
         crash(conn, "t0", "t1")
-    opening.begin(conn, "t0", 0.0, 10, "2026-01-01")
+    turn_state.load_turn(conn, "t0", 0.0, 10, "2026-01-01")
     journal.record(conn, "t0", "route", "route", "{}", 0.0)
     assert crash(conn, "t0", "t1") == [1, 1]
     assert crash(conn, "t0", "t1") == [1, 2]

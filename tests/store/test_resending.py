@@ -6,7 +6,7 @@ import pytest
 
 from app.messages import GraphError, Status
 from app.store import outbox
-from app.store.resending import AFTER_SECONDS, LATEST_SECONDS
+from app.store.outbox import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
 from tests.store.rows import ANA, T, conversation, queue, states, value
 
 BUSY = 131016
@@ -14,15 +14,15 @@ BUSY = 131016
 
 def send(conn: Connection, person: str, wamid: str, now: float) -> str:
     """Sends the next row; gives its id."""
-    parcel = outbox.take(conn, person, now).parcel
+    parcel = outbox.take(conn, person, now).row
     assert parcel is not None
-    outbox.sent(conn, parcel.id, wamid, now)
+    outbox.mark_sent(conn, parcel.id, wamid, now)
     return parcel.id
 
 
 def status(
     conn: Connection, wamid: str, what: str, row: str = "", code: int = BUSY, now: float = T
-) -> outbox.Applied | None:
+) -> outbox.StatusEffect | None:
     errors = (GraphError(code, "Service unavailable", ""),) if what == "failed" else ()
     return outbox.apply_status(conn, Status(wamid, what, T, ANA, row, errors), now)
 
@@ -42,15 +42,15 @@ def test_a_text_that_failed_for_a_passing_reason_is_sent_again(conn: Connection)
     applied = status(conn, "wamid.1", "failed", first)
     assert applied is not None
     assert applied.again
-    assert outbox.take(conn, where.person_id, T).at == T + AFTER_SECONDS[0]
-    assert send(conn, where.person_id, "wamid.2", T + AFTER_SECONDS[0]) != first
+    assert outbox.take(conn, where.person_id, T).at == T + AGAIN_AFTER_SECONDS[0]
+    assert send(conn, where.person_id, "wamid.2", T + AGAIN_AFTER_SECONDS[0]) != first
     assert states(conn) == ["failed", "sent"]
 
 
 def test_it_is_sent_again_only_a_few_times(conn: Connection) -> None:
     where, now = conversation(conn), T
     queue(conn, where, "turn:1", "a")
-    for attempt, pause in enumerate((0.0, *AFTER_SECONDS)):
+    for attempt, pause in enumerate((0.0, *AGAIN_AFTER_SECONDS)):
         now += pause
         row = send(conn, where.person_id, f"wamid.{attempt}", now)
         applied = status(conn, f"wamid.{attempt}", "failed", row, now=now)
@@ -137,7 +137,7 @@ def test_an_answer_of_long_ago_is_not_sent_again(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
     row = send(conn, where.person_id, "wamid.1", T)
-    status(conn, "wamid.1", "failed", row, now=T + LATEST_SECONDS + 1)
+    status(conn, "wamid.1", "failed", row, now=T + AGAIN_SECONDS + 1)
     assert waiting(conn) == []
 
 
@@ -145,7 +145,7 @@ def test_of_a_text_that_was_sent_twice_the_failure_of_one_is_not_that_of_both(co
     where = conversation(conn)
     (row,) = queue(conn, where, "turn:1", "a")
     outbox.take(conn, where.person_id, T)
-    outbox.unknown(conn, row, "time-out", T + 15)
+    outbox.mark_unknown(conn, row, "time-out", T + 15)
     send(conn, where.person_id, "wamid.2", T + 15)
     status(conn, "wamid.1", "failed", row, now=T + 16)
     assert waiting(conn) == []

@@ -103,13 +103,13 @@ def test_what_failed_is_told_by_a_new_message_once_the_person_writes(conn: Conne
     fire(conn, T, T + DAY)
     sent = value(conn, "SELECT id FROM outbox")
     outbox.fail(conn, sent, 131047, "the window is closed", T + 1, after_sent=True)
-    assert not schedules.waiting(conn, T + 2)
-    assert schedules.held(conn) == {where.id}
+    assert not schedules.has_work(conn, T + 2)
+    assert schedules.held_conversations(conn) == {where.id}
     take(conn, inbound("w1"), now=T + 3)
-    assert schedules.waiting(conn, T + 4)
+    assert schedules.has_work(conn, T + 4)
     assert fire(conn, T + 4, T + DAY) == [True]
     assert value(conn, "SELECT count(DISTINCT source) FROM outbox") == 2
-    assert not schedules.waiting(conn, T + 5)  # and it is not taken back again
+    assert not schedules.has_work(conn, T + 5)  # and it is not taken back again
 
 
 def test_a_changed_number_is_no_word_of_the_person(conn: Connection) -> None:
@@ -119,10 +119,10 @@ def test_a_changed_number_is_no_word_of_the_person(conn: Connection) -> None:
     set_one(conn, where, due=T + DAY)
     schedules.hold(conn, schedules.due(conn, WHATSAPP, T + DAY)[0].schedule, T + DAY)
     take(conn, inbound("w2", "changed their number", kind="system"), now=T + DAY + 1)
-    assert not schedules.waiting(conn, T + DAY + 2)
+    assert not schedules.has_work(conn, T + DAY + 2)
     assert schedules.last_inbound(conn, where) == T
     take(conn, inbound("w3"), now=T + DAY + 3)
-    assert schedules.waiting(conn, T + DAY + 4)
+    assert schedules.has_work(conn, T + DAY + 4)
 
 
 @pytest.mark.parametrize("quoted", ["wamid.1", "wamid.2"])
@@ -141,8 +141,8 @@ def test_one_that_was_sent_twice_is_quoted_by_either_copy(conn: Connection, quot
 def test_what_was_held_by_a_clock_that_was_set_back_since_waits_for_nobody(conn: Connection) -> None:
     kept = set_one(conn, conversation(conn))
     schedules.hold(conn, kept, T + 2 * DAY)
-    assert not schedules.waiting(conn, T + 2 * DAY)
-    assert schedules.waiting(conn, T)
+    assert not schedules.has_work(conn, T + 2 * DAY)
+    assert schedules.has_work(conn, T)
     assert fire(conn) == [True]
 
 
@@ -151,7 +151,7 @@ def test_of_several_told_at_once_the_last_message_is_the_one_told_last(conn: Con
     for id, minutes in (("rem_1", 2), ("rem_2", 3), ("rem_3", 3), ("rem_4", 1)):
         set_one(conn, where, id, due=T + 60 * minutes)
     fire(conn, T + 300)
-    last = schedules.last_told(conn, where.person_id, T)
+    last = schedules.last_fired(conn, where.person_id, T)
     assert last is not None
     assert last.source == value(conn, "SELECT source FROM outbox ORDER BY seq DESC")
 

@@ -11,7 +11,7 @@ import pytest
 
 from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
 from app.skills.proxies import answer
-from app.store import space
+from app.store import disk_space
 from app.store.database import Database
 from app.store.migrations import migrate, migrations
 from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, NoRoom, SkillStore
@@ -83,18 +83,18 @@ async def test_over_the_quota_or_without_space_less_may_be_kept(
 ) -> None:
     ana = await person(store)
     await write(store, ana, a="x" * 500)
-    await store.tx(lambda conn: space.update_alerts(conn, 0, 1000, T))
+    await store.tx(lambda conn: disk_space.update_alerts(conn, 0, 1000, T))
     await write(store, ana, 100, **change)
     assert (await counted(store))[1] < 100
 
 
 async def test_on_a_disk_nearly_full_nothing_more_is_kept_until_there_is_room(store: Database) -> None:
     ana = await person(store)
-    await store.tx(lambda conn: space.update_alerts(conn, 0, 1000, T))
+    await store.tx(lambda conn: disk_space.update_alerts(conn, 0, 1000, T))
     with pytest.raises(NoRoom) as full:
         await write(store, ana, a="x")
     assert full.value.code == "NO_SPACE"
-    await store.tx(lambda conn: space.update_alerts(conn, 5000, 1000, T))
+    await store.tx(lambda conn: disk_space.update_alerts(conn, 5000, 1000, T))
     await write(store, ana, a="x")
 
 

@@ -5,9 +5,9 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.store import alerts, space, traces
+from app.store import alerts, disk_space, traces
+from app.store.disk_space import MEGABYTE, Disk
 from app.store.journal import Tokens
-from app.store.space import MEGABYTE, Disk
 from app.store.traces import PART_CHARACTERS, ModelCall
 from tests.store.rows import T, begun, conversation, inbound, take, value
 
@@ -15,7 +15,7 @@ LEAST = 500 * MEGABYTE
 
 
 def kept(conn: Connection) -> list[bool]:
-    return [space.keeps(conn, "traces"), space.keeps(conn, "data")]
+    return [disk_space.is_kept(conn, "traces"), disk_space.is_kept(conn, "data")]
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ def kept(conn: Connection) -> list[bool]:
     ],
 )
 def test_traces_stop_before_data(conn: Connection, megabytes: int, expected: list[bool]) -> None:
-    space.update_alerts(conn, megabytes * MEGABYTE, LEAST, T)
+    disk_space.update_alerts(conn, megabytes * MEGABYTE, LEAST, T)
     assert kept(conn) == expected
 
 
 def test_a_change_is_told_once_and_taken_back_when_there_is_room(conn: Connection) -> None:
     told = [
-        len(space.update_alerts(conn, free * MEGABYTE, LEAST, T))
+        len(disk_space.update_alerts(conn, free * MEGABYTE, LEAST, T))
         for free in (900, 400, 390, 100, 100, 300, 900)
     ]
     assert told == [0, 1, 0, 1, 0, 1, 1]
@@ -43,12 +43,12 @@ def test_a_change_is_told_once_and_taken_back_when_there_is_room(conn: Connectio
 
 
 def test_space_that_hovers_around_the_limit_changes_nothing(conn: Connection) -> None:
-    told = [space.update_alerts(conn, free * MEGABYTE, LEAST, T) for free in (499, 501, 499, 520)]
+    told = [disk_space.update_alerts(conn, free * MEGABYTE, LEAST, T) for free in (499, 501, 499, 520)]
     assert [len(changes) for changes in told] == [1, 0, 0, 0]
 
 
 def test_without_a_limit_nothing_is_ever_refused(conn: Connection, tmp_path: Path) -> None:
-    assert space.update_alerts(conn, 0, 0, T) == []
+    assert disk_space.update_alerts(conn, 0, 0, T) == []
     assert Disk(tmp_path, 0).has_room_for("data")
 
 
@@ -65,7 +65,7 @@ def trace(conn: Connection, body: str) -> None:
 
 @pytest.mark.parametrize(("free", "kept"), [(LEAST, 1), (0, 0)])
 def test_without_room_a_call_is_not_traced(conn: Connection, free: int, kept: int) -> None:
-    space.update_alerts(conn, free, LEAST, T)
+    disk_space.update_alerts(conn, free, LEAST, T)
     trace(conn, '"hello"')
     tables = ("model_calls", "prompt_parts")
     assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == [kept, kept]

@@ -42,14 +42,14 @@ def a_turn(conn: sqlite3.Connection, name: str, now: float) -> None:
     take(conn, inbound(f"wamid.{name}", name), now=now)
     begun(conn, where, name, now, history=4)
     turns.end(conn, name, where, "answered", draft(f"answer to {name}"), now)
-    parcel = outbox.take(conn, where.person_id, now).parcel
+    parcel = outbox.take(conn, where.person_id, now).row
     assert parcel is not None
-    outbox.sent(conn, parcel.id, f"wamid.of.{name}", now)
+    outbox.mark_sent(conn, parcel.id, f"wamid.of.{name}", now)
     assert claim(conn, where, "none", now) is None
     assert not outbox.has_open(conn, where.person_id)
     outbox.release_held(conn, now)
     inbox.waiting(conn, ["whatsapp"], now)
-    outbox.waiting(conn, ["whatsapp"], now)
+    outbox.people_waiting(conn, ["whatsapp"], now)
     turns.recover(conn)
 
 

@@ -5,9 +5,9 @@ from sqlite3 import Connection
 import pytest
 
 from app.errors import RecadoError
-from app.store import aliases, journal, opening, people, turns
+from app.store import aliases, journal, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
-from app.store.turns import MAX_ATTEMPTS, Kept, Pause, Ready
+from app.store.turns import MAX_ATTEMPTS, Pause, Ready, StickySelection
 from tests.store.rows import (
     ANA,
     BETO,
@@ -163,7 +163,7 @@ def test_members_are_read_again_and_not_gathered_again(conn: Connection) -> None
     take(conn, inbound("w1", "uno"))
     first = begun(conn, where, "t1")
     take(conn, inbound("w2", "dos"), now=T + 1)
-    second = opening.begin(conn, "t1", T + 9, 40, "d")
+    second = turn_state.load_turn(conn, "t1", T + 9, 40, "d")
     assert [member.text for member in second.members] == [member.text for member in first.members] == ["uno"]
 
 
@@ -171,7 +171,7 @@ def test_each_beginning_counts_an_attempt_before_the_turn_runs(conn: Connection)
     where = conversation(conn)
     take(conn, inbound("w1"))
     counted = [begun(conn, where, "t1").attempts]
-    counted += [opening.begin(conn, "t1", T, 40, "d").attempts for _ in range(3)]
+    counted += [turn_state.load_turn(conn, "t1", T, 40, "d").attempts for _ in range(3)]
     assert counted == [1, 2, 3, 4]
 
 
@@ -199,7 +199,7 @@ def test_a_turn_that_cannot_even_be_given_up_ends_without_words(conn: Connection
     begun(conn, where, "t1")
     ended = [turns.postpone(conn, "t1", T, "boom")]
     while not ended[-1] and len(ended) < 10:
-        opening.begin(conn, "t1", T, 40, "d")
+        turn_state.load_turn(conn, "t1", T, 40, "d")
         ended.append(turns.postpone(conn, "t1", T, "boom"))
     assert len(ended) == MAX_ATTEMPTS + 2
     assert value(conn, "SELECT state || outcome FROM turns") == "donefailed"
@@ -211,7 +211,7 @@ def test_a_finished_step_clears_earlier_attempts(conn: Connection) -> None:
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    opening.begin(conn, "t1", T, 40, "d")
+    turn_state.load_turn(conn, "t1", T, 40, "d")
     journal.record(conn, "t1", "intent:0:a", "intent", "{}", T)
     after_intent = value(conn, "SELECT attempts FROM turns")
     journal.record(conn, "t1", "tool:0:a", "tool", "{}", T)
@@ -237,7 +237,7 @@ def test_a_turn_that_ended_takes_nothing_more(conn: Connection, step: str) -> No
     steps = {
         "record": lambda: journal.record(conn, "t1", "llm:0", "llm", "{}", T),
         "end": lambda: turns.end(conn, "t1", where, "answered", draft("again"), T),
-        "begin": lambda: opening.begin(conn, "t1", T, 40, "d"),
+        "begin": lambda: turn_state.load_turn(conn, "t1", T, 40, "d"),
     }
     with pytest.raises(TurnGone):
         steps[step]()
@@ -361,7 +361,15 @@ def test_a_conversation_goes_on_with_what_its_last_turn_kept(conn: Connection) -
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    turns.end(conn, "t1", where, "answered", draft("ok"), T, kept=Kept(["calc"], ["numbers"], ["b", "a"]))
+    turns.end(
+        conn,
+        "t1",
+        where,
+        "answered",
+        draft("ok"),
+        T,
+        sticky=StickySelection(["calc"], ["numbers"], ["b", "a"]),
+    )
     take(conn, inbound("w2"), now=T + 10)
     opened = begun(conn, where, "t2", T + 10)
     assert (opened.sticky_tools, opened.sticky_categories) == (("calc",), ("numbers",))
@@ -372,7 +380,9 @@ def test_a_new_conversation_forgets_history_sticky_tools_and_skills(conn: Connec
     where = conversation(conn)
     take(conn, inbound("w1"))
     begun(conn, where, "t1")
-    turns.end(conn, "t1", where, "answered", draft("ok"), T, kept=Kept(["calc"], ["numbers"], ["sums"]))
+    turns.end(
+        conn, "t1", where, "answered", draft("ok"), T, sticky=StickySelection(["calc"], ["numbers"], ["sums"])
+    )
     turns.new_conversation(conn, where.id, T + 1)
     take(conn, inbound("w2"), now=T + 10)
     opened = begun(conn, where, "t2", T + 10)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.llm.model import ToolCall
-from app.store.opening import Entry
+from app.store.turn_state import JournalRow
 from app.tools import ToolResult
 from app.turns.actions import (
     Action,
@@ -114,18 +114,18 @@ def test_a_transcript_is_the_same_from_memory_and_from_its_rows() -> None:
     )
     calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in (A, B)]
     rows = [
-        Entry("tool:0:a", {"result": "2"}),
-        Entry("intent:0:a", {}),
-        Entry("llm:0", {"text": "", "calls": calls}),
-        Entry("route", {"categories": ["numbers"], "tools": ["calculate"], "source": "model"}),
+        JournalRow("tool:0:a", {"result": "2"}),
+        JournalRow("intent:0:a", {}),
+        JournalRow("llm:0", {"text": "", "calls": calls}),
+        JournalRow("route", {"categories": ["numbers"], "tools": ["calculate"], "source": "model"}),
     ]
     assert read_journal(rows) == step_by_step
 
 
 def test_rounds_are_read_by_number_and_call_ids_may_hold_colons() -> None:
     call = {"id": "x:1:y", "name": "calculate", "arguments": "{}"}
-    rows = [Entry(f"llm:{n}", {"text": str(n), "calls": [call]}) for n in (10, 2, 1, 0)]
-    rows.append(Entry("tool:2:x:1:y", {"result": "seen"}))
+    rows = [JournalRow(f"llm:{n}", {"text": str(n), "calls": [call]}) for n in (10, 2, 1, 0)]
+    rows.append(JournalRow("tool:2:x:1:y", {"result": "seen"}))
     rounds = read_journal(rows).rounds
     assert [one.text for one in rounds] == ["0", "1", "2", "10"]
     assert rounds[2].results == {"x:1:y": "seen"}
@@ -160,7 +160,7 @@ def test_begun_calls_of_a_crash_are_handed_on() -> None:
 
 def test_the_journal_tells_what_the_message_is_about_and_whose_texts_were_shown() -> None:
     row = {"categories": ["tea"], "tools": ["steep"], "skills": ["tea"], "shown": ["roses", "tea"]}
-    routed = read_journal([Entry("route", row)]).routed
+    routed = read_journal([JournalRow("route", row)]).routed
     assert routed == Routed(("tea",), ("steep",), ("tea",), ("roses", "tea"))
 
 

@@ -15,9 +15,9 @@ from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
 from app.store import journal, turns
 from app.store.database import Database
-from app.store.opening import TurnState
 from app.store.outbox import Draft
 from app.store.tool_statistics import ToolFigures, summary
+from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.tools.result import MODEL_LIMIT
 from app.turns.actions import Round, Routed, Transcript

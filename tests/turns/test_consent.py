@@ -15,10 +15,10 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
-from app.store import approvals, journal, opening, turns
+from app.store import approvals, journal, turn_state, turns
 from app.store.approvals import OpenQuestion
 from app.store.database import Database
-from app.store.opening import TurnState
+from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
 from app.tools.arguments import InvalidArguments
 from app.turns.actions import Round, Routed, Transcript, read_journal
@@ -112,8 +112,8 @@ class Desk:
         """To everything that is open; the turn goes on."""
 
         def write(conn: Connection) -> None:
-            for one in approvals.open_questions(conn):
-                approvals.answer_for(conn, one.id, cast(Any, choice), "console", T)
+            for one in approvals.all_open(conn):
+                approvals.answer_in_console(conn, one.id, cast(Any, choice), "console", T)
             conn.execute("UPDATE turns SET state = 'running'")
 
         await self.store.tx(write)
@@ -262,7 +262,7 @@ async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_d
     where = desk.run.opened.conversation
 
     def again(conn: Connection) -> tuple[TurnState, TurnState]:
-        after_a_crash = opening.begin(conn, "t1", T, 40, "2027-01-15")
+        after_a_crash = turn_state.load_turn(conn, "t1", T, 40, "2027-01-15")
         turns.end(conn, "t1", where, "answered", draft("done"), T)
         take(conn, inbound("w2"))
         return after_a_crash, begun(conn, where, "t2", T + 1)
@@ -276,7 +276,7 @@ async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost
     desk = await make_desk(**TAINTED)
     await desk.park(SEND)
     await desk.answer("yes")
-    opened = await desk.store.tx(lambda conn: opening.begin(conn, "t1", T, 40, "2027-01-15"))
+    opened = await desk.store.tx(lambda conn: turn_state.load_turn(conn, "t1", T, 40, "2027-01-15"))
     run = TurnContext(opened, desk.run.person, TerminalChannel(), "", desk.run.transcript, 0)
     assert run.sources == ("skill:guide",)
 
@@ -305,7 +305,7 @@ async def test_what_is_answered_to_a_made_up_tool_is_not_the_text_of_others(make
 async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk: MakeDesk) -> None:
     desk = await make_desk(**TAINTED)
     await desk.park(SEND)
-    (question,) = await desk.store.tx(approvals.open_questions)
+    (question,) = await desk.store.tx(approvals.all_open)
     installing = Installing(
         Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
     )

@@ -9,7 +9,7 @@ import pytest
 from app.llm.model import ToolCall
 from app.people import Person
 from app.routing.tool_catalog import Instructions
-from app.store.opening import Exchange, InboxMessage
+from app.store.turn_state import Exchange, InboxMessage
 from app.turns.actions import Round
 from app.turns.prompt import (
     MESSAGE_CHARACTERS,

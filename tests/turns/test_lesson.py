@@ -9,7 +9,7 @@ import pytest
 from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.people import Conversation, Person
-from app.store.opening import Exchange, InboxMessage, TurnState
+from app.store.turn_state import Exchange, InboxMessage, TurnState
 from app.turns.actions import Round, Routed, Transcript
 from app.turns.routing_feedback import LONGEST, MOST_STEMS, MOST_TOOLS, Lesson, lesson_of
 from app.turns.state import TurnContext

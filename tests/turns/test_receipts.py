@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.people import Person
-from app.store.opening import TurnState
+from app.store.turn_state import TurnState
 from app.turns.actions import Round, Transcript
 from app.turns.receipts import LONGEST, MOST, receipts, with_receipts
 from app.turns.state import TurnContext

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.memory.remembered import BLOCK_BYTES, lines, remembered
-from app.store.facts import Fact
+from app.store.skill_data import Fact
 from tests.turns.test_context import member, newest
 
 OWN = [Fact("mi hija se llama Ana"), Fact("soy vegetariano"), Fact("vivo en Córdoba")]

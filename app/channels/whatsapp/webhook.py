@@ -23,8 +23,8 @@ from app.messages import Inbound, Unreadable
 from app.phones import mask
 from app.store import alerts, inbox, outbox
 from app.store.database import Database
-from app.store.inbox import Arrival, Entrance, Taken
-from app.store.outbox import Applied
+from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
+from app.store.outbox import StatusEffect
 
 log = structlog.get_logger(__name__)
 
@@ -49,8 +49,8 @@ class TooMuchAtOnce(Exception):
 class Received:
     """What one body came to."""
 
-    taken: Taken
-    applied: tuple[Applied, ...]
+    taken: IntakeResult
+    applied: tuple[StatusEffect, ...]
 
 
 class WhatsAppWebhook:
@@ -59,11 +59,11 @@ class WhatsAppWebhook:
     def __init__(
         self,
         store: Database,
-        entrance: Callable[[], Entrance],
+        entrance: Callable[[], IntakeRules],
         *,
         app_secret: str,
         verify_token: str,
-        arrival: Callable[[Inbound], Arrival],
+        arrival: Callable[[Inbound], ClassifiedMessage],
         on_received: Callable[[Received], None],
         on_answer: Callable[[int], None],
     ) -> None:
@@ -128,7 +128,6 @@ class WhatsAppWebhook:
             written = self._store.submit(
                 lambda conn: receive(conn, entrance, webhook, arrivals, now),
                 then=self._on_received,
-                urgent=True,
             )
             await asyncio.wait_for(asyncio.shield(written), COMMIT_SECONDS)
         except (TimeoutError, StoreError) as error:
@@ -165,7 +164,11 @@ class WebhookFirst(Starlette):
 
 
 def receive(
-    conn: Connection, entrance: Entrance, webhook: Webhook, arrivals: Sequence[Arrival], now: float
+    conn: Connection,
+    entrance: IntakeRules,
+    webhook: Webhook,
+    arrivals: Sequence[ClassifiedMessage],
+    now: float,
 ) -> Received:
     """Messages, changes, statuses and dead letters of one body, in one transaction."""
     taken = inbox.take_in(conn, entrance, arrivals, webhook.changes, webhook.pairs, webhook.unreadable, now)

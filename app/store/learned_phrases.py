@@ -1,4 +1,4 @@
-"""Learned phrases: in which words a person asked for what a tool then did, as bags of stems."""
+"""Learned phrases: the words in which a person asked for what a tool then did, as sets of stems."""
 
 import sqlite3
 from collections.abc import Collection, Sequence
@@ -8,22 +8,18 @@ from sqlite3 import Connection
 import orjson
 import structlog
 
-from app.store import space
+from app.store import disk_space
 
 log = structlog.get_logger(__name__)
 
-MOST_PHRASES = 20
-"""Of a tool and a person: the one that was said longest ago leaves."""
-ENOUGH_PEOPLE = 3
-"""Beside whoever asks: a stem that fewer of them have is theirs alone."""
+MOST_PHRASES = 20  # for a person and a tool; the one said longest ago goes
+ENOUGH_PEOPLE = 3  # other people who must have a stem before it counts for everybody
 _MOST_READ = 1_000
-_MOST_PAIRS = 400
-"""Of a stem and a tool that are looked at for one message."""
-_MOST_PEOPLE = 64
-"""Of a stem and a tool that are looked at: the blocked, the frozen and those of another realm count too."""
+_MOST_PAIRS = 400  # of a stem and a tool, for one message
+_MOST_PEOPLE = 64  # looked at for a stem and a tool
 
-# First what is shared: from tool to tool of a stem, and from person to person of both until there are enough,
-# which is a few steps however many people have learned it. Then what is the person's own.
+# First the shared stems: from tool to tool of a stem, and from person to person of both until there are
+# enough, which is a few steps however many people have learned it. Then the person's own phrases.
 _LEARNED = """
 WITH RECURSIVE held (stem, tool) AS (
   SELECT value, (SELECT min(l.tool) FROM learned_stems l WHERE l.stem = value) FROM json_each(?1)
@@ -49,7 +45,7 @@ SELECT * FROM (
 
 @dataclass(frozen=True, slots=True)
 class OwnStem:
-    """A stem of one of the person's phrases. `share`: of all that the phrase has."""
+    """A stem of one of the person's phrases; `share` is 1 / the number of stems in the phrase."""
 
     tool: str
     phrase: int
@@ -66,12 +62,11 @@ class SharedStem:
 
 
 def learn(conn: Connection, person: str, tools: Collection[str], stems: Collection[str], now: float) -> None:
-    """Keeps that these tools did what a message with these stems asked for; the same again counts once.
+    """Keep that these tools did what a message with these stems asked for; a repetition counts once.
 
-    Nothing is learned while the disk is nearly full, nor where the rows cannot be written: what else the
-    transaction holds is written all the same.
+    Nothing is learned while the disk is low. If these rows cannot be written, the rest of the transaction is.
     """
-    if not tools or not stems or not space.keeps(conn, "traces"):
+    if not tools or not stems or not disk_space.is_kept(conn, "traces"):
         return
     conn.execute("SAVEPOINT learning")
     try:
@@ -84,11 +79,13 @@ def learn(conn: Connection, person: str, tools: Collection[str], stems: Collecti
     conn.execute("RELEASE learning")
 
 
-def held(
+def matching_stems(
     conn: Connection, person: str, realm: str, stems: Sequence[str]
 ) -> tuple[list[OwnStem], list[SharedStem]]:
-    """Where the person's own phrases hold any of these stems, and which of the stems enough other people of
-    the same realm have for which tools. Who is frozen or blocked does not count."""
+    """Return which of these stems the person's own phrases hold, and which enough others share for a tool.
+
+    Only people of the same realm count, and none that are frozen or blocked.
+    """
     listed = orjson.dumps(stems).decode()
     own: list[OwnStem] = []
     shared: list[SharedStem] = []

@@ -1,4 +1,4 @@
-"""The rows that a turn starts from, read where its attempt is counted."""
+"""The state that a turn starts from, read from the rows in the transaction that counts the attempt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,18 @@ import orjson
 
 from app.messages import JSON
 from app.people import Conversation
-from app.store import approvals, facts, uncertain
-from app.store.facts import Fact
-from app.store.journal import TurnGone, tokens_used
+from app.store import approvals
+from app.store.aliases import names_of
+from app.store.database import placeholders
+from app.store.inbox import in_own_words, retold
+from app.store.journal import TurnGone, UncertainCall, tokens_used, uncertain_calls
 from app.store.outbox import sent_as
-from app.store.own_words import in_own_words, told_later
-from app.store.uncertain import UncertainCall
+from app.store.skill_data import Fact, remembered_facts
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One journal row; its key says what it is (docs/architecture.md)."""
+class JournalRow:
+    """A row of the journal; its key says what it is (docs/architecture.md)."""
 
     key: str
     payload: JSON
@@ -26,7 +27,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class InboxMessage:
-    """A message as the turn reads it: what was said, and what came with it."""
+    """A message of the turn: its text, and what came with it."""
 
     row: int
     wamid: str
@@ -35,69 +36,63 @@ class InboxMessage:
     payload: JSON
     at: float
     command: str
-    waited: bool = False
-    """It came faster than the person's pace, and so was taken up later than it came."""
+    waited: bool = False  # the person's rate limit delayed it
     received_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One earlier turn of a conversation: what the person said and what they were answered."""
+    """An earlier turn of a conversation: what the person said and what they were answered."""
 
     said: str
     reply: str
     at: float
-    sources: tuple[str, ...] = ()
-    """Where text of others in it came from."""
-    found: tuple[str, ...] = ()
-    """Addresses that a search listed in it."""
-    own: str = ""
-    """What the person said in their own words (see `own_words.py`)."""
+    sources: tuple[str, ...] = ()  # where text of others in it came from
+    found: tuple[str, ...] = ()  # addresses that a search listed in it
+    own: str = ""  # what the person said in their own words
 
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """What the rows say that a turn starts from, read in the transaction that counts the attempt."""
+    """Everything in the database that a turn starts from.
+
+    `open_questions` are the lines of questions in this conversation that wait for an answer; `asked_after`
+    says where text of others in the turns that asked them came from. `taint` is the same of this turn when it
+    was parked: its prompt may have lost that text since, what the model made of it stays. `facts` are what
+    the person asked to be remembered, the newest first, and none in a group. `tried_before`: earlier attempts
+    or crashes beside other turns speak against it.
+    """
 
     id: str
     attempts: int
     created_at: float
     person: Row
-    aliases: tuple[str, ...]
-    """Phones, then business-scoped ids."""
+    aliases: tuple[str, ...]  # phones, then business-scoped ids
     conversation: Conversation
     sticky_tools: tuple[str, ...]
     sticky_categories: tuple[str, ...]
     active_skills: tuple[str, ...]
     members: tuple[InboxMessage, ...]
-    journal: tuple[Entry, ...]
+    journal: tuple[JournalRow, ...]
     exchanges: tuple[Exchange, ...]
-    quoted: dict[str, tuple[str, str]]
-    """Text of the quoted messages by wamid, with their direction."""
+    quoted: dict[str, tuple[str, str]]  # text and direction of the quoted messages, by wamid
     tokens_today: int
     first_contact: bool
     open_questions: tuple[str, ...] = ()
-    """What the person was asked in this conversation and has not answered, a line each."""
     taint: tuple[str, ...] = ()
-    """Where text of others in the turn itself came from when it was laid aside: its prompt may have lost it
-    since, what the model made of it stays."""
     asked_after: tuple[str, ...] = ()
-    """Where text of others in the turns of those questions came from: it may stand in these lines."""
-    uncertain: frozenset[UncertainCall] = frozenset()
-    """The person's calls that may have happened or not."""
+    uncertain: frozenset[UncertainCall] = frozenset()  # the person's calls of unknown outcome
     facts: tuple[Fact, ...] = ()
-    """What the person asked to be remembered, the newest first; nothing of it where others read along."""
     tried_before: bool = False
-    """Earlier attempts, or crashes beside other turns, speak against it."""
 
     @property
     def received_at(self) -> float | None:
-        """When its newest message came in."""
+        """Return when the newest message of the turn came in."""
         return max((member.received_at for member in self.members), default=None)
 
 
-def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> TurnState:
-    """Counts an attempt and reads what the turn starts from. Raises TurnGone where it has ended."""
+def load_turn(conn: Connection, turn: str, now: float, history: int, day: str) -> TurnState:
+    """Count an attempt and read the state of the turn. Raises TurnGone if it has ended."""
     row = conn.execute(
         "UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?"
         " AND state IN ('queued', 'running') RETURNING *",
@@ -111,13 +106,13 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Tu
     ).fetchone()
     members = _members(conn, turn)
     exchanges = _exchanges(conn, conversation, turn, history)
-    waiting = approvals.waiting(conn, conversation["id"])
+    waiting = approvals.open_in(conn, conversation["id"])
     return TurnState(
         id=turn,
         attempts=row["attempts"],
         created_at=row["created_at"],
         person=person,
-        aliases=_aliases(conn, person["id"]),
+        aliases=tuple(names_of(conn, person["id"])),
         conversation=Conversation(
             conversation["id"], person["id"], conversation["channel"], conversation["group_id"]
         ),
@@ -133,20 +128,15 @@ def begin(conn: Connection, turn: str, now: float, history: int, day: str) -> Tu
         open_questions=tuple(one.title for one in waiting),
         taint=tuple(row["taint"].splitlines()),
         asked_after=tuple(source for one in waiting for source in one.sources),
-        uncertain=uncertain.of_person(conn, person["id"]),
-        facts=() if conversation["group_id"] else facts.of_person(conn, person["id"]),
+        uncertain=uncertain_calls(conn, person["id"]),
+        facts=() if conversation["group_id"] else remembered_facts(conn, person["id"]),
         tried_before=row["attempts"] > 1 or row["crowded"] > 0,
     )
 
 
-def _aliases(conn: Connection, person: str) -> tuple[str, ...]:
-    rows = conn.execute("SELECT value FROM aliases WHERE person_id = ? ORDER BY kind", (person,))
-    return tuple(row["value"] for row in rows)
-
-
-def _journal(conn: Connection, turn: str) -> tuple[Entry, ...]:
+def _journal(conn: Connection, turn: str) -> tuple[JournalRow, ...]:
     rows = conn.execute("SELECT key, payload FROM journal WHERE turn_id = ?", (turn,))
-    return tuple(Entry(row["key"], orjson.loads(row["payload"])) for row in rows)
+    return tuple(JournalRow(row["key"], orjson.loads(row["payload"])) for row in rows)
 
 
 def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
@@ -173,8 +163,11 @@ def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
 
 
 def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tuple[Exchange, ...]:
-    """The window of earlier turns. Past `limit` its older half goes at once, so that the start of the
-    prompt stays the same for many turns and a provider's prompt cache keeps hitting."""
+    """Return the newest turns of the conversation, the oldest first.
+
+    Past `limit` the older half goes at once, so that the start of the prompt stays the same for many turns
+    and a provider's prompt cache keeps hitting.
+    """
     rows = conn.execute(
         "SELECT t.id, t.reply, t.created_at, t.taint FROM turns t WHERE t.conversation_id = ?"
         " AND t.created_at >= ? AND t.state = 'done' AND t.outcome = 'answered' AND t.id <> ?"
@@ -203,24 +196,23 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
 
 
 def _said(conn: Connection, turns: Sequence[str]) -> dict[str, list[tuple[str, bool]]]:
-    """What the person sent, by turn, and whether it is in their own words."""
-    marks = ",".join("?" * len(turns))
+    """Return the person's messages by turn, each with whether it is in their own words."""
     rows = conn.execute(
-        f"SELECT turn_id, kind, text, payload FROM messages WHERE turn_id IN ({marks}) AND direction = 'in'"
-        " ORDER BY id",
+        "SELECT turn_id, kind, text, payload FROM messages"
+        f" WHERE turn_id IN ({placeholders(turns)}) AND direction = 'in' ORDER BY id",
         turns,
     )
     said: dict[str, list[tuple[str, bool]]] = {turn: [] for turn in turns}
     for row in rows:
         kind, payload = row["kind"], orjson.loads(row["payload"])
-        said[row["turn_id"]].append((told_later(kind, row["text"], payload), in_own_words(kind, payload)))
+        said[row["turn_id"]].append((retold(kind, row["text"], payload), in_own_words(kind, payload)))
     return said
 
 
 def _found(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
-    """The addresses that searches listed, by turn; forgotten with the journal."""
+    """Return the addresses that searches listed, by turn; they go with the journal."""
     rows = conn.execute(
-        f"SELECT turn_id, payload FROM journal WHERE turn_id IN ({','.join('?' * len(turns))})"
+        f"SELECT turn_id, payload FROM journal WHERE turn_id IN ({placeholders(turns)})"
         " AND key > 'found:' AND key < 'found;'",
         turns,
     )
@@ -242,7 +234,7 @@ def _quoted(
             (wamid, conversation),
         ).fetchone()
         if row is not None:
-            text = told_later(row["kind"], row["text"], orjson.loads(row["payload"]))
+            text = retold(row["kind"], row["text"], orjson.loads(row["payload"]))
             found[wamid] = (text, row["direction"])
     return found
 

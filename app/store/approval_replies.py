@@ -1,4 +1,4 @@
-"""Which waiting messages answer a question, and the answer taken from them."""
+"""Answers to approvals: finding the waiting messages that answer a question, and taking them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,21 @@ import orjson
 
 from app.people import Conversation
 from app.store.approvals import BUTTON, FAILED, Approval, Choice, approval_of, settle
-from app.store.outbox import sent, sent_as
-from app.store.own_words import in_own_words
+from app.store.inbox import in_own_words
+from app.store.outbox import mark_sent, sent_as
 from app.store.turns import BURST_MESSAGES
 
 _ANSWERS = ("yes", "no")
-MOST_HEARD = BURST_MESSAGES + 1
-"""Messages that are looked at as one answer: a burst has one less."""
-LONGEST_UNDERWAY = 8 * 86400.0
-"""WhatsApp tries for seven days to deliver what a server that was away did not take."""
+MOST_MESSAGES = BURST_MESSAGES + 1  # looked at as one answer
+LONGEST_DELIVERY = 8 * 86400.0  # WhatsApp tries for seven days to deliver to a server that was away
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What waiting messages came to: they were taken, and no turn will have them. `inbox` is the last.
+class ReplyTaken:
+    """Messages that were taken as a reply to a question, so that no turn gets them; `inbox` is the last one.
 
-    `unclear`: they could be for several questions; `closed`: they are for one that is over, which had the
-    `answer` "yes" or "no", or "". Else they answered one, or said nothing.
+    `unclear`: the questions they could be for, if several; `closed`: they are for a question that is over and
+    had the `answer` "yes", "no" or "". Else they answered a question, or said nothing.
     """
 
     inbox: int
@@ -36,54 +34,55 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class NotYet:
-    """Words that may answer a question: whether they do shows at `at`, when no more can follow."""
+class ReplyPending:
+    """Words that may answer a question; it is sure at `at`, when the burst is over."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A message that waits, as an answer is read."""
+class _Message:
+    """A waiting message, read as an answer.
+
+    `choice` is None if its words say more than a yes or a no, or are not surely the person's. `written_at` is
+    by WhatsApp's clock, since messages may arrive days late; None if unknown or older than a delivery takes.
+    """
 
     seq: int
     person: str
     kind: str
     choice: Choice | None
-    """What its words stand for, None where they say more or are not surely the person's."""
     button: str
     quoted: str
     at: float
     written_at: float | None
-    """By WhatsApp's clock: what could not be delivered at once comes hours or days later. None where it is
-    not known, and where nothing is underway that long: such a clock tells nothing."""
 
 
-def hear(
+def take_reply(
     conn: Connection,
     conversation: str,
     now: float,
     read: Callable[[str], Choice | None],
     quiet: float = 0.0,
     longest: float = 0.0,
-) -> Heard | NotYet | None:
-    """Takes waiting messages where they answer a question; None where nothing of them is for us.
+) -> ReplyTaken | ReplyPending | None:
+    """Take waiting messages that answer a question; return None if none of them does.
 
-    `read` gives the choice that a whole message stands for. Messages, answer and turn change together. A
+    `read` returns the choice that a whole message stands for. Messages, answer and turn change together. A
     button, a reaction or a quote names its question and counts at once. Plain words count for the only
     question, if they came after it was sent, and only once their burst (see `turns.claim`) is over and all of
     it says the same: a "no" or a "but wait" may follow.
     """
-    waiting = _waiting_words(conn, conversation, read)
-    for said in waiting:
-        names_one = said.kind == "answer" or said.button or said.quoted
-        if names_one and (heard := _hear_named(conn, conversation, said, now)) is not None:
-            return heard
-    return _hear_words(conn, conversation, waiting, now, quiet, longest)
+    waiting = _waiting_messages(conn, conversation, read)
+    for message in waiting:
+        names_one = message.kind == "answer" or message.button or message.quoted
+        if names_one and (reply := _take_named(conn, conversation, message, now)) is not None:
+            return reply
+    return _take_words(conn, conversation, waiting, now, quiet, longest)
 
 
 def addressee(conn: Connection, conversation: str) -> tuple[Conversation, str]:
-    """The conversation as messages to it need it, and the person's language, "" where it is not known."""
+    """Return a conversation, and its person's language ("" if it is not known)."""
     row = conn.execute(
         "SELECT c.person_id, c.channel, c.group_id, p.language FROM conversations c"
         " JOIN people p ON p.id = c.person_id WHERE c.id = ?",
@@ -92,8 +91,10 @@ def addressee(conn: Connection, conversation: str) -> tuple[Conversation, str]:
     return Conversation(conversation, row["person_id"], row["channel"], row["group_id"]), row["language"]
 
 
-def _waiting_words(conn: Connection, conversation: str, read: Callable[[str], Choice | None]) -> list[_Said]:
-    """What waits in a conversation, buttons and reactions first; none where no question could be meant."""
+def _waiting_messages(
+    conn: Connection, conversation: str, read: Callable[[str], Choice | None]
+) -> list[_Message]:
+    """Return the waiting messages, buttons and reactions first; none if no question could be meant."""
     is_needed = conn.execute(
         "SELECT 1 FROM turns WHERE conversation_id = ?1 AND state <> 'done' UNION ALL SELECT 1 FROM inbox"
         " WHERE conversation_id = ?1 AND turn_id IS NULL AND done_at IS NULL AND kind = 'answer' LIMIT 1",
@@ -108,17 +109,18 @@ def _waiting_words(conn: Connection, conversation: str, read: Callable[[str], Ch
         " JOIN people p ON p.id = i.person_id AND p.frozen = '' AND p.access <> 'blocked'"
         " WHERE i.conversation_id = ? AND i.turn_id IS NULL AND i.done_at IS NULL"
         " ORDER BY i.kind = 'answer' DESC, i.seq LIMIT ?",
-        (conversation, MOST_HEARD),
+        (conversation, MOST_MESSAGES),
     ).fetchall()
-    return [_said(conn, row, read) for row in rows]
+    return [_message(conn, row, read) for row in rows]
 
 
-def _said(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _Said:
+def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _Message:
     payload = orjson.loads(row["payload"])
     is_own = row["said_as"] == "reaction" or (
         row["said_as"] == "text" and in_own_words("text", payload) and not _was_taken_back(conn, row)
     )
-    return _Said(
+    written_at = float(payload.get("sent_at") or 0)
+    return _Message(
         row["seq"],
         row["person_id"],
         row["kind"],
@@ -126,16 +128,12 @@ def _said(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _
         str(payload.get("button") or ""),
         str(payload.get("quoted") or ""),
         row["received_at"],
-        _when_written(float(payload.get("sent_at") or 0), row["received_at"]),
+        written_at if written_at > row["received_at"] - LONGEST_DELIVERY else None,
     )
 
 
-def _when_written(sent: float, received: float) -> float | None:
-    return sent if sent > received - LONGEST_UNDERWAY else None
-
-
 def _was_taken_back(conn: Connection, message: Row) -> bool:
-    """Whether the person deleted what they had written."""
+    """Return whether the person deleted the message."""
     row = conn.execute(
         "SELECT 1 FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'"
         " AND json_extract(payload, '$.quoted') = ?",
@@ -144,49 +142,54 @@ def _was_taken_back(conn: Connection, message: Row) -> bool:
     return row is not None
 
 
-def _hear_named(conn: Connection, conversation: str, said: _Said, now: float) -> Heard | None:
-    """A button, or words that quote a question; None where what is quoted is no question of theirs."""
-    asked = _asked(conn, conversation, said)
-    choice = said.choice
-    if said.button.startswith(BUTTON):
-        meant = [one for one in asked if said.button in orjson.loads(one["choices"])]
-        choice = orjson.loads(meant[0]["choices"])[said.button] if meant else None
+def _take_named(conn: Connection, conversation: str, message: _Message, now: float) -> ReplyTaken | None:
+    """Take a button, or words that quote a question; None if what is quoted is no question of theirs."""
+    asked = _asked(conn, conversation, message)
+    choice = message.choice
+    if message.button.startswith(BUTTON):
+        meant = [one for one in asked if message.button in orjson.loads(one["choices"])]
+        choice = orjson.loads(meant[0]["choices"])[message.button] if meant else None
     else:
-        meant = [one for one in asked if _is_quoted(conn, one, said.quoted) and _offers(one, choice)]
-    if said.kind != "answer" and not meant:
+        meant = [one for one in asked if _is_quoted(conn, one, message.quoted) and _offers(one, choice)]
+    if message.kind != "answer" and not meant:
         return None
-    _take(conn, [said], now)
+    _take(conn, [message], now)
     if choice is None or not meant:
-        given = _given(conn, conversation, said)
-        return Heard(said.seq, said.person, closed=bool(said.button), answer=given)
-    if said.button and said.quoted:  # who presses it has it, whatever became known of its sending
-        sent(conn, meant[0]["outbox_id"], said.quoted, now)
-    settle(conn, meant[0], choice, said.person, now)
-    return Heard(said.seq, said.person)
+        given = _earlier_answer(conn, conversation, message)
+        return ReplyTaken(message.seq, message.person, closed=bool(message.button), answer=given)
+    if message.button and message.quoted:  # a pressed button proves that the question arrived
+        mark_sent(conn, meant[0]["outbox_id"], message.quoted, now)
+    settle(conn, meant[0], choice, message.person, now)
+    return ReplyTaken(message.seq, message.person)
 
 
-def _given(conn: Connection, conversation: str, said: _Said) -> str:
-    """The answer that the question of a button has already, "" where it has none."""
+def _earlier_answer(conn: Connection, conversation: str, message: _Message) -> str:
+    """Return the answer that the question of a button has already, "" if none."""
     row = conn.execute(
         "SELECT state FROM approvals WHERE person_id = ? AND conversation_id = ? AND instr(choices, ?)"
         " AND state IN ('yes', 'no')",
-        (said.person, conversation, f'"{said.button}"'),
+        (message.person, conversation, f'"{message.button}"'),
     ).fetchone()
     return "" if row is None else str(row["state"])
 
 
-def _hear_words(
-    conn: Connection, conversation: str, waiting: Sequence[_Said], now: float, quiet: float, longest: float
-) -> Heard | NotYet | None:
-    """Words that name no question, all of a burst together."""
-    burst = list(takewhile(lambda said: said.kind == "message", waiting))
-    if not burst or any(said.button or said.quoted for said in burst):
+def _take_words(
+    conn: Connection,
+    conversation: str,
+    waiting: Sequence[_Message],
+    now: float,
+    quiet: float,
+    longest: float,
+) -> ReplyTaken | ReplyPending | None:
+    """Take words that name no question, all of a burst together."""
+    burst = list(takewhile(lambda one: one.kind == "message", waiting))
+    if not burst or any(one.button or one.quoted for one in burst):
         return None
     choice, first = burst[0].choice, burst[0].at
-    if choice is None or any(said.choice != choice for said in burst):
+    if choice is None or any(one.choice != choice for one in burst):
         return None
     asked = _asked(conn, conversation, burst[0], since=first)
-    written = min((said.written_at for said in burst if said.written_at is not None), default=None)
+    written = min((one.written_at for one in burst if one.written_at is not None), default=None)
     meant = [one for one in asked if _came_before(one, first, written)]
     if not meant:
         return None
@@ -194,26 +197,26 @@ def _hear_words(
         return None
     over = min(burst[-1].at + quiet, first + longest)
     if len(burst) == len(waiting) and first <= now < over:
-        return NotYet(over)
+        return ReplyPending(over)
     _take(conn, burst, now)
     last = burst[-1]
     still_open = [one for one in meant if one["state"] == "open"]
-    if not still_open:  # answered meanwhile by a button; nothing is to be said of words that agree with it
+    if not still_open:  # answered meanwhile by a button; words that agree with it need no reply
         answer = "no" if choice == "no" else "yes"
         others = [str(one["state"]) for one in meant if one["state"] != answer]
         given = next((state for state in others if state in _ANSWERS), "")
-        return Heard(last.seq, last.person, closed=bool(others), answer=given)
+        return ReplyTaken(last.seq, last.person, closed=bool(others), answer=given)
     if len(meant) > 1:  # also where one of the two was answered while these words waited
-        return Heard(last.seq, last.person, unclear=tuple(approval_of(one) for one in still_open))
+        return ReplyTaken(last.seq, last.person, unclear=tuple(approval_of(one) for one in still_open))
     settle(conn, meant[0], choice, last.person, now)
-    return Heard(last.seq, last.person)
+    return ReplyTaken(last.seq, last.person)
 
 
 def _came_before(asked: Row, received: float, written: float | None) -> bool:
-    """Whether a question was sent before words came in and, by WhatsApp's clock, before they were written.
+    """Return whether a question was sent before words came in and, by WhatsApp's clock, were written.
 
-    Where that clock says so surely ours is not asked: what a crash cut off on the wire is known as sent only
-    once the status comes in, perhaps beside the words.
+    If that clock is sure, ours is not asked: a send that a crash cut off is known as sent only once its
+    status comes in, perhaps together with the words.
     """
     if written is not None and asked["told_at"] is not None and asked["told_at"] < written:
         return True
@@ -222,8 +225,8 @@ def _came_before(asked: Row, received: float, written: float | None) -> bool:
     return written is None or asked["told_at"] is None or asked["told_at"] <= written
 
 
-def _take(conn: Connection, heard: Sequence[_Said], now: float) -> None:
-    conn.executemany("UPDATE inbox SET done_at = ? WHERE seq = ?", [(now, said.seq) for said in heard])
+def _take(conn: Connection, messages: Sequence[_Message], now: float) -> None:
+    conn.executemany("UPDATE inbox SET done_at = ? WHERE seq = ?", [(now, one.seq) for one in messages])
 
 
 def _offers(approval: Row, choice: Choice | None) -> bool:
@@ -231,8 +234,10 @@ def _offers(approval: Row, choice: Choice | None) -> bool:
 
 
 def _spoke_for_others(conn: Connection, approval: Row) -> bool:
-    """Whether the model answered since with text of others before it, if only by a receipt, or a reminder
-    came, which may ask something too: the person's word may never have been meant for the question."""
+    """Return whether another message since may be what the person's words answer.
+
+    That is an answer of the model with text of others in its prompt, or a reminder.
+    """
     row = conn.execute(
         "SELECT 1 FROM turns WHERE conversation_id = ?1 AND done_at >= ?2 AND state = 'done'"
         " AND outcome IN ('answered', 'failed') AND taint <> '' UNION ALL"
@@ -242,9 +247,11 @@ def _spoke_for_others(conn: Connection, approval: Row) -> bool:
     return row is not None
 
 
-def _asked(conn: Connection, conversation: str, by: _Said, since: float | None = None) -> list[Row]:
-    """A person's open questions whose message has been on its way, with when it arrived at WhatsApp, if it
-    did, by our clock and by WhatsApp's; with `since` also those that were still open then."""
+def _asked(conn: Connection, conversation: str, by: _Message, since: float | None = None) -> list[Row]:
+    """Return a person's open questions that were sent; with `since` also those that were open then.
+
+    Each has when it arrived at WhatsApp, by our clock (`sent_at`) and by WhatsApp's (`told_at`).
+    """
     return conn.execute(
         "SELECT a.*, o.sent_at,"
         " (SELECT s.at FROM statuses s WHERE s.wamid = o.wamid AND s.status = 'sent' AND s.at > 0) AS told_at"

@@ -1,0 +1,192 @@
+"""Everything that belongs to a person, in tables and folders: found, exported and erased whole."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sqlite3 import Connection
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.people import Realm
+from app.phones import canonical, digits, other_form
+from app.rmtree import rmtree
+from app.store.aliases import names_of
+from app.store.database import Database, placeholders
+
+_NOT_IN_A_NUMBER = re.compile(r"[^\d\s+().-]")
+_SHARED_WITH_ERASED = "two people turned out to be one, and the other was erased"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSubject:
+    """A person, or somebody who was only turned away (`id` is ""), with their phones and user ids."""
+
+    id: str
+    realm: Realm
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedPerson:
+    """The person who was erased, how many messages went, and the conversations where turns may still run."""
+
+    who: DataSubject
+    conversations: Sequence[str]
+    messages: int
+
+
+class PersonFolders:
+    """A person's folders: in the workspace (owners share all of it), and of files on their way to them.
+
+    Its functions block: call them in threads.
+    """
+
+    def __init__(self, workspace: Path, data_dir: Path) -> None:
+        self._workspace = workspace
+        self._data_dir = data_dir
+
+    def of(self, person: str) -> dict[str, Path]:
+        """Return the folders by what they hold; none for the id ""."""
+        if not person:
+            return {}
+        return {"workspace": self._workspace / "people" / person, "media": self._data_dir / "media" / person}
+
+    def remove(self, people: Iterable[str]) -> None:
+        """Remove the folders of these people; raise RecadoError after every one was tried."""
+        faults = []
+        for folder in (folder for person in people for folder in self.of(person).values()):
+            try:
+                if folder.is_symlink():
+                    folder.unlink()
+                elif folder.exists():
+                    rmtree(folder)  # of any depth: a server may have written there
+            except OSError as error:
+                faults.append(f"{folder} could not be removed: {error.strerror or error}")
+        if faults:
+            raise RecadoError("; ".join(faults))
+
+
+async def remove_erased_folders(store: Database, folders: PersonFolders) -> None:
+    """Remove what is left of people who were erased, after a crash or a late write. Raises RecadoError."""
+    gone = [row["id"] for row in await store.all("SELECT id FROM erased")]
+    if gone:
+        await asyncio.to_thread(folders.remove, gone)
+
+
+def find(conn: Connection, realm: Realm, who: str) -> DataSubject:
+    """Return the person with a phone, a user id or our own id, preferring those of `realm`.
+
+    Raises RecadoError if there is none, or if there are several of other realms.
+    """
+    name = who.strip(" ,")  # the list of people separates several names with commas
+    found = [*_people(conn, name), *_turned_away(conn, name)]
+    found.sort(key=lambda one: one.realm != realm)
+    if not found:
+        raise RecadoError(f"nobody is known as {who!r}; recado people list shows who is")
+    if found[0].realm != realm and len(found) > 1:
+        all_of_them = ", ".join(f"{one.id or one.names[0]} ({one.realm})" for one in found)
+        raise RecadoError(f"{who!r} is more than one person; say which by the id: {all_of_them}")
+    return found[0]
+
+
+def export(conn: Connection, who: DataSubject) -> dict[str, list[dict[str, JSON]]]:
+    """Return every row that belongs to them, by table, as it is stored."""
+    rows = {
+        table: _rows(conn, f"SELECT * FROM {table} WHERE {column} = ?", who.id)
+        for table, column in [("people", "id"), *((table, "person_id") for table in _tables(conn))]
+    }
+    spellings = _all_spellings(who.names)
+    rows["outsiders"] = _rows(
+        conn,
+        f"SELECT * FROM outsiders WHERE realm = ? AND value IN ({placeholders(spellings)})",
+        who.realm,
+        *spellings,
+    )
+    rows["dead_letters"] += _rows(
+        conn, f"SELECT * FROM dead_letters WHERE {_names_any(spellings)}", *spellings
+    )
+    return {table: found for table, found in rows.items() if found}
+
+
+def erase(conn: Connection, realm: Realm, who: str, now: float) -> ErasedPerson:
+    """Delete every row of a person (all tables reference `people`). Raises RecadoError as `find`.
+
+    What stays belongs to nobody: hashes of message ids, so that a redelivered message is still known, and
+    our own random id of the person. Late writes find no such person and are refused.
+    """
+    subject = find(conn, realm, who)
+    conversations = _rows(conn, "SELECT id FROM conversations WHERE person_id = ?", subject.id)
+    (messages,) = conn.execute("SELECT count(*) FROM messages WHERE person_id = ?", (subject.id,)).fetchone()
+    spellings = _all_spellings(subject.names)
+    conn.execute(
+        f"DELETE FROM outsiders WHERE realm = ? AND value IN ({placeholders(spellings)})",
+        (subject.realm, *spellings),
+    )
+    conn.execute(f"DELETE FROM dead_letters WHERE {_names_any(spellings)}", spellings)
+    _remove_names(conn, subject)
+    conn.execute("DELETE FROM people WHERE id = ?", (subject.id,))
+    if subject.id:
+        conn.execute("INSERT INTO erased VALUES (?, ?)", (subject.id, now))
+    return ErasedPerson(subject, [row["id"] for row in conversations], messages)
+
+
+def _remove_names(conn: Connection, subject: DataSubject) -> None:
+    """Delete their names where another person came with them too; that person stays frozen without them."""
+    for name in subject.names:
+        conn.execute(
+            "DELETE FROM claimed_aliases WHERE value = ?"
+            " AND person_id IN (SELECT id FROM people WHERE realm = ?)",
+            (name, subject.realm),
+        )
+        conn.execute(
+            "UPDATE people SET frozen = ? WHERE realm = ? AND instr(frozen, ?)",
+            (_SHARED_WITH_ERASED, subject.realm, name),
+        )
+
+
+def _people(conn: Connection, who: str) -> list[DataSubject]:
+    spellings = _spellings(who)
+    rows = conn.execute(
+        "SELECT id, realm FROM people WHERE id = ? OR id IN (SELECT person_id FROM aliases"
+        f" WHERE value IN ({placeholders(spellings)})) ORDER BY created_at",
+        (who, *spellings),
+    ).fetchall()
+    return [DataSubject(row["id"], row["realm"], names_of(conn, row["id"])) for row in rows]
+
+
+def _turned_away(conn: Connection, who: str) -> list[DataSubject]:
+    spellings = _spellings(who)
+    sql = f"SELECT realm, value FROM outsiders WHERE value IN ({placeholders(spellings)})"
+    return [DataSubject("", row["realm"], [row["value"]]) for row in conn.execute(sql, spellings)]
+
+
+def _spellings(who: str) -> list[str]:
+    """Return a phone in all its forms: people are kept by one, those turned away by the one that came."""
+    if _NOT_IN_A_NUMBER.search(who):
+        return [who]
+    return [spelling for spelling in {digits(who), canonical(who), other_form(who)} if spelling]
+
+
+def _all_spellings(names: Iterable[str]) -> list[str]:
+    return [spelling for name in names for spelling in _spellings(name)]
+
+
+def _names_any(spellings: Sequence[str]) -> str:
+    """Return SQL for the dead letters of no known person that hold one of these names."""
+    return f"person_id IS NULL AND ({' OR '.join(['instr(payload, ?)'] * len(spellings)) or 'FALSE'})"
+
+
+def _tables(conn: Connection) -> list[str]:
+    """Return the tables that have a column `person_id`."""
+    tables = [row["name"] for row in conn.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    return [
+        table
+        for table in tables
+        if any(column["name"] == "person_id" for column in conn.execute(f"PRAGMA table_info({table})"))
+    ]
+
+
+def _rows(conn: Connection, sql: str, *parameters: str) -> list[dict[str, JSON]]:
+    return [dict(row) for row in conn.execute(sql, parameters)]
