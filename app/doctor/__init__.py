@@ -20,19 +20,19 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
 
     `address` is a public address whose webhook is tried besides the one that Meta knows.
     """
-    from app.doctor import machine, model, people, records, sandbox, server, servers, skills, whatsapp
+    from app.doctor import abilities, machine, model, people, records, whatsapp
 
     checks: dict[str, Check] = {
         "configuration": machine.check_configuration,
         "data folder": machine.check_folder,
         "database": records.check_database,
-        "server": server.check_server,
+        "server": abilities.check_server,
         "model": model.check_model,
         "WhatsApp": partial(whatsapp.check_whatsapp, address=address),
         "people": people.check_people,
-        "skills": skills.check_skills,
-        "sandbox": sandbox.check_sandbox,
-        "MCP servers": servers.check_servers,
+        "skills": abilities.check_skills,
+        "sandbox": abilities.check_sandbox,
+        "MCP servers": abilities.check_servers,
         "alerts": records.check_alerts,
     }
     for part, check in checks.items():

@@ -7,8 +7,20 @@ from email.utils import parsedate_to_datetime
 
 import orjson
 
-from app.doctor.beginning import ANSWER_SECONDS, read_beginning
 from app.messages import JSON
+
+ANSWER_SECONDS = 10.0
+
+
+def read_beginning(chunks: Iterator[bytes], longest: int) -> bytes:
+    """Return up to `longest` bytes, as far as they arrive within ANSWER_SECONDS."""
+    read, until = b"", time.monotonic() + ANSWER_SECONDS
+    for chunk in chunks:
+        read += chunk
+        if len(read) >= longest or time.monotonic() > until:
+            break
+    return read[:longest]
+
 
 LONGEST_ANSWER = 256 * 1024
 

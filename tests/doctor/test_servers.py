@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.doctor import Finding
-from app.doctor.servers import check_servers
+from app.doctor.abilities import check_servers
 from app.mcp.pins import Pins
 from app.mcp.secrets import Secrets
 from app.settings import Settings
@@ -102,7 +102,7 @@ def test_no_server_is_one_line_and_costs_nothing_of_the_protocol(written: Callab
     (none,) = found(written({}), PART)
     assert (none.level, none.fact) == ("OK", "none")
     code = (
-        "import sys; from app.settings import Settings; from app.doctor.servers import check_servers\n"
+        "import sys; from app.settings import Settings; from app.doctor.abilities import check_servers\n"
         "list(check_servers(Settings())); print({'mcp', 'mcp_types'} & set(sys.modules))"
     )
     folder = written({}).data_dir

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.doctor.sandbox import check_sandbox
+from app.doctor.abilities import check_sandbox
 from app.processes import confine
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings

@@ -1,0 +1,252 @@
+"""Checks of the running server, the skills, the sandbox and the MCP servers."""
+
+import asyncio
+import shutil
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from app.commands.running import find_server
+from app.commands.servers import configuration, exposed_cure, exposed_text
+from app.doctor.finding import FAIL, OK, WARN, Finding, Level
+from app.errors import RecadoError
+from app.mcp.configuration import Configuration
+from app.mcp.definitions import ServerDefinition
+from app.mcp.report import report
+from app.messages import JSON
+from app.processes.confine import closes_ports
+from app.processes.sandbox import Sandbox
+from app.settings import Settings
+from app.skills import RELEASE_SKILLS, SkillLoader
+from app.skills.installed_skills import InstalledSkills
+from app.skills.skill import bundled_names
+
+
+def check_skills(settings: Settings) -> Iterator[Finding]:
+    """Report faults of skills, those that cannot be used and why, and missing bundled ones."""
+    folder = settings.skills_dir
+    if "skills_dir" in settings.model_fields_set and not folder.is_dir():
+        fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
+        yield Finding(FAIL, "skills", fact, "make it, or mend SKILLS_DIR")
+    loader = SkillLoader(folder, elsewhere=InstalledSkills.of(settings))
+    loader.refresh()
+    yield _shipped(loader)
+    own = [skill for skill in loader.skills if not (skill.bundled or skill.installed)]
+    if own:
+        apart = sum(bool(skill.tools) and skill.available for skill in own)
+        fact = f"{len(own)} more in {settings.skills_dir}, {apart} with tools, each in a process of its own"
+        yield Finding(OK, "skills", fact)
+    if installed := [skill for skill in loader.skills if skill.installed]:
+        fact = f"{len(installed)} installed from addresses: {', '.join(skill.name for skill in installed)}"
+        yield Finding(OK, "skills", fact)
+    for skill in loader.skills:
+        where = f"{skill.name} ({skill.folder})"
+        for fault in skill.faults:
+            yield Finding(FAIL, "skills", f"{where}: {fault}", "mend it and try: recado skills check")
+        if skill.reason and not skill.faults:
+            yield Finding(WARN, "skills", f"{where}: {skill.reason}")
+    for clash in loader.clashes:
+        yield Finding(WARN, "skills", clash, "rename one of the two")
+
+
+def _shipped(loader: SkillLoader) -> Finding:
+    wanted = bundled_names(RELEASE_SKILLS)
+    there = {skill.folder.name for skill in loader.skills if skill.bundled and skill.available}
+    if not wanted:
+        fact = f"the skills of the release are not in {RELEASE_SKILLS}"
+        return Finding(WARN, "skills", fact, "install Recado from its folder: make run")
+    if wanted - there:
+        fact = f"of the release's skills these do not work: {', '.join(sorted(wanted - there))}"
+        return Finding(FAIL, "skills", fact, "bring back their folders from the release")
+    return Finding(OK, "skills", f"the release's {len(wanted)} work: {', '.join(sorted(wanted))}")
+
+
+_MORE = "Code from elsewhere in docs/operating.md"
+_APT = "sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)"
+_IN_CONTAINERS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+# A setting of the kernel, the value with which it forbids user namespaces, and the cure.
+_FORBIDDING = (
+    ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
+    ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        f"give bwrap an AppArmor profile: {_MORE}; or, for all programs, "
+        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+
+
+def check_sandbox(settings: Settings) -> Iterator[Finding]:
+    """Try the sandbox for real, and say how to get it if it does not work."""
+    sandbox = Sandbox(settings)
+    if sandbox.off:
+        fact = "SANDBOX=off: code that came from a URL or from chat has all the rights of this user"
+        yield Finding(WARN, "sandbox", fact, "take SANDBOX=off away")
+        return
+    verdict = sandbox.probe()
+    if verdict.works and settings.uses_simulator and settings.simulator != "off" and not closes_ports():
+        fact = (
+            "on this kernel a server that may use the network can also write here, as the simulator's people"
+        )
+        yield Finding(WARN, "sandbox", fact, "Linux 6.7 or newer with Landlock, or SIMULATOR=off")
+    elif verdict.works:
+        yield Finding(
+            OK, "sandbox", "tried: code that came from elsewhere sees its own folder and no network"
+        )
+    if verdict.works:
+        return
+    fact = f"code that came from elsewhere does not run: {verdict.reason}"
+    yield Finding(WARN, "sandbox", fact, _sandbox_cure(verdict.reason))
+
+
+def _sandbox_cure(reason: str) -> str:
+    if "not installed" in reason or "Unknown option" in reason:
+        return _APT
+    if any(mark.exists() for mark in _IN_CONTAINERS):
+        return f"a container has to be allowed to make namespaces: {_MORE}"
+    for name, forbidden, cure in _FORBIDDING:
+        setting = Path("/proc/sys", name)
+        if setting.is_file() and setting.read_text().strip() == forbidden:
+            return cure
+    return _MORE
+
+
+_PART = "MCP servers"
+_NODE = frozenset({"node", "npx", "npm"})
+
+
+def check_servers(settings: Settings) -> Iterator[Finding]:
+    """Report faults of the configuration, then each server's state."""
+    written = configuration(settings)
+    definitions = written.look()
+    for fault in written.faults:
+        fact, _, cure = fault.partition("; ")
+        yield Finding(FAIL, _PART, fact, cure or "mend the file; it counts at the next message")
+    for wanted in written.wanted:
+        fact = f"the skill {wanted.skill} would use the server {wanted.registry_id}"
+        yield Finding(WARN, _PART, fact, f"recado mcp add NAME --registry {wanted.registry_id}")
+    if not definitions and not written.faults:
+        yield Finding(OK, _PART, "none", "find one: recado mcp search WORDS")
+    by_name = {one.name: one for one in definitions}
+    for row in _rows(settings, written) if definitions else ():
+        definition = by_name.get(row["name"])
+        if definition is not None:
+            yield from _findings(row, definition)
+
+
+def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, JSON]]:
+    """Ask the running server, because some cannot run twice; else start each."""
+    try:
+        server = find_server(settings.data_dir)
+        if server is not None:
+            return list(server.ask("servers")["servers"])
+    except RecadoError:  # the line about the server says so
+        pass
+    from app.mcp.probe import visit_all
+
+    states = asyncio.run(visit_all(written.look(), Sandbox(settings), settings.data_dir))
+    return list(report(written, states)["servers"])
+
+
+def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator[Finding]:
+    name = definition.name
+    yield _state(row, definition)
+    if row["held_back"]:
+        tools = ", ".join(one["tool"] for one in row["held_back"])
+        yield Finding(
+            WARN, _PART, f"{name}: new or changed, and held back: {tools}", f"recado mcp approve {name}"
+        )
+    if row["dropped"]:
+        dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"][:3])
+        more = f" and {len(row['dropped']) - 3} more" if len(row["dropped"]) > 3 else ""
+        fact = f"{name}: tools that cannot be used: {dropped}{more}"
+        yield Finding(WARN, _PART, fact, "tell its authors")
+    if definition.exposed:
+        yield Finding(WARN, _PART, f"{name}: {exposed_text(definition)}", exposed_cure(name))
+
+
+def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
+    name, phase, reason = definition.name, row["phase"], row["reason"]
+    if phase == "off":
+        return Finding(OK, _PART, f"{name} is turned off")
+    if phase == "starting":
+        fact = f"{name} is starting" + (f" again: {reason}" if reason else "")
+        return Finding(WARN, _PART, fact, "look again in a moment")
+    if phase == "ready":
+        tools = f"{len(row['tools'])} tools" if len(row["tools"]) != 1 else "1 tool"
+        fact = (
+            f"{name} answers: {tools}, protocol {row['revision']}, {_place(definition)}, {_for(definition)}"
+        )
+        return (
+            Finding(WARN, _PART, f"{fact}; {reason}", _cure(definition))
+            if reason
+            else Finding(OK, _PART, fact)
+        )
+    if definition.missing and not definition.fault:
+        fact = f"{name} needs {', '.join(definition.missing)}"
+        return Finding(WARN, _PART, fact, f"recado mcp secret {name} {definition.missing[0]}")
+    if phase == "waiting":
+        return Finding(WARN, _PART, f"{name} ended and is started again: {reason}", _cure(definition, reason))
+    level: Level = WARN if definition.url and not definition.fault else FAIL
+    return Finding(level, _PART, f"{name} does not work: {reason}", _cure(definition, reason))
+
+
+def _place(definition: ServerDefinition) -> str:
+    if definition.url:
+        return "elsewhere"
+    return "in the sandbox" if definition.sandboxed else "without a sandbox"
+
+
+def _for(definition: ServerDefinition) -> str:
+    return "for owners" if definition.audience == "owners" else "for everyone"
+
+
+def _cure(definition: ServerDefinition, reason: str = "") -> str:
+    if "sandbox" in reason:
+        return "see the line about the sandbox"
+    program = definition.command.rpartition("/")[2]
+    if program in _NODE and shutil.which("node") is None:
+        return "install Node.js 20 or newer, or remove the server"
+    if definition.command and shutil.which(definition.command) is None:
+        return f"{definition.command} is not found: install it, or write its whole path"
+    if definition.url:
+        return "see that its address and secrets are right and it is reached; then turn it off and on"
+    if definition.downloads and "was not ready" in reason:
+        return "it fetches its program at its first start: run its command once by hand"
+    if definition.origin == "installed":
+        name = definition.name
+        return f"try it once more: recado mcp remove {name}, and recado mcp add {name} --registry ID"
+    if definition.origin == "skill":
+        return "mend the skill's mcp.json, or remove the skill"
+    return "mend its entry; it counts at the next message"
+
+
+def check_server(settings: Settings) -> Iterator[Finding]:
+    """Report the running server's own health; without one, check that its port is free."""
+    try:
+        server = find_server(settings.data_dir)
+        state = server.ask("health") if server is not None else {}
+    except RecadoError as error:
+        yield Finding(FAIL, "server", str(error))
+        return
+    if server is None:
+        yield _absent(settings)
+        return
+    where = f"runs at {server.url} (process {server.pid})"
+    if state.get("status") == "ok":
+        yield Finding(OK, "server", where)
+        return
+    level: Level = FAIL if state.get("status") == "down" else WARN
+    yield Finding(level, "server", f"{where}, {state.get('status')}: {state.get('reason')}")
+
+
+def _absent(settings: Settings) -> Finding:
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104
+    try:
+        with socket.create_connection((host, settings.port), timeout=1):
+            pass
+    except OSError:
+        return Finding(OK, "server", "is not running", "start it with: recado serve")
+    fact = f"is not running, and something else listens at port {settings.port}"
+    return Finding(WARN, "server", fact, "stop that, or choose another port with PORT")
