@@ -10,7 +10,6 @@ from pathlib import Path
 
 import uvloop
 
-from bench.caches import Caches
 from bench.measure import Plan, Row, print_header, print_rows
 from bench.process import Release
 
@@ -25,14 +24,11 @@ async def run(names: list[str], plan: Plan) -> None:
         folder = Path(name)
         release = Release(folder / "release")
         for group in names:
-            caches = Caches()
-            caches.look()
             async with asyncio.timeout(GROUP_SECONDS):
                 rows: list[Row] = await importlib.import_module(f"bench.{group}").rows(
                     folder / group, release, plan
                 )
-            caches.look()
-            print_rows([*rows, caches.row(group)])
+            print_rows(rows)
             missed += sum(row.met is False for row in rows)
     print(f"\n{missed} goals missed" if missed else "\nevery goal met", flush=True)
 

@@ -111,6 +111,12 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < 1 else f"{value:.{1 if value >= 10 else 2}f}"
 
 
+def absolute(what: str, ours: Sequence[float], unit: str, goal: float) -> Row:
+    """Return a row whose goal is for the figure itself, at most `goal`."""
+    mine = statistics.median(ours)
+    return Row(what, f"{number(mine)} {unit}", "–", mine, goal, unit=f" {unit}")
+
+
 HEADER = ("what", "ours", "baseline", "ratio", "goal", "met")
 
 

@@ -2,9 +2,8 @@
 
 import math
 import os
-import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import yaml
 from app.skills import SkillLoader, Workers
 from app.skills.folder import KNOWN_FILES
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
-from bench.measure import Plan, Row, number, ratio
+from bench.measure import Plan, Row, absolute, ratio
 from bench.process import Release
 
 FOLDERS = 1_000
@@ -105,12 +104,6 @@ async def _milliseconds(call: Callable[[], Awaitable[ToolResult]], times: int) -
         if not result.ok:
             raise RuntimeError(f"a call failed: {result.error}")
     return (time.perf_counter() - started) * 1000 / times
-
-
-def absolute(what: str, ours: Sequence[float], unit: str, goal: float) -> Row:
-    """A row whose goal is for the figure itself."""
-    median = statistics.median(ours)
-    return Row(what, f"{number(median)} {unit}", "–", median, goal, unit=f" {unit}")
 
 
 def make_folders(root: Path, count: int) -> list[str]:

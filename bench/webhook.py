@@ -61,8 +61,6 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
             figures["ours"],
             figures["bare"],
             "/s",
-            goal=0.6,
-            bound="least",
             named=f"bare FastAPI, stores nothing, {busy:.0%} of a core busy",
         ),
         ratio("CPU of an acknowledgement", cpu["ours"], cpu["bare"], "ms", named="bare FastAPI"),
@@ -71,7 +69,6 @@ async def rows(folder: Path, release: Release, plan: Plan) -> list[Row]:
             alone["ours"],
             floor,
             "ms",
-            goal=2.5,
             named="bare FastAPI + one FULL commit",
         ),
         Row(
