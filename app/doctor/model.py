@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from app.commands.configuration import check_model_address
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import ConfigurationError
-from app.llm.model import ModelAnswer, ModelError, ModelRequest
+from app.llm.errors import ModelError
+from app.llm.model import ModelAnswer, ModelRequest
 from app.messages import JSON
 from app.settings import Settings
 
@@ -222,7 +223,7 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
         named = f"set {prefix}_MODEL to a model that is there"
         pull = f"{_ollama_command(base)} pull {settings.llm_model}"
         return f"with Ollama: {pull}; else {named}" if base else named
-    if error.status in (404, 405) or error.cause == "no_completion":
+    if error.status in (*range(300, 400), 404, 405) or error.cause == "no_completion":
         wanted = base if base.endswith("/v1") else f"{base}/v1"
         return f"see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}"
     if error.status == 429:

@@ -71,7 +71,7 @@ def bare_name(name: str) -> str:
     return _OUR_PREFIXES.sub("", name)
 
 
-def can_be_written(value: JSON) -> bool:
+def is_serializable(value: JSON) -> bool:
     """Whether what was read can be kept and sent again: JSON may be nested deeper than it is ever written."""
     for _ in range(_LEVELS_AROUND):
         value = [value]
@@ -155,7 +155,7 @@ def _call(entry: JSON, offered: Collection[str]) -> ToolCall | None:
     arguments = entry.get("arguments", entry.get("parameters", entry.get("args", {})))
     if name not in offered or not isinstance(arguments, dict | str):
         return None
-    if not can_be_written(entry):
+    if not is_serializable(entry):
         return None
     return ToolCall("", str(name), arguments)
 

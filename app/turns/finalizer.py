@@ -10,7 +10,7 @@ from sqlite3 import Connection
 import structlog
 
 from app.i18n import say
-from app.llm.model import ModelError
+from app.llm.errors import ModelError
 from app.store import alerts, journal, learned_phrases, outbox, turns
 from app.store.database import Database
 from app.store.outbox import Draft

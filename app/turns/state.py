@@ -13,8 +13,8 @@ from typing import NamedTuple
 import orjson
 import structlog
 
+from app.llm.errors import RetryBudget
 from app.llm.model import ModelAnswer
-from app.llm.patience import Patience
 from app.messages import JSON, Channel, MediaFile
 from app.people import Person
 from app.routing.snapshot import Catalog
@@ -93,7 +93,7 @@ class TurnContext:
     """How often it was shortened, because the model's window had no room for it."""
     offer: ToolSet = field(default_factory=ToolSet)
     """The tools that go with the next model call."""
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryBudget = field(default_factory=RetryBudget)
     found: list[str] = field(default_factory=list)
     """Addresses that searches listed, in this turn and in those that the prompt shows."""
     files: dict[str, tuple[MediaFile, ...]] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from sqlite3 import Connection
 import structlog
 
 from app.errors import StoreError
-from app.llm.model import Model, ModelAnswer, ModelError, ModelRequest, ToolCall
+from app.llm.errors import ModelError
+from app.llm.model import Model, ModelAnswer, ModelRequest, ToolCall
 from app.llm.reading import calls_in_text, without_marked_calls
 from app.memory.remembered import remembered
 from app.messages import JSON, Channel

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.doctor.model import cure_of
-from app.llm.model import ModelError
+from app.llm.errors import ModelError
 from app.settings import Settings
 from tests.chaos.wire import Fault, Wire
 from tests.doctor.report import found

@@ -1,15 +1,27 @@
-"""What a chat-completions endpoint may answer, however odd."""
+"""The client of a real model: what it posts, reads, retries, and says when a call fails."""
 
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
+from pydantic import SecretStr
+from starlette.responses import Response
 
-from app.llm.client import TOO_DEEP, _tools_as_text, read_completion
-from app.llm.model import ModelAnswer, ModelError, ModelRequest, ToolCall, Usage
+from app.llm.client import ANSWER_TOKENS, SHORT_ANSWER_TOKENS, ChatModel
+from app.llm.completions import TOO_DEEP, read_completion, tools_as_text
+from app.llm.connection import ANSWER_BYTES
+from app.llm.errors import ModelError, RetryBudget
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.settings import Settings
 from app.turns.actions import Round
 from app.turns.prompt import round_messages
+from tests.standins.model import ModelServer, Play
 
 REQUEST = ModelRequest("answer", [{"role": "user", "content": "x" * 400}])
 
@@ -116,7 +128,7 @@ def test_an_answer_nested_deeper_than_it_can_be_written_is_survived(depth: int) 
     read = read_completion(body.encode(), REQUEST, "m")
     said = Round(read.text, read.calls, attached=read.attached)
     messages = round_messages(said)
-    assert len(orjson.dumps([messages, _tools_as_text(replace(REQUEST, messages=messages))])) < 10_000
+    assert len(orjson.dumps([messages, tools_as_text(replace(REQUEST, messages=messages))])) < 10_000
     assert bool(read.attached) == (read.calls[0].arguments != TOO_DEEP) == (depth < 200)
 
 
@@ -220,11 +232,11 @@ TALK: list[dict[str, Any]] = [
 )
 def test_a_call_becomes_text_in_the_very_words_of_its_arguments(arguments: str) -> None:
     talk = [*TALK[:2], {"role": "assistant", "content": None, "tool_calls": [call(arguments)]}, TALK[3]]
-    assert arguments in _tools_as_text(ModelRequest("answer", talk, TOOLS))[2]["content"]
+    assert arguments in tools_as_text(ModelRequest("answer", talk, TOOLS))[2]["content"]
 
 
 def test_tools_calls_and_results_become_text() -> None:
-    messages = _tools_as_text(ModelRequest("answer", TALK, TOOLS))
+    messages = tools_as_text(ModelRequest("answer", TALK, TOOLS))
     assert messages[0]["content"].startswith("You are Recado.\n\n")
     assert messages[0]["content"].endswith('- f: Does f. Arguments: {"type":"object"}')
     assert messages[1:] == [
@@ -235,10 +247,392 @@ def test_tools_calls_and_results_become_text() -> None:
 
 
 def test_without_tools_no_catalogue_is_written() -> None:
-    assert _tools_as_text(ModelRequest("answer", TALK))[0] == TALK[0]
+    assert tools_as_text(ModelRequest("answer", TALK))[0] == TALK[0]
 
 
 def test_the_request_itself_stays_as_it_was() -> None:
     before = orjson.dumps(TALK)
-    _tools_as_text(ModelRequest("answer", TALK, TOOLS))
+    tools_as_text(ModelRequest("answer", TALK, TOOLS))
     assert orjson.dumps(TALK) == before
+
+
+VLLM_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+LITELLM = (
+    "litellm.UnsupportedParamsError: Anthropic doesn't support tool calling without `tools=` param specified"
+)
+BEDROCK = "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+GEMINI_SCHEMA = (
+    "* GenerateContentRequest.tools[0].function_declarations[3].parameters.properties[when].format: only "
+    "'enum' and 'date-time' are supported for STRING type"
+)
+OPENAI_SCHEMA = "Invalid schema for function 'mcp_home_set': 'oneOf' is not allowed at the top level"
+GEMINI_SIGNATURE = "Function call is missing a thought_signature in functionCall parts. "
+KIMI = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
+OPENAI_LONG = (
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens "
+    "(8600 in the messages, 400 in the functions). Please reduce the length of the messages or functions."
+)
+OPENAI_ANSWER = "max_tokens is too large: 99000. This model supports at most 16384 completion tokens"
+OPENAI_NAME = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+VLLM_ANSWER = (
+    "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 8192 "
+    "tokens and your request has 3121 input tokens (8192 > 8192 - 3121)."
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "speaks", "for_good"),
+    [
+        (400, "registry.ollama.ai/library/llama2:latest does not support tools", True, True),
+        (400, "deepseek-reasoner does not support Function Calling", True, True),
+        (400, VLLM_TOOLS, True, True),
+        (404, "No endpoints found that support tool use.", True, True),
+        (400, "Unrecognized request argument supplied: tools", True, True),
+        (500, "tools param requires --jinja flag", True, True),
+        (500, "Unsupported param: tools", True, True),
+        (400, LITELLM, True, False),
+        (400, BEDROCK, True, False),
+        (400, GEMINI_SCHEMA, True, False),
+        (400, OPENAI_SCHEMA, True, False),
+        (400, GEMINI_SIGNATURE, True, False),
+        (400, KIMI, True, False),
+        (500, "the tool parser does not support this", False, False),
+        (401, "tools are not allowed for this key", False, False),
+        (404, "model 'qwen3' not found", False, False),
+        (400, "Invalid value for temperature", False, False),
+    ],
+)
+def test_a_refusal_of_tools_is_for_good_or_for_this_call(
+    status: int, reason: str, speaks: bool, for_good: bool
+) -> None:
+    error = ModelError("m", "status", status=status, reason=reason)
+    assert (error.refuses_tools, error.refuses_all_tools) == (speaks, for_good)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "too_long"),
+    [
+        (400, OPENAI_LONG, True),
+        (400, "the request exceeds the available context size. try increasing the context size", True),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum", True),
+        (
+            400,
+            "The input token count exceeds the maximum number of tokens allowed (1048576).",
+            True,
+        ),
+        (400, "Your request exceeded model token limit: 8192", True),
+        (413, "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000", True),
+        (400, "Invalid 'tools': array too long. Expected an array with maximum length 128", False),
+        (400, "Invalid 'messages[2].tool_calls[0].id': string too long", False),
+        (400, "model does not support tools", False),
+        (429, "maximum context length is 8192 tokens", False),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_told_from_other_refusals(
+    status: int, reason: str, too_long: bool
+) -> None:
+    assert ModelError("m", "status", status=status, reason=reason).is_too_long == too_long
+    assert not ModelError("m", "status", status=500, reason=OPENAI_LONG).retryable
+
+
+@pytest.mark.parametrize("reason", [OPENAI_ANSWER, OPENAI_NAME, VLLM_ANSWER])
+def test_a_refusal_may_be_about_the_length_of_the_answer(reason: str) -> None:
+    assert ModelError("m", "status", status=400, reason=reason).wants_shorter_answer
+    assert not ModelError("m", "status", status=400, reason=OPENAI_LONG).wants_shorter_answer
+
+
+def refuse(reason: str, status: int = 400) -> Response:
+    return Response(json.dumps({"error": {"message": reason}}), status_code=status)
+
+
+async def asked(server: ModelServer, *requests: ModelRequest) -> list[str]:
+    """What one client reads of the answers."""
+    client = ChatModel(Settings(_env_file=None, openai_base_url=server.url, llm_model="m"))
+    try:
+        return [(await client.complete(one)).text for one in requests]
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize(("reason", "later"), [(VLLM_TOOLS, False), (GEMINI_SCHEMA, True)])
+async def test_tools_come_as_text_after_a_refusal_and_again_as_tools_where_one_of_them_was_meant(
+    model: Callable[[Play], ModelServer], reason: str, later: bool
+) -> None:
+    def play(body: dict[str, Any]) -> Any:
+        return refuse(reason) if "tools" in body and len(server.requests) == 1 else "here"
+
+    server = model(play)
+    request = ModelRequest("answer", TALK[:2], TOOLS)
+    assert await asked(server, request, request) == ["here", "here"]
+    assert ["tools" in body for body in server.requests] == [True, False, later]
+    assert "- f: Does f." in server.requests[1]["messages"][0]["content"]
+
+
+async def test_a_server_that_takes_no_calls_without_tools_gets_them_as_text_in_the_last_round(
+    model: Callable[[Play], ModelServer],
+) -> None:
+    def play(body: dict[str, Any]) -> Any:
+        return refuse(LITELLM) if any("tool_calls" in one for one in body["messages"]) else "all done"
+
+    server = model(play)
+    assert await asked(server, ModelRequest("answer", TALK)) == ["all done"]
+    assert server.requests[-1]["messages"][-1]["content"] == '[tool result] {"ok":true}'
+
+
+async def test_a_budget_asks_for_no_longer_answer_than_a_server_takes(
+    model: Callable[[Play], ModelServer],
+) -> None:
+    def play(body: dict[str, Any]) -> Any:
+        return refuse(OPENAI_ANSWER) if body["max_tokens"] > 4096 else "here"
+
+    server = model(play)
+    request = ModelRequest("answer", TALK[:2], max_tokens=200_000)
+    assert await asked(server, request, request) == ["here", "here"]
+    assert [body["max_tokens"] for body in server.requests] == [
+        ANSWER_TOKENS,
+        SHORT_ANSWER_TOKENS,
+        SHORT_ANSWER_TOKENS,
+    ]
+
+
+async def test_a_server_that_knows_only_the_newer_name_of_the_limit_gets_that(
+    model: Callable[[Play], ModelServer],
+) -> None:
+    server = model(lambda body: refuse(OPENAI_NAME) if "max_tokens" in body else "here")
+    request = ModelRequest("answer", TALK[:2], max_tokens=100)
+    assert await asked(server, request) == ["here"]
+    assert server.requests[-1]["max_completion_tokens"] == 100
+
+
+@pytest.mark.parametrize(("code", "retryable"), [(502, True), (429, True), (401, False), ("bad", False)])
+async def test_an_error_that_comes_with_200_has_its_own_status(
+    model: Callable[[Play], ModelServer], code: Any, retryable: bool
+) -> None:
+    body = {"error": {"message": "Provider returned error", "code": code, "metadata": {"raw": "it is full"}}}
+    server = model(lambda _: Response(json.dumps(body)))
+    with pytest.raises(ModelError, match="it is full") as raised:
+        await asked(server, ModelRequest("answer", TALK[:2]))
+    assert raised.value.retryable == retryable
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+HOLA = orjson.dumps({"choices": [{"message": {"content": "hola"}}]})
+
+
+@asynccontextmanager
+async def raw_server(*writes: bytes, hang: bool = False) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Read a request, write these bytes, then hang or close; yield the URL and the heads that came."""
+    heads: list[bytes] = []
+    release = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        for data in writes:
+            writer.write(data)
+        await writer.drain()
+        if hang:
+            await release.wait()
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/", heads
+    finally:
+        release.set()
+        listening.close()
+
+
+async def ask(url: str, key: str = "secret", seconds: float = 5) -> str:
+    settings = Settings(
+        _env_file=None, openai_base_url=url, openai_api_key=SecretStr(key), llm_model="m", llm_timeout=seconds
+    )
+    client = ChatModel(settings)
+    try:
+        return (await client.complete(ModelRequest("answer", TALK[:2]))).text
+    finally:
+        await client.close()
+
+
+async def test_a_call_is_posted_with_the_key_to_the_configured_address() -> None:
+    async with raw_server(HEAD % len(HOLA), HOLA) as (url, heads):
+        assert await ask(url) == "hola"
+    head = heads[0].lower()
+    assert head.startswith(b"post /v1/chat/completions http/1.1")
+    assert b"authorization: bearer secret" in head
+    assert b"content-type: application/json" in head
+
+
+@pytest.mark.parametrize(
+    ("writes", "hang", "cause", "words"),
+    [
+        ((), False, "no_answer", "gave no answer"),
+        ((b"garbage\r\n\r\n",), False, "no_answer", "gave no answer"),
+        ((HEAD % 10, b"half"), False, "no_answer", "gave no answer"),
+        ((HEAD % 10, b"half"), True, "timed_out", r"no answer within 0\.5 s"),
+        ((), True, "timed_out", r"no answer within 0\.5 s"),
+        ((HEAD % (4 * ANSWER_BYTES), b" " * (ANSWER_BYTES + 1)), True, "no_answer", "more than"),
+        ((b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nxx",), False, "no_answer", "compressed"),
+    ],
+    ids=["nothing", "garbage", "half", "half, then silence", "silence", "too large", "compressed"],
+)
+async def test_a_broken_answer_is_a_model_error_that_says_why(
+    writes: tuple[bytes, ...], hang: bool, cause: str, words: str
+) -> None:
+    async with raw_server(*writes, hang=hang) as (url, _):
+        with pytest.raises(ModelError, match=words) as raised:
+            await ask(url, seconds=0.5 if cause == "timed_out" else 5)
+    assert (raised.value.cause, raised.value.retryable) == (cause, cause == "no_answer")
+
+
+async def test_a_refused_connection_is_not_sent() -> None:
+    async with raw_server() as (closed, _):
+        pass
+    for url in (closed, "http://name.invalid/v1"):
+        with pytest.raises(ModelError, match="no connection") as raised:
+            await ask(url)
+        assert (raised.value.cause, raised.value.retryable) == ("not_sent", True)
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with raw_server(HEAD % 0) as (elsewhere, heads):
+        moved = b"HTTP/1.1 307 Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % elsewhere.encode()
+        async with raw_server(moved) as (url, _):
+            with pytest.raises(ModelError, match="answered 307"):
+                await ask(url)
+    assert heads == []
+
+
+async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with raw_server(HEAD % len(HOLA), HOLA) as (proxy, heads):
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.setenv("no_proxy", "")
+        assert await ask("http://name.invalid/v1") == "hola"
+    assert heads[0].startswith(b"POST http://name.invalid/v1/chat/completions")
+
+
+async def test_a_proxy_does_not_see_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with raw_server(b"HTTP/1.1 407 Who are you?\r\nContent-Length: 0\r\n\r\n") as (proxy, heads):
+        named = proxy.removesuffix("/v1/").replace("http://", "http://me:password@")
+        monkeypatch.setenv("https_proxy", named)
+        monkeypatch.setenv("no_proxy", "")
+        with pytest.raises(ModelError, match="407 Who are you") as refused:
+            await ask("https://name.invalid/v1")
+    assert heads[0].startswith(b"CONNECT name.invalid:443")
+    assert b"secret" not in heads[0]
+    assert "password" not in str(refused.value)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "nonsense://x", "http://[", "127.0.0.1:x"])
+async def test_a_wrong_proxy_is_a_model_error(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(ModelError) as raised:
+        await ask("http://name.invalid/v1")
+    assert raised.value.cause == "not_sent"
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "fault"),
+    [
+        ("127.0.0.1:8000/v1", "k", "the address is not of the form http://host"),
+        ("ftp://host/v1", "k", "the address is not of the form http://host"),
+        ("http://a..b/v1", "k", "the address is not of the form http://host"),
+        ("http://[host/v1", "k", "the address is not of the form http://host"),
+        ("http://host:x/v1", "k", "the address is not of the form http://host"),
+        ("http://me:you@host/v1", "k", "the address holds a user's name"),
+        ("http://host/v1", "k\n", "the key holds a line break"),
+        ("http://host/v1", "clé", "the key holds"),
+    ],
+)
+async def test_a_configuration_that_cannot_work_says_why(url: str, key: str, fault: str) -> None:
+    with pytest.raises(ModelError, match=fault) as raised:
+        await ask(url, key)
+    assert raised.value.cause == "not_sent"
+
+
+async def test_a_key_that_the_server_repeats_is_masked(model: Callable[[Play], ModelServer]) -> None:
+    server = model(lambda _: Response('{"error": "wrong key: secret"}', 401, {"Retry-After": "7"}))
+    with pytest.raises(ModelError) as raised:
+        await ask(server.url)
+    assert str(raised.value) == "m answered 401: wrong key: ***"
+    assert (raised.value.retry_after, raised.value.retryable) == (7, False)
+
+
+class Failing:
+    """A model that raises the errors it was given, then answers."""
+
+    def __init__(self, *errors: ModelError, forever: bool = False) -> None:
+        self.failure = ""
+        self.calls = 0
+        self._errors = list(errors)
+        self._forever = forever
+
+    async def warm(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
+        self.calls += 1
+        if self._forever:
+            raise self._errors[0]
+        if self._errors:
+            raise self._errors.pop(0)
+        return ModelAnswer("hola")
+
+
+def passing(after: float | None = 0.01) -> ModelError:
+    return ModelError("busy", "status", status=503, retry_after=after)
+
+
+async def test_passing_faults_are_tried_again() -> None:
+    model = Failing(passing(), passing())
+    answer = await RetryBudget(5).complete(model, REQUEST)
+    assert (answer.text, model.calls) == ("hola", 3)
+
+
+async def test_a_lasting_fault_is_not_tried_again() -> None:
+    model = Failing(ModelError("wrong key", "status", status=401))
+    with pytest.raises(ModelError, match="wrong key"):
+        await RetryBudget(5).complete(model, REQUEST)
+    assert model.calls == 1
+
+
+async def test_patience_ends_within_its_seconds() -> None:
+    model = Failing(passing(0.1), forever=True)
+    started = time.monotonic()
+    with pytest.raises(ModelError):
+        await RetryBudget(0.35).complete(model, REQUEST)
+    assert time.monotonic() - started < 1
+    assert 2 <= model.calls <= 4
+
+
+async def test_a_longer_wait_than_is_left_is_not_begun() -> None:
+    model = Failing(passing(60), forever=True)
+    started = time.monotonic()
+    with pytest.raises(ModelError):
+        await RetryBudget(15).complete(model, REQUEST)
+    assert (model.calls, time.monotonic() - started < 1) == (1, True)
+
+
+async def test_what_the_server_asks_for_is_waited_for() -> None:
+    started = time.monotonic()
+    await RetryBudget(5).complete(Failing(passing(0.2)), REQUEST)
+    assert 0.2 <= time.monotonic() - started < 0.4
+
+
+async def test_calls_of_a_turn_share_its_patience() -> None:
+    patience = RetryBudget(0.25)
+    await patience.complete(Failing(passing(0.15)), REQUEST)
+    model = Failing(passing(0.15))
+    with pytest.raises(ModelError):
+        await patience.complete(model, REQUEST)
+    assert model.calls == 1
+
+
+async def test_a_server_that_asks_for_no_wait_is_not_hammered() -> None:
+    model = Failing(passing(0.0), forever=True)
+    with pytest.raises(ModelError):
+        await RetryBudget(0.2).complete(model, REQUEST)
+    assert model.calls < 10

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.llm.model import ModelAnswer, ModelError, ModelRequest, Usage
+from app.llm.errors import ModelError
+from app.llm.model import ModelAnswer, ModelRequest, Usage
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
 from app.search import Document, ToolIndex

@@ -1,0 +1,177 @@
+"""The chat-completions form: reading its answers, however odd, and writing tools as text."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from app.llm.errors import ModelError
+from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
+from app.llm.reading import bare_name, is_serializable, without_thoughts
+from app.messages import JSON, seconds_in
+
+TOO_DEEP = "(arguments that are nested too deeply)"  # no JSON: the engine then tells the model so
+_ATTACHED_BYTES = 500_000
+_MAX_CALLS = 32
+
+
+def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnswer:
+    """Return the answer in a response body. Raises ModelError if it is no completion."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ModelError(f"{model} answered with something that is not JSON", "no_completion") from error
+    choices = data.get("choices") if isinstance(data, dict) else None
+    if not isinstance(choices, list):
+        detail = data.get("error") if isinstance(data, dict) else data
+        raise ModelError(f"{model} answered without choices: {str(detail)[:300]}", "no_completion")
+    first = choices[0] if choices and isinstance(choices[0], dict) else {}
+    message = first.get("message")
+    if not isinstance(message, dict):
+        message = {}
+    return ModelAnswer(
+        without_thoughts(_text(message.get("content")) or _text(message.get("refusal"))),
+        _calls(message),
+        _usage(data.get("usage"), request, body),
+        str(data.get("model") or model),
+        _attached(message, "reasoning_content", "reasoning_details", "extra_content"),
+        first.get("finish_reason") == "length",
+    )
+
+
+def tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:
+    """Return the messages with tools, calls and results as text, for a server that takes no `tools`."""
+    messages = [_message_as_text(message) for message in request.messages]
+    if not request.tools:
+        return messages
+    lines = [
+        "You can call tools. To call one, answer with nothing but a JSON object "
+        '{"name": "…", "arguments": {…}} (or a list of such objects). Tools:'
+    ]
+    for tool in request.tools:
+        function = tool["function"]
+        parameters = _dumps(function.get("parameters", {}))
+        lines.append(f"- {function['name']}: {function.get('description', '')} Arguments: {parameters}")
+    first = messages[0]
+    catalogue = "\n".join(lines)
+    return [{**first, "content": f"{first['content']}\n\n{catalogue}"}, *messages[1:]]
+
+
+def error_in(body: bytes, model: str, key: str) -> ModelError | None:
+    """Return the error that came with status 200, as OpenRouter sends those of the servers behind it."""
+    if b'"choices"' in body or b'"error"' not in body:
+        return None
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    error = data.get("error") if isinstance(data, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return refusal(model, code, body, key=key) if isinstance(code, int) and 400 <= code < 600 else None
+
+
+def refusal(
+    model: str, status: int, body: bytes, retry_after: str | None = None, key: str = ""
+) -> ModelError:
+    """Return the error for an HTTP status; servers have been seen to repeat the key in its text."""
+    reason = _reason(body)
+    if key:
+        reason = reason.replace(key, "***")
+    return ModelError(
+        f"{model} answered {status}: {reason[:300]}",
+        "status",
+        status=status,
+        reason=reason[:2_000],
+        retry_after=seconds_in(retry_after),
+    )
+
+
+def _reason(body: bytes) -> str:
+    """Return the server's own words: `error.message`, and what OpenRouter adds of the server behind it."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = None
+    error = data.get("error", data) if isinstance(data, dict) else None
+    if isinstance(error, dict):
+        metadata = error.get("metadata")
+        behind = metadata.get("raw") if isinstance(metadata, dict) else None
+        said = error.get("message") or error.get("detail") or error
+        error = f"{said}: {behind}" if behind else said
+    return str(error) if error else body[:1000].decode("utf-8", "replace")
+
+
+def _text(content: JSON) -> str:
+    """Return content as text, also from the list form `[{"type": "text", "text": …}]`."""
+    if isinstance(content, list):
+        parts = [
+            part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in content
+        ]
+        content = "".join(part for part in parts if isinstance(part, str))
+    return content.replace("\x00", "") if isinstance(content, str) else ""
+
+
+def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
+    entries = message.get("tool_calls")
+    if not isinstance(entries, list):
+        legacy = message.get("function_call")
+        entries = [{"function": legacy}] if isinstance(legacy, dict) else []
+    calls = []
+    for entry in entries[:_MAX_CALLS]:
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            continue
+        given = entry.get("id")
+        calls.append(
+            ToolCall(
+                given if isinstance(given, str) else "",
+                bare_name(function["name"]),
+                _arguments(function.get("arguments")),
+                _attached(entry, "extra_content"),
+            )
+        )
+    return tuple(calls)
+
+
+def _arguments(arguments: JSON) -> dict[str, JSON] | str:
+    if isinstance(arguments, str):
+        return arguments
+    if not is_serializable(arguments):
+        return TOO_DEEP
+    if arguments is None or isinstance(arguments, dict):
+        return arguments or {}
+    return _dumps(arguments)
+
+
+def _attached(source: Mapping[str, JSON], *names: str) -> dict[str, JSON]:
+    """Return the fields that the server wants back, unless they are too large or nested too deeply."""
+    found = {name: source[name] for name in names if source.get(name) is not None}
+    return found if is_serializable(found) and len(orjson.dumps(found)) <= _ATTACHED_BYTES else {}
+
+
+def _usage(usage: JSON, request: ModelRequest, body: bytes) -> Usage:
+    """Return the server's count, or else an estimate of four characters a token."""
+    if not isinstance(usage, dict) or not isinstance(usage.get("prompt_tokens"), int):
+        return Usage(len(orjson.dumps(request.messages)) // 4, len(body) // 4)
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    completion = usage.get("completion_tokens")
+    return Usage(
+        max(usage["prompt_tokens"], 0),
+        max(completion, 0) if isinstance(completion, int) else 0,
+        cached if isinstance(cached, int) else 0,
+    )
+
+
+def _message_as_text(message: dict[str, JSON]) -> dict[str, JSON]:
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"[tool result] {message['content']}"}
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    functions = [call["function"] for call in calls]  # whose arguments are JSON text already
+    written = [f'{{"name":{_dumps(one["name"])},"arguments":{one["arguments"]}}}' for one in functions]
+    return {"role": "assistant", "content": f"[{','.join(written)}]"}
+
+
+def _dumps(value: JSON) -> str:
+    return orjson.dumps(value).decode()
