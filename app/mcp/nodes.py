@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from app.messages import JSON
-from app.tools.kinds import KINDS
 from app.tools.schema import Schema
+from app.tools.validation import KINDS
 
 Node = dict[str, JSON]
 """A schema in the plain form, but `nullable` says whether null fits too, `default` may be null, and objects

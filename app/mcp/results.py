@@ -10,9 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 from app.messages import JSON
 from app.text import visible_lines
-from app.tools.checks import Compiler, Mismatch, TooManySteps
 from app.tools.plain import dumps, is_small
 from app.tools.result import ReturnedFile, ToolResult
+from app.tools.validation import find_mismatch
 
 MOST_TEXT = 128 * 1024
 """Characters of text: written as JSON, whatever they are, they stay below what a call may return."""
@@ -202,13 +202,8 @@ def _misfit(value: JSON, schema: JSON) -> str:
     """Why structured content is not what its schema promises; "" where it is, or nobody can tell."""
     if not isinstance(schema, Mapping):
         return ""
-    try:
-        Compiler(schema).compile(schema, lenient=False)(value)
-    except Mismatch as mismatch:
-        return f"the structured answer does not fit the tool's own schema: {mismatch}"
-    except (TooManySteps, RecursionError):
-        return ""
-    return ""
+    mismatch = find_mismatch(value, schema)
+    return f"the structured answer does not fit the tool's own schema: {mismatch}" if mismatch else ""
 
 
 def _decoded(encoded: JSON) -> bytes:

@@ -24,9 +24,9 @@ from app.mcp.nodes import (
 )
 from app.messages import JSON
 from app.text import visible_lines
-from app.tools.kinds import KINDS, came, is_integer
 from app.tools.plain import dumps, is_small
 from app.tools.schema import LARGEST_SCHEMA, LONGEST_DESCRIPTION, Schema, shortened
+from app.tools.validation import KINDS, describe_value, is_integer
 
 _ATTEMPTS = ((24, LONGEST_DESCRIPTION), (24, 120), (6, 120), (2, 80), (1, 0))
 """How deep, and with how long descriptions, until one is small enough."""
@@ -63,7 +63,7 @@ def lowered(schema: JSON) -> Schema:
     if not isinstance(schema, Mapping):
         raise Unusable("its inputSchema is no object")
     if "type" in schema and "object" not in _kinds(schema["type"]):
-        raise Unusable(f"its inputSchema is to be of type object, got {came(schema['type'])}")
+        raise Unusable(f"its inputSchema is to be of type object, got {describe_value(schema['type'])}")
     too_deep = math.inf
     for depth, longest in _ATTEMPTS:
         if depth >= too_deep:

@@ -17,8 +17,8 @@ from typing import Any
 import typing_extensions
 
 from app.tools.classes import Unresolvable, dataclass_default, enumeration, is_model, model_default
-from app.tools.patterns import weight
 from app.tools.schema import Missing, TypesTooLarge
+from app.tools.validation import is_checkable
 
 _BUILTINS: dict[str, object] = {
     kind.__name__: kind
@@ -50,8 +50,8 @@ _PYDANTIC = frozenset(
 _DEEPEST = 40
 _MOST_NODES, _MOST_IN_FILE = 2000, 20_000
 """Of annotations, with what they refer to: in one of them and in all of a file."""
-_TEXT_OF_NODE, _PATTERN_OF_NODE = 100, 10
-"""Characters of an annotation written as text, and weight of a pattern, that cost as much as one node."""
+_TEXT_OF_NODE = 100
+"""Characters of an annotation written as text that cost as much as one node."""
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -242,8 +242,8 @@ class Names:
         }
         if any(word.arg == "default_factory" for word in call.keywords):
             named["default_factory"] = object
-        if isinstance(pattern := named.get("pattern"), str):
-            self._pay(int(min(weight(pattern) / _PATTERN_OF_NODE, _MOST_IN_FILE)))
+        if not is_checkable(str(named.get("pattern", ""))):
+            del named["pattern"]
         make: Callable[..., Any] = Field
         return make(*values, **named)
 

@@ -1,10 +1,10 @@
 """What a call came to that gave no result: the same words in the server and in a worker."""
 
 from app.http.errors import FetchError
-from app.tools.arguments import InvalidArguments
 from app.tools.fetching import fetch_failure
 from app.tools.masking import mask_text, without_paths
 from app.tools.result import ToolResult
+from app.tools.validation import InvalidArguments
 
 _LONGEST_MESSAGE = 500
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from app.messages import JSON
-from app.tools.arguments import ArgumentsCheck, InvalidArguments
 from app.tools.context import ToolContext
-from app.tools.kinds import came
 from app.tools.plain import sendable
 from app.tools.rates import MOST_PER_MINUTE
 from app.tools.result import ToolResult
 from app.tools.schema import Schema, described
 from app.tools.signature import is_context, name_of, signature_of
+from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_value
 
 if TYPE_CHECKING:
     from app.tools.threads import DaemonThreads
@@ -296,4 +295,4 @@ def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Paramet
 
 def _explained(name: str, fault: Mapping[str, Any]) -> str:
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
-    return f"{name}{where}: {fault['msg']}, got {came(fault['input'])}"
+    return f"{name}{where}: {fault['msg']}, got {describe_value(fault['input'])}"

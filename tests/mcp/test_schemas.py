@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from app.mcp.schemas import Unusable, lowered
-from app.tools.arguments import ArgumentsCheck, InvalidArguments
+from app.tools.validation import ArgumentsCheck, InvalidArguments
 from tests.limits import limited
 
 NULLABLE = {"anyOf": [{"type": "string"}, {"type": "null"}]}

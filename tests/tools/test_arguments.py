@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.tools.arguments import ArgumentsCheck, InvalidArguments
+from app.tools.validation import ArgumentsCheck, InvalidArguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -118,7 +118,7 @@ def test_all_faults_are_told_at_once() -> None:
 def many_ways(schema: dict[str, Any], value: object) -> str:
     """What a check says, in a process that has ten seconds."""
     code = (
-        "import sys, orjson\nfrom app.tools.arguments import ArgumentsCheck\n"
+        "import sys, orjson\nfrom app.tools.validation import ArgumentsCheck\n"
         "schema, value = orjson.loads(sys.stdin.buffer.read())\n"
         "try:\n    ArgumentsCheck(schema)(value)\n    print('taken')\n"
         "except ValueError as error:\n    print(error)\n"
@@ -153,11 +153,12 @@ def test_a_hostile_pattern_takes_no_time(pattern: str, text: str, said: str) -> 
     assert said in many_ways(schema, {"x": text})
 
 
-def test_only_the_first_of_many_heavy_patterns_are_checked() -> None:
+def test_many_heavy_patterns_take_no_time() -> None:
     names = [f"x{n}" for n in range(300)]
     parts = {name: {"type": "string", "pattern": r"^\w{90}$"} for name in names}
     said = many_ways({"type": "object", "properties": parts}, dict.fromkeys(names, "!"))
-    assert 0 < said.count("expected text that matches") < 10
+    assert said.count("expected text that matches") == 300
+    assert many_ways({"type": "object", "properties": parts}, dict.fromkeys(names, "!" * 99)) == "taken\n"
 
 
 def nested(value: object, times: int) -> object:

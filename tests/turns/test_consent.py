@@ -20,7 +20,7 @@ from app.store.approvals import OpenQuestion
 from app.store.database import Database
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
-from app.tools.arguments import InvalidArguments
+from app.tools.validation import InvalidArguments
 from app.turns.actions import Round, Routed, Transcript, read_journal
 from app.turns.approvals import Authorizer, Decisions, call_identity
 from app.turns.cards import ONCE, Card
