@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,8 +14,8 @@ from app.channels.terminal import TerminalChannel
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.client import GraphClient
 from app.http.transport import Transport
-from app.installs.installing import Installing
-from app.installs.server_installing import ServerInstalling
+from app.installs.chat import build_installs
+from app.installs.progress import Notices
 from app.llm.model import Model
 from app.mcp.configuration import Configuration
 from app.mcp.own_server import ToolServer
@@ -42,7 +41,7 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
-from app.skills.installed import is_from_elsewhere, tidy
+from app.skills.installed import is_from_elsewhere
 from app.skills.installed_skills import InstalledSkills
 from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
@@ -52,7 +51,7 @@ from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.rates import Rates
 from app.turns import workspace, zones
-from app.turns.approvals import Authorizer, MakesCard
+from app.turns.approvals import Authorizer
 from app.turns.finalizer import TurnFinalizer
 from app.turns.inbound import ApprovalReplies
 from app.turns.profiles import Profiles, local_timezone
@@ -60,17 +59,11 @@ from app.turns.scheduler import TurnScheduler
 from app.turns.tool_calls import ToolCalls
 from app.turns.turn import Limits, TurnRunner
 
-if TYPE_CHECKING:
-    from app.installs.directory import Directory
-    from app.installs.server_installer import ServerInstaller
-
 log = structlog.get_logger(__name__)
 
 LANES_SECONDS = 4.0
 SENDER_SECONDS = 1.5
 WARM_SECONDS = 10.0
-QUARANTINE_SECONDS = 7 * 24 * 3600.0
-"""How long a skill that was looked at waits for a yes."""
 
 
 class Assistant:
@@ -116,14 +109,6 @@ class Assistant:
         )
         elsewhere = InstalledSkills(settings.data_dir, self.sandbox.refusal)
         loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
-        self.installing = Installing(
-            self.transport,
-            settings.data_dir,
-            settings.skills_dir,
-            sandboxed=not self.sandbox.off,
-            mode=settings.confirmation_mode,
-            on_change=self._look,
-        )
         environment = skill_environment()
         self.configuration = Configuration(settings, environment, of_skills(loader))
         self.servers = McpServers(
@@ -166,7 +151,14 @@ class Assistant:
             doors=self.entrances.doors,
             default_timezone=settings.timezone or local_timezone(),
         )
-        self.server_installing = self._server_installing(wake_person)
+        self.installs = build_installs(
+            settings,
+            self.transport,
+            self.sandbox,
+            self.abilities,
+            self.servers,
+            Notices(self.store, self.channels, wake_person),
+        )
         self.calls = self._calls()
         self.runner = self._runner(wake_person, asks=policy is None and not settings.dry_run)
         self.tool_server = self._tool_server()
@@ -199,7 +191,7 @@ class Assistant:
             wake_conversation=self.carrier.wake,
             wake_person=self.sender.wake,
             wake_reminders=self.reminders.look,
-            discard=lambda now, asked: self.installing.discard_old(now - QUARANTINE_SECONDS, asked),
+            discard=self.installs.discard_old,
         )
         self.health = Health(self.store, self.model, self.sweep, self.carrier, settings.missing_credentials)
         self._warming: asyncio.Task[None] | None = None
@@ -221,8 +213,8 @@ class Assistant:
             self.abilities,
             services={
                 "search": ToolSearch(self.abilities),
-                "installer": self.installing,
-                "servers": self.server_installing,
+                "installer": self.installs.skills,
+                "servers": self.installs.servers,
                 "history": History(self.store),
                 "admin": Introspection(self.settings, self.abilities, lambda: self.health),
                 "files": self.files,
@@ -235,37 +227,9 @@ class Assistant:
             renews={zones.TOOL: own_zones.renewed},
         )
 
-    def _server_installing(self, wake_person: Callable[[str], None]) -> ServerInstalling:
-        return ServerInstalling(
-            self.settings,
-            self.servers,
-            self._directory,
-            self._server_installer,
-            store=self.store,
-            channels=self.channels,
-            sandbox=self.sandbox,
-            wake_person=wake_person,
-        )
-
-    def _directory(self) -> "Directory":
-        from app.installs.directory import directory_of
-
-        return directory_of(self.settings, self.transport)
-
-    def _server_installer(self) -> "ServerInstaller":
-        from app.installs.server_installer import ServerInstaller
-
-        return ServerInstaller(self.settings, self.sandbox, lambda: self.abilities.skill_names)
-
-    @property
-    def _cards(self) -> Mapping[str, MakesCard]:
-        return {**self.installing.cards, **self.server_installing.cards}
-
     def card(self, question: OpenQuestion) -> str:
         """Return the whole card of a question, for the console. Blocking."""
-        if self.server_installing.asks_about(question):
-            return self.server_installing.whole(question)
-        return self.installing.whole(question)
+        return self.installs.whole_card(question)
 
     def _tool_server(self) -> ToolServer:
         policy = ConfirmationPolicy(self.settings.confirmation_mode, nobody_to_ask)
@@ -276,7 +240,7 @@ class Assistant:
             self.calls,
             self.profiles,
             lambda: self.entrances.doors(self.realm),
-            closed=self._cards,
+            closed=self.installs.cards,
         )
         return ToolServer(self.admin_token, calls)
 
@@ -291,10 +255,10 @@ class Assistant:
                 self.store,
                 self.abilities,
                 self.engine,
-                self._cards,
+                self.installs.cards,
                 wake_person,
                 asks=asks,
-                guards={**self.installing.guards, **workspace.guards(self.files), **zones.guards()},
+                guards={**self.installs.guards, **workspace.guards(self.files), **zones.guards()},
             ),
             TurnFinalizer(self.store, wake_person),
             self.channels,
@@ -315,7 +279,7 @@ class Assistant:
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         await self.troubles.forget()
         await asyncio.to_thread(self._make_admin_token)
-        await asyncio.to_thread(self._tidy)
+        await asyncio.to_thread(self.installs.tidy)
         await self.abilities.load()
         cut_off = await self.store.tx(turns.recover)
         if cut_off:
@@ -340,7 +304,7 @@ class Assistant:
         await self.carrier.close(LANES_SECONDS)
         await self.sender.close(SENDER_SECONDS)
         await self.abilities.close()
-        await self.server_installing.close()
+        await self.installs.close()
         await self.servers.stop()
         await self.workers.close()
         await self.model.close()
@@ -362,14 +326,6 @@ class Assistant:
             self.admin_token.value()
         except (OSError, ValueError) as error:
             log.error("the administrator's token cannot be kept in its file", error=str(error))
-
-    def _tidy(self) -> None:
-        if (self.settings.data_dir / "mcp").is_dir():
-            self._server_installer().tidy()
-        try:
-            tidy(self.settings.data_dir)
-        except OSError as error:
-            log.warning("earlier versions of skills could not be removed", error=str(error))
 
     def _reading(self) -> Sequence[str]:
         """What documents of others are read in: the sandbox, where it works."""

@@ -16,10 +16,8 @@ from typing import Any
 import pytest
 
 from app.installs.quarantine import unpack
-from app.installs.skill_cards import card
-from app.skills.installed import install
+from tests.installs.archives import install_tree, zipped
 from tests.mailer import press, questions
-from tests.skills.archives import zipped
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.standins.web import Web
 from tests.world import Graph, Server, text_body, wait_for, world
@@ -350,7 +348,7 @@ def _install_guide(server: Server, attack: Attack) -> None:
     name = f"guide{attack.number}"
     text = f"---\nname: {name}\ndescription: A guide.\n---\n{attack.order()}\n"
     tree = unpack(zipped({"SKILL.md": text.encode()}), f"https://example.net/{name}.zip")
-    install(server.folder, tree, card(tree), approved_by="person_1", at=1.0)
+    install_tree(server.folder, tree)
 
 
 def _run(attack: Attack) -> None:

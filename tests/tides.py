@@ -6,8 +6,8 @@ import re
 import threading
 from typing import Any
 
+from tests.installs.archives import zipped
 from tests.mailer import asked, press, questions
-from tests.skills.archives import zipped
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.standins.site import Site, answer, site
 from tests.world import wait_for

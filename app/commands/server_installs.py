@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 from app.commands.servers import configuration, definition_of
 from app.commands.shell import agreed, show
@@ -13,12 +14,13 @@ from app.commands.skill_folders import read_skills
 from app.commands.tables import moment
 from app.errors import RecadoError
 from app.http.transport import Transport
-from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, Directory, directory_of
-from app.installs.registry_api import RegistryError
-from app.installs.registry_entries import Entry
-from app.installs.registry_reasons import reason_said
-from app.installs.server_card_text import card_question, card_text
-from app.installs.server_installer import ServerInstaller, Stage
+from app.installs.card_text import CardWriter
+from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
+from app.installs.entries import Entry
+from app.installs.errors import RegistryError
+from app.installs.pipeline import Approval, Stage
+from app.installs.sentences import reason_said
+from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.definitions import is_server_name
 from app.mcp.mapping import remove_server as remove_entry
@@ -27,14 +29,17 @@ from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.file_tree import remove_tree
 
-MOST_FOUND = 8
-
 _STAGES: dict[Stage, str] = {
     "downloading": "Downloading it and what it needs …",
     "trying": "Trying it …",
     "older-sdk": "It does not run with the newest SDK: once more with an older one …",
     "keeping": "Keeping it …",
 }
+
+
+@dataclass(frozen=True)
+class _SkillNames:
+    skill_names: frozenset[str]
 
 
 def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
@@ -68,7 +73,7 @@ def remove_server(settings: Settings, name: str) -> str:
     if not is_installed and definition_of(written, name).origin == "skill":
         raise RecadoError(f"{name} comes with a skill; remove that one: recado skills list")
     if is_installed:  # also where its entry was taken out of the file by hand
-        asyncio.run(_installer(settings).remove(name))
+        asyncio.run(ServerInstaller(settings, Sandbox(settings)).remove(name))
         return f"Removed {name}, which came from the registry, with its files and secrets."
     remove_entry(settings.mcp_config_path, name)
     if is_server_name(name):
@@ -87,7 +92,7 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]
             with suppress(RegistryError, TimeoutError):
                 async with asyncio.timeout(FIRST_SECONDS):
                     await directory.refresh()
-        found = await directory.search(words, MOST_FOUND)
+        found = await directory.search(words, MAX_CHOICES)
         synced_at = (await directory.kept()).synced_at
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
     return found, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
@@ -100,32 +105,27 @@ async def _install(settings: Settings, name: str, registry_id: str, *, trusted: 
         raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
     if entry.reason is not None:
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
-    installer = _installer(settings)
-    plan = await installer.plan(entry, name)
+    skills = _SkillNames(frozenset(skill.name for skill in read_skills(settings).skills))
+    installer = ServerInstaller(settings, Sandbox(settings), skills)
+    plan = await installer.propose(ServerRequest(entry, name))
     if plan.name != name:
         raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
-    show(card_text("en", plan, sandboxed=settings.sandbox != "off"))
-    if asks and not agreed(f"\n{card_question('en', plan)}"):
+    text = CardWriter(settings.sandbox != "off", settings.confirmation_mode).install("en", plan)
+    show(text.whole)
+    if asks and not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
-    record = await installer.install(
-        plan.subject, approved_by="shell", trusted=trusted, on_stage=lambda stage: show(_STAGES[stage])
-    )
+    approval = Approval(plan.subject, "shell", trusted)
+    record = await installer.commit(approval, lambda stage: show(_STAGES[stage]))
     missing = definition_of(configuration(settings), name).missing
     lines = [f"Installed {record.name} {record.version}. It is started at the next message."]
     lines += [f"It needs {variable}: recado mcp secret {name} {variable}" for variable in missing]
     return "\n".join(lines)
 
 
-def _installer(settings: Settings) -> ServerInstaller:
-    return ServerInstaller(
-        settings, Sandbox(settings), lambda: [skill.name for skill in read_skills(settings).skills]
-    )
-
-
 @asynccontextmanager
 async def _directory(settings: Settings) -> AsyncIterator[Directory]:
     transport = Transport()
-    directory = directory_of(settings, transport)
+    directory = build_directory(settings, transport)
     try:
         yield directory
     finally:

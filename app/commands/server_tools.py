@@ -7,7 +7,7 @@ from app.commands.running import RunningServer, find_server
 from app.commands.servers import configuration, definition_of
 from app.commands.shell import agreed, show
 from app.errors import RecadoError
-from app.installs.approval_text import approval_question, approval_text
+from app.installs.card_text import held_back_question, held_back_text
 from app.mcp.definitions import HeldBack, ServerDefinition, ServerState
 from app.mcp.pins import hashes
 from app.processes.sandbox import Sandbox
@@ -26,10 +26,10 @@ def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
         raise RecadoError(f"{name} does not run: {state.reason or state.phase}; see: recado doctor")
     if not state.held_back:
         return f"Nothing of {name} is held back."
-    show(approval_text("en", state))
+    show(held_back_text("en", state))
     if asks and not sys.stdin.isatty():
         raise RecadoError("tools are approved after a yes: run this in a terminal, or with --yes")
-    if asks and not agreed(f"\n{approval_question('en', name)}"):
+    if asks and not agreed(f"\n{held_back_question('en', name)}"):
         raise RecadoError("nothing was approved")
     shown = hashes(state.held_back)
     if server is not None:

@@ -13,12 +13,11 @@ from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError, StoreError
 from app.http.address import PORTS, Address, is_public
-from app.mcp.skill_servers import forget_gone, kept_for
+from app.installs.skills import remove_skill as remove_installed
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
 from app.skills.folder import is_skill
-from app.skills.installed import remove
 from app.skills.manifest import is_standard_name
 from app.skills.skill import bundled_names
 from app.skills.starter import starter_sentence
@@ -104,9 +103,7 @@ def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
 
 def remove_skill(settings: Settings, name: str) -> str:
     """Remove a skill and say where it is kept. Raise RecadoError if it has to stay."""
-    secrets = kept_for(settings.data_dir, name)
-    if is_standard_name(name) and _on_disk(lambda: remove(settings.data_dir, name)):
-        forget_gone(settings.data_dir, name, secrets)
+    if is_standard_name(name) and _on_disk(lambda: remove_installed(settings.data_dir, name)):
         return f"Removed {name}, which came from an address; it is gone at the next message."
     place = _on_disk(lambda: _own(settings).remove(name))
     if place is None:

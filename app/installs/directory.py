@@ -3,46 +3,53 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from app.http.transport import Transport
-from app.installs.registry_api import Registry, RegistryError
-from app.installs.registry_entries import Entry
-from app.installs.registry_mirror import Kept, Mirror
-from app.installs.server_json import NAME, read_entry
-from app.installs.smithery import Smithery
-from app.installs.topics import asked, expanded
-from app.search.words import stem
+from app.installs.entries import NAME, Entry, read_entry
+from app.installs.errors import RegistryError
+from app.installs.mirror import Kept, Mirror
+from app.installs.registry import Registry, Smithery
+from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.settings import Settings
 
 FRESH_SECONDS = 6 * 3600
-AGAIN_SECONDS = 5 * 60
-"""After a failed fetching, before the next search tries again."""
-WHOLE_SECONDS = 30 * 24 * 3600
-"""So often everything is fetched, and what the registry no longer lists is forgotten."""
-OVERLAP_SECONDS = 3600
-"""By how much our clock may be ahead of the registry's."""
-FIRST_SECONDS = 25.0
-"""How long a search waits for the first list."""
+RETRY_SECONDS = 5 * 60  # after a failed fetch, before the next search tries again
+WHOLE_SECONDS = 30 * 24 * 3600  # then everything is fetched, and what is no longer listed is forgotten
+OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
+FIRST_SECONDS = 25.0  # how long a search waits for the first list
 WORDS_CHARACTERS = 200
-LOOKED_AT = 60
-"""So many of the best by words are put in order."""
+RANKED = 60  # so many of the best by words are put in order
+MAX_CHOICES = 8  # servers that a person chooses from
+# Shares of the best one's score: below the first an entry is no answer, above the second about as good.
 _WORTH = 0.3
 _CLOSE = 0.7
-"""Shares of the best one's score: below the one an entry is no answer, above the other about as good."""
-_THE_PROJECT = ("io.modelcontextprotocol", "io.github.modelcontextprotocol")
-"""Not whoever has that name under another top-level domain."""
+_PROJECT_NAMESPACES = ("io.modelcontextprotocol", "io.github.modelcontextprotocol")
+# Words that say of a name no more than that it is a server's.
+_SERVER_WORDS = spaced("mcp server servers servidor servidores")
+# Words that people search with and every entry answers to.
+_SEARCH_NOISE = _SERVER_WORDS | spaced(
+    """
+    install instala instalar instale instalame agrega agregar adiciona adicionar add conecta conectar connect
+    busca buscar search procura procurar encontrar find
+    herramienta herramientas ferramenta ferramentas tool tools
+    """
+)
+_AROUND = " \t\n`*_“”\"'.,;:¿?¡!"
+_TOPICS = Path(__file__).with_name("topics.txt")
 
 log = logging.getLogger(__name__)
 
 
 class Directory:
-    """Searches the registry's mirror in DATA_DIR/mcp/registry.db, which works while the registry is away,
-    and Smithery where there is a key.
+    """Searches the mirror of the registry in DATA_DIR/mcp/registry.db, and Smithery if there is a key.
 
-    The mirror is brought up to date in the background, by a search that finds it older than six hours.
+    The mirror also answers while the registry is away; a search that finds it older than six hours brings it
+    up to date in the background.
     """
 
     def __init__(
@@ -60,29 +67,28 @@ class Directory:
         self._clock = clock
         self._refreshing: asyncio.Task[None] | None = None
         self._failed_at = float("-inf")
-        self.trouble = ""
-        """Why the last fetching failed; "" where it did not."""
+        self.trouble = ""  # why the last fetch failed
 
     async def close(self) -> None:
-        """Ends a fetching that is under way; what came of it is kept."""
+        """End a fetch that is under way; what came of it is kept."""
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.wait([self._refreshing])
 
     async def kept(self) -> Kept:
-        """How many entries the mirror has, and as of when."""
+        """Return how many entries the mirror has, and as of when."""
         return await asyncio.to_thread(self._mirror.kept)
 
     async def refresh(self) -> None:
-        """Brings the mirror up to date, together with whoever else is at it. Raises RegistryError."""
+        """Bring the mirror up to date; calls at the same time share one fetch. Raises `RegistryError`."""
         await asyncio.shield(self._fetching())
 
-    async def search(self, words: str, limit: int = 8) -> list[Entry]:
-        """The servers that fit best: the one with that very name, then those that can be installed, then the
-        few that run at Smithery.
+    async def search(self, words: str, limit: int = MAX_CHOICES) -> list[Entry]:
+        """Return the servers that fit best: the one of that exact name, then those that can be installed,
+        then the few that run at Smithery.
 
-        From the mirror at once where there is one; else after the first fetching, or from what came of it
-        within 25 s. Raises RegistryError where there is nothing to search in.
+        A mirror that was once complete answers at once; else the first fetch is waited for, 25 s at most.
+        Raises `RegistryError` if there is nothing to search in.
         """
         listed, hosted = await asyncio.gather(
             self._listed(words, limit), self._hosted(words), return_exceptions=True
@@ -95,9 +101,9 @@ class Directory:
         return [*listed[: limit - len(also)], *also]
 
     async def get(self, name: str) -> Entry | None:
-        """A server in its newest version, as the registry has it now, or the mirror where that is away.
+        """Return a server in its newest version, from the registry or, if that is away, from the mirror.
 
-        None where there is none. Raises RegistryError where nobody knows.
+        Return None if there is none. Raises `RegistryError` if that cannot be known.
         """
         if not NAME.fullmatch(name):
             return None
@@ -110,7 +116,7 @@ class Directory:
         return entry
 
     async def _at_smithery(self, name: str) -> tuple[Entry | None, RegistryError | None]:
-        """One of its servers, or why it did not say: the registry lists some of them too."""
+        """Return a server of Smithery, or why it did not answer: the registry lists some of them too."""
         try:
             return (await self._smithery.get(name) if self._smithery is not None else None), None
         except RegistryError as error:
@@ -131,7 +137,7 @@ class Directory:
         return await asyncio.to_thread(self._found, words, limit)
 
     async def _hosted(self, words: str) -> list[Entry]:
-        """Those of Smithery, whose silence takes nothing from what the registry has."""
+        """Search Smithery, whose failure takes nothing from the registry's answer."""
         if self._smithery is None:
             return []
         try:
@@ -143,7 +149,7 @@ class Directory:
     async def _bring_mirror(self) -> None:
         kept, now = await self.kept(), self._clock()
         is_fresh = kept.synced_at is not None and 0 <= now - kept.synced_at < FRESH_SECONDS
-        if is_fresh or (kept.entries and now - self._failed_at < AGAIN_SECONDS):
+        if is_fresh or (kept.entries and now - self._failed_at < RETRY_SECONDS):
             return
         fetching = self._fetching()
         if kept.synced_at is not None:
@@ -153,21 +159,21 @@ class Directory:
             raise RegistryError(self.trouble or "the list of servers has not come yet: ask again in a minute")
 
     def _found(self, words: str, limit: int) -> list[Entry]:
-        said = asked(words[:WORDS_CHARACTERS])
-        meant = expanded(said)
-        found = self._mirror.find(meant, LOOKED_AT)
+        said = search_words(words[:WORDS_CHARACTERS])
+        meant = with_topics(said)
+        found = self._mirror.find(meant, RANKED)
         if not found:
             meant = self._mirror.respelled(said)
-            found = self._mirror.find(meant, LOOKED_AT)
+            found = self._mirror.find(meant, RANKED)
         named = self._mirror.entry(words.strip())
         ordered = _in_order(found, frozenset([*meant, *map(stem, meant)]))
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
 
     def _fetching(self) -> "asyncio.Task[None]":
-        """The one fetching that is under way, or a new one."""
+        """Return the fetch that is under way, or start one."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._fetch(), name="registry")
-            self._refreshing.add_done_callback(_seen)
+            self._refreshing.add_done_callback(_take_exception)
         return self._refreshing
 
     async def _fetch(self) -> None:
@@ -192,16 +198,64 @@ class Directory:
         await asyncio.to_thread(self._mirror.finish, began, whole=is_whole)
 
 
-def directory_of(settings: Settings, transport: Transport) -> Directory:
-    """The directory that the settings name."""
+def build_directory(settings: Settings, transport: Transport) -> Directory:
+    """Build the directory that the settings name."""
     key = settings.smithery_api_key.get_secret_value()
     smithery = Smithery(settings.smithery_url, key, transport) if key else None
     return Directory(settings.mcp_registry_url, settings.data_dir, transport, smithery=smithery)
 
 
+@dataclass(frozen=True)
+class Resolved:
+    """The one server that was meant, else those to choose from: none if nothing fits."""
+
+    entry: Entry | None = None
+    choices: tuple[Entry, ...] = ()
+
+
+async def resolve(directory: Directory, said: str) -> Resolved:
+    """Find the server that is meant, as the registry has it now.
+
+    An exact name of the registry means that server. Words mean one if they are the whole name of exactly one,
+    and no other has them in its name. Raises `RegistryError`.
+    """
+    name = said.strip(_AROUND)
+    exact = [word for word in (word.strip(_AROUND) for word in name.split()) if NAME.fullmatch(word)]
+    if exact or "/" in name:
+        return Resolved(await directory.get(exact[0]) if len(exact) == 1 else None)
+    found = await directory.search(name.lower(), MAX_CHOICES)
+    named = [entry for entry in found if _names_all(entry.name, name)]
+    if len(named) == 1 and _is_whole_name(named[0].name, name):
+        return Resolved(await directory.get(named[0].name))  # the mirror may have an older version of it
+    return Resolved(choices=tuple(named if len(named) > 1 else found))
+
+
+def resolve_local(said: str, names: Iterable[str]) -> str:
+    """Find the one of the names of servers here that is meant; "" if none or several are."""
+    name, known = said.strip(_AROUND), list(names)
+    for fits in (str.__eq__, _equals_folded, _is_whole_name):
+        found = [one for one in known if fits(one, name)]
+        if len(found) == 1:
+            return found[0]
+    return ""
+
+
+def search_words(query: str) -> list[str]:
+    """Return the words that a search or a name is about; all of them if it is about servers as such."""
+    said = words(query.lower())  # GitHub is one word
+    return [word for word in said if word not in ALL_STOP_WORDS and word not in _SEARCH_NOISE] or said
+
+
+def with_topics(said: Iterable[str]) -> list[str]:
+    """Return the words, and after them the English words that entries use for them."""
+    listed = list(said)
+    topics = _topics_by_stem()
+    return list(dict.fromkeys([*listed, *(topic for word in listed for topic in topics.get(stem(word), ()))]))
+
+
 def _in_order(found: Sequence[tuple[Entry, float]], meant: frozenset[str]) -> list[Entry]:
-    """The entries that are an answer, best first: by how well their name fits, then whether they are about
-    as good as the best, then whether they can be installed."""
+    """Sort the entries that are an answer: by how well their name fits, then those about as good as the best,
+    then those that can be installed."""
     best = max((score for _, score in found), default=1.0)
 
     def place(one: tuple[Entry, float]) -> tuple[int, bool, bool, float, str]:
@@ -212,12 +266,15 @@ def _in_order(found: Sequence[tuple[Entry, float]], meant: frozenset[str]) -> li
 
 
 def _farness(entry: Entry, meant: frozenset[str]) -> int:
-    """0 and 1 for one whose own name says nothing but what is meant, 0 where its publisher bears that name
-    too or is the protocol's own project; 2 where it says that among other things, 3 where not at all."""
-    called = [stem(word) for word in asked(entry.own_name)]
+    """Rate how far a name is from what is meant.
+
+    0 or 1 if it says nothing else (0 if its publisher has that name too, or is the protocol's own project),
+    2 if it says that among other things, 3 if not at all.
+    """
+    called = [stem(word) for word in search_words(entry.own_name)]
     if not meant.issuperset(called):
         return 3 if meant.isdisjoint(called) else 2
-    is_the_projects = entry.namespace.lower() in _THE_PROJECT
+    is_the_projects = entry.namespace.lower() in _PROJECT_NAMESPACES
     return 0 if is_the_projects or entry.publisher.lower() in meant else 1
 
 
@@ -225,7 +282,44 @@ def _rfc3339(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _seen(task: "asyncio.Task[None]") -> None:
-    """What went wrong was logged; somebody has to look at it."""
+def _take_exception(task: "asyncio.Task[None]") -> None:
+    """Take the exception, which was logged, so that asyncio does not warn."""
     if not task.cancelled():
         task.exception()
+
+
+@cache
+def _topics_by_stem() -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for line in _TOPICS.read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        topic, *others = line.split()
+        for word in (topic, *others):
+            found.setdefault(stem(word), []).append(topic)
+    return {word: tuple(dict.fromkeys(topics)) for word, topics in found.items()}
+
+
+def _equals_folded(name: str, said: str) -> bool:
+    return name.casefold() == said.casefold()
+
+
+def _names_all(name: str, said: str) -> bool:
+    """Tell whether each of the words said is in a name, as it is or in English."""
+    telling = [word for word in search_words(said.lower()) if word not in ALL_STOP_WORDS]
+    return bool(telling) and all(_own_stems(name) & _topic_stems(word) for word in telling)
+
+
+def _is_whole_name(name: str, said: str) -> bool:
+    """Tell whether the words said are a name, and leave nothing of it out."""
+    stems = frozenset[str]().union(*map(_topic_stems, search_words(said.lower())))
+    return _names_all(name, said) and _own_stems(name) <= stems
+
+
+def _own_stems(name: str) -> frozenset[str]:
+    own = words(name.rpartition("/")[2].lower())
+    return frozenset(stem(word) for word in own if word not in _SERVER_WORDS)
+
+
+def _topic_stems(word: str) -> frozenset[str]:
+    return frozenset(map(stem, with_topics([word])))

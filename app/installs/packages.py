@@ -4,25 +4,33 @@ npm leaves out install scripts, and every dependency that is no package of the r
 runs code even so. pip takes wheels alone, and may start no program (pip_alone.py).
 """
 
+import asyncio
 import importlib.util
 import json
+import os
 import re
 import shutil
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from app.installs.downloading import Downloads
-from app.installs.registry_entries import Package
-from app.installs.server_errors import InstallError
+from app.installs.entries import Package
+from app.installs.errors import InstallCode, InstallError
+from app.mcp.definitions import ServerDefinition
+from app.mcp.package_tree import PackageTreeError, check_room
 from app.messages import JSON
+from app.processes.sandbox import Sandbox
+from app.settings import is_own
+from app.store.disk_space import MEGABYTE, Disk
+from app.text import visible
 
-LOCKS = {"npm": "package-lock.json", "pypi": "requirements.lock"}
-"""Where the versions and hashes of all that was installed stand."""
+LOCKS = {"npm": "package-lock.json", "pypi": "requirements.lock"}  # versions and hashes of all packages
 OLDER_SDK = "mcp<2"
-HEAP_MB = 768
-"""Of JavaScript: below the sandbox's limit, so that node says what is wrong."""
+HEAP_MB = 768  # of JavaScript: below the sandbox's limit, so that node says what is wrong
 
 _PIP_ALONE = Path(__file__).absolute().with_name("pip_alone.py")
 _NO_GIT = "/nonexistent/git"
@@ -36,17 +44,63 @@ _PIP_FLAGS = ("--only-binary=:all:", "--no-input", "--disable-pip-version-check"
 _REPORT = "report.json"
 _SCRIPT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FIRST_LINE = 200
+LOOK_SECONDS = 1.0  # how often the free space is checked
+_LAST_LINES, _LONGEST = 6, 600
+_THEIRS = re.compile(
+    r"PATH|HOME|LANG|LC_ALL|XDG_CONFIG_HOME|XDG_CACHE_HOME|(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)"
+    r"|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|NPM_CONFIG_(?!IGNORE_SCRIPTS|GLOBAL|PREFIX|LOCATION|SCRIPT_SHELL)\w+"
+    r"|PIP_(?:INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|(?:CLIENT_)?CERT|PROXY|CONFIG_FILE|FIND_LINKS|NO_INDEX"
+    r"|CACHE_DIR|NO_CACHE_DIR|RETRIES|(?:DEFAULT_)?TIMEOUT)",
+    re.IGNORECASE,
+)
+
+_KINDS: tuple[tuple[InstallCode, re.Pattern[str]], ...] = (
+    ("NO_SPACE", re.compile(r"ENOSPC|No space left on device")),
+    (
+        "AWAY",
+        re.compile(
+            r"ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|NewConnectionError|NameResolutionError"
+            r"|ConnectTimeoutError|ReadTimeoutError|Max retries exceeded|Could not fetch URL"
+        ),
+    ),
+    ("NOT_FOUND", re.compile(r"\bE404\b|\bETARGET\b|No matching distribution found")),
+)
+_PASSWORD = re.compile(r"://[^/\s@]+@")
+_NOISE = re.compile(
+    r"A complete log of this run|npm warn|^WARNING: (?:Location|Retrying)|^\[notice\]", re.IGNORECASE
+)
+TRIAL_SECONDS = 20.0
+_MAX_OUTPUT = 64 * 1024
+_INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "recado", "version": "1"},
+    },
+}
+# The last line of a traceback about something that version 2 of the SDK no longer has.
+_OLDER_SDK = re.compile(
+    r"^(?:ImportError|ModuleNotFoundError|AttributeError|TypeError): .*"
+    r"(?:\bmcp\b|FastMCP|'(?:Server|ServerSession|ClientSession|RequestContext)'|\bServer\.)",
+    re.MULTILINE,
+)
 
 
 def missing(kind: str) -> str:
-    """What is not there to install or start a package of that kind; "" where all is."""
+    """Return the program that is missing to install or start a package of that kind, or ""."""
     if kind == "npm":
         return next((program for program in ("node", "npm") if shutil.which(program) is None), "")
     return "" if importlib.util.find_spec("pip") else "pip"
 
 
-async def install_npm(package: Package, folder: Path, downloads: Downloads) -> None:
-    """The package and what it needs into `folder`; by the lock, where there is one. Raises InstallError."""
+async def install_npm(package: Package, folder: Path, downloads: "Downloads") -> None:
+    """Install a package and its dependencies into `folder`, by the lock if there is one.
+
+    Raises `InstallError`.
+    """
     lock = folder / LOCKS["npm"]
     wanted = {"private": True, "dependencies": {package.identifier: package.version}}
     (folder / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
@@ -55,10 +109,10 @@ async def install_npm(package: Package, folder: Path, downloads: Downloads) -> N
     _check_npm_lock(json.loads(lock.read_bytes()))
 
 
-async def install_pypi(package: Package, folder: Path, downloads: Downloads, *also: str) -> None:
-    """An environment in `folder` with the package and what it needs; by the lock, where there is one.
+async def install_pypi(package: Package, folder: Path, downloads: "Downloads", *also: str) -> None:
+    """Make an environment in `folder` with a package and its dependencies, by the lock if there is one.
 
-    `also` are requirements beside its own. Raises InstallError.
+    `also` are requirements beside its own. Raises `InstallError`.
     """
     await downloads.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)])
     with_pip = folder / "pip"
@@ -80,7 +134,7 @@ async def install_pypi(package: Package, folder: Path, downloads: Downloads, *al
 
 
 def npm_program(package: Package, folder: Path) -> tuple[str, ...]:
-    """node and the file that `npx` would start. Raises InstallError where there is none."""
+    """Return node and the file that `npx` would start. Raises `InstallError` if there is none."""
     home = folder / "node_modules" / package.identifier
     try:
         described = json.loads((home / "package.json").read_bytes())
@@ -101,7 +155,7 @@ def npm_program(package: Package, folder: Path) -> tuple[str, ...]:
 
 
 def pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
-    """The environment's Python and the script that `uvx` would start. Raises InstallError."""
+    """Return the environment's Python and the script that `uvx` would start. Raises `InstallError`."""
     installed = _installed(folder).get(_normal(package.identifier))
     if installed is None or installed.version != package.version:
         raise InstallError("CHANGED", "what came is not what was approved")
@@ -117,13 +171,100 @@ def pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
 
 
 def has_new_sdk(folder: Path) -> bool:
-    """Whether the MCP SDK that came with a Python package is of version 2 or later."""
+    """Tell whether the MCP SDK that came with a Python package is of version 2 or later."""
     sdk = _installed(folder).get("mcp")
     return sdk is not None and int(sdk.version.partition(".")[0]) >= 2
 
 
+async def needs_older_sdk(sandbox: Sandbox, server: ServerDefinition) -> bool:
+    """Start a Python server once, to see whether it dies because it was written for version 1 of the SDK.
+
+    It is given no secret. Raises `ValueError` if the sandbox does not let it run.
+    """
+    known = tuple((name, text) for name, text in server.env if "${" not in text)
+    command, environment = await asyncio.to_thread(sandbox.server_command, replace(server, env=known))
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=server.home,
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complaint = asyncio.create_task(_end_of(process.stderr))
+    try:
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(TRIAL_SECONDS):
+                process.stdin.write(json.dumps(_INITIALIZE).encode() + b"\n")
+                await process.stdin.drain()
+                if await process.stdout.read(1):
+                    return False
+        await _kill(process)
+        return bool(_OLDER_SDK.search((await complaint).decode("utf-8", "replace")))
+    finally:
+        complaint.cancel()
+        await _kill(process)
+
+
+class Downloads:
+    """Runs npm and pip in `folder`: with little of our environment, in limits of time and room, ended whole.
+
+    `disk` keeps its least free space.
+    """
+
+    def __init__(self, folder: Path, disk: Disk, environment: Mapping[str, str], cache: Path) -> None:
+        self._folder = folder
+        self._disk = disk
+        self._environment = _bare(environment, folder, cache)
+
+    async def run(self, command: Sequence[str]) -> None:
+        """Run a program; a cancel kills it whole. Raises `InstallError` if it fails or needs too much."""
+        said = self._folder / "said.txt"
+        with said.open("wb") as output:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=self._folder,
+                env=self._environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            while True:
+                await asyncio.to_thread(self._check_room)
+                if await _ended(process):
+                    break
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        if process.returncode:
+            raise _error(said.read_text("utf-8", "replace"))
+        await asyncio.to_thread(self._check_room)
+
+    def _check_room(self) -> None:
+        free = self._disk.free()
+        if free < self._disk.least:
+            raise InstallError(
+                "NO_SPACE",
+                f"only {free // MEGABYTE} MB are free on the disk, and FREE_SPACE_MB says that "
+                f"{self._disk.least // MEGABYTE} stay free",
+            )
+        try:
+            check_room(self._folder)
+        except FileNotFoundError:  # it is being worked on
+            return
+        except PackageTreeError as error:
+            raise InstallError("TOO_LARGE", str(error)) from error
+
+
 def _chosen_file(programs: JSON, own: str) -> str:
-    """The one program, or the one of the package's own name, as npx chooses."""
+    """Return the only program, or the one of the package's own name, as npx chooses."""
     if isinstance(programs, str):
         return programs
     if not isinstance(programs, dict) or not programs:
@@ -136,7 +277,7 @@ def _chosen_file(programs: JSON, own: str) -> str:
 
 
 def _check_npm_lock(lock: JSON) -> None:
-    """Raises InstallError unless each package came from a registry with a hash, or inside of one that did."""
+    """Raise `InstallError` unless each package came from a registry with a hash, or inside one that did."""
     for path, one in lock["packages"].items():
         is_hashed = one.get("inBundle") or one.get("integrity")
         if path and (
@@ -146,7 +287,7 @@ def _check_npm_lock(lock: JSON) -> None:
 
 
 def _pip_lock(report: JSON, package: Package) -> str:
-    """A line for each package with the hash of its wheel, from pip's report.
+    """Write a line for each package with the hash of its wheel, from pip's report.
 
     https://pip.pypa.io/en/stable/reference/installation-report/
     """
@@ -181,9 +322,45 @@ def _python(folder: Path) -> Path:
 
 
 def _normal(name: str) -> str:
-    """A name as PEP 503 compares it."""
+    """Write a name as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _no_program(why: str) -> InstallError:
     return InstallError("NO_PROGRAM", f"nothing of the package can be started: {why}")
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+async def _end_of(stream: asyncio.StreamReader) -> bytes:
+    said = b""
+    while more := await stream.read(_MAX_OUTPUT):
+        said = (said + more)[-_MAX_OUTPUT:]
+    return said
+
+
+async def _ended(process: asyncio.subprocess.Process) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), LOOK_SECONDS)
+        return True
+    return False
+
+
+def _bare(environment: Mapping[str, str], folder: Path, cache: Path) -> dict[str, str]:
+    """Keep what the operator set up for npm and pip (addresses, certificates, caches) and nothing else."""
+    kept = {name: text for name, text in environment.items() if _THEIRS.fullmatch(name) and not is_own(name)}
+    scratch = folder / "tmp"
+    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {"npm_config_cache": str(cache / "npm"), **kept, "TMPDIR": str(scratch), "CI": "1"}
+
+
+def _error(said: str) -> InstallError:
+    """Make an error of what npm or pip said last, without the passwords of addresses."""
+    lines = [line for line in said.splitlines() if line.strip() and not _NOISE.search(line)]
+    text = _PASSWORD.sub("://…@", visible(" · ".join(lines[-_LAST_LINES:])))[-_LONGEST:]
+    kinds: tuple[InstallCode, ...] = (*(code for code, pattern in _KINDS if pattern.search(said)), "FAILED")
+    return InstallError(kinds[0], text or "it ended without a word")

@@ -1,21 +1,49 @@
-"""What a person is told while an install takes long."""
+"""Notices to a person while an install takes long."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from sqlite3 import Connection
 from types import TracebackType
 
-FIRST_SECONDS = 8.0
-"""Nobody minds waiting so long without a word."""
+from app.messages import Channel
+from app.store import outbox, people
+from app.store.database import Database
+from app.store.outbox import Draft
+from app.tools import ToolContext
+
+FIRST_SECONDS = 8.0  # of an install without a notice
 BETWEEN_SECONDS = 20.0
-MOST_TOLD = 3
+MAX_NOTICES = 3
 
 Tell = Callable[[int, str], Awaitable[None]]
-"""Sends the notice of that number; one sent before a crash is not sent again."""
+
+
+@dataclass(frozen=True)
+class Notices:
+    """Sends notices about a call that is under way, each once even if a crash repeats the call."""
+
+    store: Database
+    channels: Mapping[str, Channel]
+    wake_person: Callable[[str], None]
+
+    async def tell(self, context: ToolContext, number: int, text: str) -> None:
+        """Send the notice of that number about a call."""
+        person, channel = context.person, self.channels[context.channel]
+        assert person is not None
+        now, source = time.time(), f"progress:{context.idempotency_key}:{number}"
+
+        def put(conn: Connection) -> None:
+            conversation = people.conversation(conn, person.id, context.channel, "", now)
+            outbox.put_reply(conn, conversation, source, Draft(text, tuple(channel.render(text))), now)
+
+        await self.store.tx(put)
+        self.wake_person(person.id)
 
 
 class Progress:
-    """Tells of the stage that a work has come to, each stage once: at most three notices, none of a short
-    work."""
+    """Tells the stage that a long install is in, once each: three notices at most, none if it is short."""
 
     def __init__(
         self, tell: Tell, stage: str, *, first: float = FIRST_SECONDS, between: float = BETWEEN_SECONDS
@@ -29,7 +57,7 @@ class Progress:
         self._telling: asyncio.Task[None] | None = None
 
     def reach(self, stage: str) -> None:
-        """The work has come to a stage, in a sentence for the person."""
+        """Note the stage, as a sentence for the person."""
         if stage != self._stage:
             self._stage = stage
             self._changed.set()
@@ -47,7 +75,7 @@ class Progress:
 
     async def _follow(self) -> None:
         await asyncio.sleep(self._first)
-        for number in range(MOST_TOLD):
+        for number in range(MAX_NOTICES):
             await self._changed.wait()
             self._changed.clear()
             await self._tell(number, self._stage)

@@ -1,4 +1,7 @@
-"""Bytes from the internet made into a checked tree of files, and kept apart until somebody approves them."""
+"""Bytes from the internet: checked into a tree of files, and kept apart until an owner approves them.
+
+DATA_DIR/quarantine/<sha256>/ holds one candidate: the files of a skill, or the plan of a server.
+"""
 
 import json
 import os
@@ -10,8 +13,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from app.errors import RecadoError
-from app.installs.archives import ArchiveError, Entry, is_archive, read_archive
+from app.installs.archives import Entry, is_archive, read_archive
+from app.installs.errors import ArchiveError, InstallError, QuarantineError
 from app.security import write_private
 from app.skills.file_tree import (
     MAX_BYTES,
@@ -28,35 +31,30 @@ from app.text import visible
 MAX_PACKED = 4 * 1024 * 1024
 MAX_DEPTH = 10
 MAX_PART = 100
-MAX_PATH = 240
-"""Bytes of UTF-8: with DATA_DIR before it a path still fits every file system and archive."""
+MAX_PATH = 240  # bytes of UTF-8: below DATA_DIR it still fits every file system
 
 _SKILL = "SKILL.md"
 _ORIGIN = "origin.json"
-_FURNITURE = re.compile(
+_PLAN = "plan.json"
+# Left behind: files of editors and repositories, and compiled code, which no reader of a card could read.
+_IGNORED = re.compile(
     r"\.(?:git.*|DS_Store|_.*|editorconfig|claude-plugin|vscode|idea|prettier.*|eslint.*|markdownlint.*"
     r"|pre-commit.*|flake8|pylintrc|dockerignore|npmignore|nvmrc|python-version|travis\.yml|claude.*"
     r"|cursor.*)|__MACOSX|__pycache__",
     re.IGNORECASE,
 )
-"""Files of editors and repositories, which no skill reads, and compiled code, which nobody can read: they
-are left behind."""
 _KEPT_HIDDEN = frozenset({".env.example", ".env.sample", ".env.template"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
-_CHANGED_ELSEWHERE = re.compile(r'[<>:"|?*]|[. ]$|^ ')
+_CHANGED_BY_SYSTEMS = re.compile(r'[<>:"|?*]|[. ]$|^ ')
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
-
-class QuarantineError(RecadoError):
-    """Bytes that do not become a skill; the text says why, outside names in it made visible."""
 
 
 @dataclass(frozen=True)
 class Quarantined:
-    """A tree of files that passed every check and was approved by nobody yet.
+    """A tree of files that passed every check and waits for approval.
 
-    `source` is the person's address with the folder they wanted behind a `#`, `sent_on` the one on another
-    host that it led to, "" where it did not.
+    `source` is the person's address with the wanted folder behind a `#`; `sent_on` is the address on another
+    host that it redirected to, or "".
     """
 
     source: str
@@ -66,26 +64,26 @@ class Quarantined:
 
     @cached_property
     def sha256(self) -> str:
-        """What an approval is given for."""
+        """The hash of all files, which an approval is given for."""
         return digest(self.files)
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Its SKILL.md, which was readable when the tree was made."""
+        """The parsed SKILL.md."""
         return read_manifest(self.files[_SKILL], self.folder)
 
     @property
     def name(self) -> str:
-        """The name of its folder once installed: the skill's own, made plain where it is not."""
+        """The name of its folder once installed: the skill's own name, made plain."""
         return plain_name(self.manifest.name) or plain_name(self.folder) or "skill"
 
 
 def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Quarantined:
-    """The skill in an archive (zip, tar, tar.gz), or in a single SKILL.md, that came from `source`.
+    """Return the skill in an archive (zip, tar, tar.gz) or in a single SKILL.md that came from `source`.
 
-    `folder` names the one that is wanted where an archive holds more; a single folder around everything, as
-    GitHub's archives have it, is looked through. Decompresses up to 64 MiB: not for the event loop. Raises
-    QuarantineError.
+    `folder` names the wanted one where an archive holds several; a single folder around everything, as in
+    GitHub's archives, is ignored. Decompresses up to 64 MiB, so call it through `examine_archive`. Raises
+    `QuarantineError`.
     """
     if len(data) > MAX_PACKED:
         raise QuarantineError(f"it has {len(data)} bytes; at most {MAX_PACKED // 1024**2} MiB are taken")
@@ -102,16 +100,16 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
 
 
 def keep(data_dir: Path, tree: Quarantined) -> None:
-    """Writes the tree to DATA_DIR/quarantine/<sha256>, where a question may wait for its answer."""
+    """Write a tree to the quarantine, where it waits for an answer."""
     place = _place(data_dir, tree.sha256)
     write_tree(tree.files, place / "files")
     origin = {"source": tree.source, "folder": tree.folder, "sent_on": tree.sent_on}
     write_private(place / _ORIGIN, json.dumps(origin))
-    os.utime(place)  # what is looked at once more waits once more
+    os.utime(place)  # a second look makes it wait as long again
 
 
 def kept(data_dir: Path, sha256: str) -> Quarantined:
-    """The tree that was kept. Raises QuarantineError where it is gone or was changed."""
+    """Read a tree back. Raise `QuarantineError` if it is gone or was changed."""
     place = _place(data_dir, sha256)
     try:
         origin = json.loads((place / _ORIGIN).read_bytes())
@@ -124,25 +122,42 @@ def kept(data_dir: Path, sha256: str) -> Quarantined:
     return tree
 
 
+def keep_plan(data_dir: Path, subject: str, text: str) -> None:
+    """Write the plan of a server to the quarantine; `subject` is the sha256 of its text."""
+    place = _place(data_dir, subject)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(place / _PLAN, text)
+    os.utime(place)
+
+
+def kept_plan(data_dir: Path, subject: str) -> str:
+    """Read the text of a plan back. Raise `InstallError` if it is gone."""
+    try:
+        return (_place(data_dir, subject) / _PLAN).read_text(encoding="utf-8")
+    except (OSError, ValueError, QuarantineError) as error:
+        raise InstallError("CHANGED", "what was looked at is no longer there; ask again") from error
+
+
 def discard(data_dir: Path, sha256: str) -> None:
-    """Removes a tree that was kept; no error where there is none."""
+    """Remove a candidate if it is there."""
     remove_tree(_place(data_dir, sha256))
 
 
 def discard_old(data_dir: Path, before: float, asked_about: Collection[str] = ()) -> int:
-    """Removes what was kept before that time (Unix seconds), and says how many there were.
+    """Remove candidates kept before that time (Unix seconds), and return how many there were.
 
-    Those whose hashes are in `asked_about` stay, however old: their question waits for its answer.
+    Those whose hash begins a subject in `asked_about` stay, however old: their question is still open.
     """
+    asked = {subject.partition("/")[0] for subject in asked_about}
     old = [place for place in (data_dir / "quarantine").glob("*") if place.stat().st_mtime < before]
-    places = [place for place in old if place.name not in asked_about]
+    places = [place for place in old if place.name not in asked]
     for place in places:
         remove_tree(place)
     return len(places)
 
 
 def plain_name(text: str) -> str:
-    """A name of the standard's form made of any text; "" where no letter or digit of it is plain."""
+    """Make a name of the standard's form out of any text; "" if no letter or digit of it is plain."""
     bare = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", bare).strip("-")[:64].rstrip("-")
 
@@ -154,13 +169,13 @@ def _place(data_dir: Path, sha256: str) -> Path:
 
 
 def _archived(entries: list[Entry], folder: str) -> tuple[str, dict[str, bytes]]:
-    """The last part of the wanted folder's name, and its files."""
+    """Return the last part of the wanted folder's name, and its files."""
     named = [(_parts(entry.name), entry) for entry in entries]
     if nameless := next((entry for parts, entry in named if not parts and entry.kind == "file"), None):
         raise QuarantineError(f"the name {_shown(nameless.name)} is no file's")
     base = _base([parts for parts, entry in named if entry.kind == "file"], folder)
     inside = [(parts[len(base) :], entry) for parts, entry in named if parts[: len(base)] == base]
-    wanted = [(parts, entry) for parts, entry in inside if parts and not _is_furniture(parts)]
+    wanted = [(parts, entry) for parts, entry in inside if parts and not _is_ignored(parts)]
     _check_kinds(entry for _, entry in wanted)
     paths = _Paths()
     chosen = [(paths.take(parts), entry) for parts, entry in wanted if entry.kind == "file"]
@@ -173,7 +188,7 @@ def _archived(entries: list[Entry], folder: str) -> tuple[str, dict[str, bytes]]
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """A name of an archive as parts. Raises QuarantineError for any that leads elsewhere."""
+    """Split a name of an archive. Raise `QuarantineError` if it leads out of the archive."""
     if "\\" in name or "\0" in name or name.startswith("/") or re.match(r"[A-Za-z]:", name):
         raise QuarantineError(f"the name {_shown(name)} leads out of the archive")
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
@@ -183,8 +198,8 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:
-    """Where the wanted SKILL.md lies. Raises QuarantineError where there is none, or none alone."""
-    seen = [parts for parts in files if not _is_furniture(parts)]
+    """Find the folder of the wanted SKILL.md. Raise `QuarantineError` if there is none or no single one."""
+    seen = [parts for parts in files if not _is_ignored(parts)]
     roots = {parts[0] for parts in seen}
     top = tuple(roots) if len(roots) == 1 and (_SKILL,) not in seen else ()
     if folder.strip("/"):
@@ -201,8 +216,8 @@ def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:
     raise QuarantineError(f"the archive holds {len(found)} skills; say which folder is wanted: {names}")
 
 
-def _is_furniture(parts: tuple[str, ...]) -> bool:
-    return any(_FURNITURE.fullmatch(part) for part in parts)
+def _is_ignored(parts: tuple[str, ...]) -> bool:
+    return any(_IGNORED.fullmatch(part) for part in parts)
 
 
 def _check_kinds(entries: Iterable[Entry]) -> None:
@@ -214,13 +229,13 @@ def _check_kinds(entries: Iterable[Entry]) -> None:
 
 
 class _Paths:
-    """The paths taken so far, so that no two become one on a system that is blind to case."""
+    """The paths taken so far, so that no two become one file on a system that ignores case."""
 
     def __init__(self) -> None:
         self._taken: dict[str, tuple[str, bool]] = {}
 
     def take(self, parts: tuple[str, ...]) -> str:
-        """The path as it is kept, in NFC. Raises QuarantineError where it would not be one of its own."""
+        """Return the path in NFC. Raise `QuarantineError` if it would be the same file as another."""
         path = "/".join(_kept_part(part) for part in parts)
         if len(parts) > MAX_DEPTH or len(path.encode()) > MAX_PATH:
             raise QuarantineError(f"the name {_shown(path)} is too deep or too long")
@@ -236,13 +251,13 @@ class _Paths:
 
 
 def _kept_part(part: str) -> str:
-    """One part of a path, in NFC. Raises QuarantineError for what a system would change or hide."""
+    """Return one part of a path in NFC. Raise `QuarantineError` for a name that a system changes or hides."""
     part = unicodedata.normalize("NFC", part)
     if part.startswith(".") and part not in _KEPT_HIDDEN:
         raise QuarantineError(f"{_shown(part)} is hidden; a skill has nothing to hide")
     if any(unicodedata.category(character) in _UNSEEN for character in part):
         raise QuarantineError(f"the name {_shown(part)} has characters that cannot be seen")
-    if _CHANGED_ELSEWHERE.search(part) or _DEVICES.fullmatch(part):
+    if _CHANGED_BY_SYSTEMS.search(part) or _DEVICES.fullmatch(part):
         raise QuarantineError(f"the name {_shown(part)} means something else on Windows or macOS")
     if len(part.encode()) > MAX_PART:
         raise QuarantineError(f"the name {_shown(part)} is too long")
@@ -250,7 +265,7 @@ def _kept_part(part: str) -> str:
 
 
 def _folder_of(source: str) -> str:
-    """The folder that an address of a SKILL.md names; "skill" where it names none."""
+    """Return the folder that an address of a SKILL.md names, else "skill"."""
     parts = [part for part in unquote(urlsplit(source).path).split("/") if part]
     return next((part for part in reversed(parts) if plain_name(part) and "." not in part), "skill")
 

@@ -16,11 +16,9 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from app.installs.quarantine import unpack
-from app.installs.skill_cards import card
 from app.mcp.secrets import Secrets
-from app.skills.installed import install
 from tests.doctor.house import kept_environment
-from tests.skills.archives import SKILL, zipped
+from tests.installs.archives import SKILL, install_tree, zipped
 from tests.standins.mcp_server import command, tool
 from tests.standins.registry import RegistryServer, entry
 from tests.test_cli import SECONDS, House
@@ -219,7 +217,7 @@ def test_the_secrets_of_a_skill_from_elsewhere_leave_with_it(shell: Shell) -> No
     tree = unpack(
         zipped({"SKILL.md": SKILL, "mcp.json": json.dumps(mapping).encode()}), "https://example.org/demo.zip"
     )
-    install(shell.folder / "data", tree, card(tree), approved_by="shell", at=1.0)
+    install_tree(shell.folder / "data", tree)
     assert "recado mcp secret demo_sea KEY" in shell.mcp("list")
     shell.mcp("secret", "demo_sea", "KEY", typed=SECRET)
     assert "needs" not in shell.mcp("list")

@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from app.installs.quarantine import unpack
-from app.installs.skill_cards import card
 from app.mcp.configuration import Wanted
 from app.mcp.installed import RECORD, InstalledServer, entry_of, text_of
 from app.mcp.mapping import add_server, set_enabled
 from app.mcp.secrets import Secrets
 from app.mcp.skill_servers import forget_gone, kept_for
 from app.processes.sandbox import Grants
-from app.skills.installed import install as install_skill
+from tests.installs.archives import SKILL, install_tree, zipped
 from tests.mcp.written import Written
-from tests.skills.archives import SKILL, zipped
 
 
 def test_a_folder_that_a_person_put_on_disk_brings_servers_of_every_kind(written: Written) -> None:
@@ -55,7 +53,7 @@ def test_secrets_that_a_changed_skill_has_no_server_for_are_forgotten(tmp_path: 
         content = json.dumps({"mcpServers": servers}).encode()
         tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": content}), source)
         before = kept_for(tmp_path, "demo")
-        install_skill(tmp_path, tree, card(tree), approved_by="ana", at=1.0)
+        install_tree(tmp_path, tree)
         forget_gone(tmp_path, "demo", before)
 
     def have() -> list[str]:
@@ -75,7 +73,7 @@ def test_secrets_that_a_changed_skill_has_no_server_for_are_forgotten(tmp_path: 
 def test_secrets_stay_where_nobody_can_tell_whose_they_are(tmp_path: Path) -> None:
     tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": b"{}"}), "https://example.org/demo.zip")
     Secrets(tmp_path).put("skill-0123", "KEY", "kept")
-    made = install_skill(tmp_path, tree, card(tree), approved_by="ana", at=1.0)
+    made = install_tree(tmp_path, tree)
     made.folder.chmod(0o700)
     (made.folder / "mcp.json").unlink()
     (made.folder / "mcp.json").mkdir()

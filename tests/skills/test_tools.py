@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 
 from app.installs.quarantine import unpack
-from app.installs.skill_cards import card
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.skills import RELEASE_SKILLS, SkillLoader
-from app.skills.installed import install
 from app.skills.installed_skills import InstalledSkills
 from app.tools import ToolContext, ToolRegistry
 from app.tools.context import Services
-from tests.skills.archives import zipped
+from tests.installs.archives import install_tree, zipped
 from tests.skills.tools import functions
 
 TOOLS = functions("tools")
@@ -113,7 +111,7 @@ async def test_what_the_author_of_a_skill_from_elsewhere_says_of_it_is_text_of_o
         "scripts/tools.py": b'def tide(place: str) -> str:\n    """Tells the tide."""\n    return place\n',
     }
     tree = unpack(zipped(files), "https://example.net/tide.zip")
-    install(tmp_path, tree, card(tree), approved_by="person_1", at=1.0)
+    install_tree(tmp_path, tree)
     elsewhere = InstalledSkills(tmp_path, lambda: "")
     service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", elsewhere=elsewhere)))
     for listed in (

@@ -9,21 +9,19 @@ from typing import Any, cast
 import pytest
 
 from app.channels.terminal import TerminalChannel
-from app.http.transport import Transport
-from app.installs.installing import Installing
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals, journal, turn_state, turns
-from app.store.approvals import OpenQuestion
 from app.store.database import Database
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
+from app.tools.plain import loads
 from app.tools.validation import InvalidArguments
 from app.turns.actions import Round, Routed, Transcript, read_journal
 from app.turns.approvals import Authorizer, Decisions, call_identity
-from app.turns.cards import ONCE, Card
+from app.turns.cards import ONCE, Card, call_card
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
 from tests.store.rows import T, begun, conversation, draft, inbound, take
@@ -306,19 +304,13 @@ async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk
     desk = await make_desk(**TAINTED)
     await desk.park(SEND)
     (question,) = await desk.store.tx(approvals.all_open)
-    installing = Installing(
-        Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
-    )
-    assert installing.whole(question).endswith("text that is not yours: the skill guide")
+    card = call_card("en", question.tool, loads(question.arguments), question.sources)
+    assert card.endswith("text that is not yours: the skill guide")
 
 
 def test_the_console_shows_every_digit_of_what_a_yes_is_for() -> None:
-    arguments = '{"account":12345678901234567890123}'
-    question = OpenQuestion("q", "pay", arguments, "", "Ana", 0.0, ("yes", "no"))
-    installing = Installing(
-        Transport(), Path(), Path(), sandboxed=True, mode="confirm-sensitive", on_change=lambda: None
-    )
-    assert "“12345678901234567890123”" in installing.whole(question)
+    card = call_card("en", "pay", loads('{"account":12345678901234567890123}'), ())
+    assert "“12345678901234567890123”" in card
 
 
 @pytest.mark.parametrize("depth", [99, 101, 300, 1020])

@@ -47,7 +47,7 @@ async def search_mcp_registry(words: str, context=None):
     Example: search the registry for a weather server
     Ejemplo: busca servers de clima en el registro
     """
-    return await (await context.services.servers.loaded()).search(words, context)
+    return await context.services.servers.search(words, context)
 
 
 async def get_mcp_server_info(name: str, context=None):
@@ -60,7 +60,7 @@ async def get_mcp_server_info(name: str, context=None):
     Example: show me the server io.github.owner/time
     Ejemplo: muéstrame el server de la hora
     """
-    return await (await context.services.servers.loaded()).info(name, context)
+    return await context.services.servers.info(name, context)
 
 
 async def install_mcp_server(
@@ -78,7 +78,7 @@ async def install_mcp_server(
     Example: install the time server
     Ejemplo: instala el server de la hora
     """
-    return await (await context.services.servers.loaded()).install(context)
+    return await context.services.servers.install(context)
 
 
 async def remove_mcp_server(name: str = "", context=None):
@@ -90,7 +90,7 @@ async def remove_mcp_server(name: str = "", context=None):
     Example: remove the server time
     Ejemplo: quita el server time
     """
-    return await (await context.services.servers.loaded()).remove(context)
+    return await context.services.servers.remove(context)
 
 
 async def list_mcp_servers(context=None):
@@ -99,7 +99,7 @@ async def list_mcp_servers(context=None):
     Example: which servers do I have
     Ejemplo: qué servers tengo
     """
-    return await (await context.services.servers.loaded()).list(context)
+    return await context.services.servers.list(context)
 
 
 async def enable_mcp_server(name: str, context=None):
@@ -111,7 +111,7 @@ async def enable_mcp_server(name: str, context=None):
     Example: turn on the server time
     Ejemplo: activa el server time
     """
-    return await (await context.services.servers.loaded()).enable(name, context)
+    return await context.services.servers.enable(name, context)
 
 
 async def disable_mcp_server(name: str, context=None):
@@ -123,7 +123,7 @@ async def disable_mcp_server(name: str, context=None):
     Example: turn off the server time
     Ejemplo: desactiva el server time
     """
-    return await (await context.services.servers.loaded()).disable(name, context)
+    return await context.services.servers.disable(name, context)
 
 
 async def approve_mcp_tools(name: str, context=None):
@@ -136,4 +136,4 @@ async def approve_mcp_tools(name: str, context=None):
     Example: approve the new tools of the server time
     Ejemplo: aprueba las herramientas nuevas del server time
     """
-    return await (await context.services.servers.loaded()).approve(name, context)
+    return await context.services.servers.approve(name, context)

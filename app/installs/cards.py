@@ -1,0 +1,364 @@
+"""The card of a skill: what an owner is asked to approve, read from its bytes in a process of its own.
+
+Unpacking, Python's parser and the searches can be held up for seconds by a file made for it; there they hold
+up nobody, and end at their limits.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter
+
+from app.installs.errors import QuarantineError
+from app.installs.quarantine import Quarantined, unpack
+from app.messages import JSON
+from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
+from app.skills.manifest import audience_of
+from app.skills.servers import RefusedServer, Server, read_servers
+from app.text import escape_text
+from app.tools.source import FoundTool, find_tools
+from app.tools.tool import Audience
+
+_T = TypeVar("_T")
+
+MAX_LISTED = 100  # hosts, tools, variables: a longer list is approved without being read
+MAX_OF_A_KIND = 30  # findings that are listed; the others are counted
+EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
+EXAMINE_MEMORY = 1024 * 1024 * 1024
+
+_TOOLS = "scripts/tools.py"
+_LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
+_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import app.installs.cards as cards; cards.main()"
+
+
+@dataclass(frozen=True)
+class CardFile:
+    """A file with its size in bytes."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class CardParameter:
+    """A parameter of a tool; `type` is the schema's type in words."""
+
+    name: str
+    type: str
+    description: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class CardTool:
+    """A tool as the model would read it; `sha256` is the hash of its name, description and schema."""
+
+    name: str
+    description: str
+    parameters: tuple[CardParameter, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """Findings of a kind that the card does not list: their number, and the files they are in."""
+
+    kind: Kind
+    count: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SkillCard:
+    """The content of a skill as an owner is asked to approve it, and what is conspicuous in it.
+
+    `source` is the address that the person wrote, `sent_on` the one on another host that it redirected to.
+    Texts from outside are unchanged: to show them, use `quoted`. `settings` are variables that it asks for
+    and would be given; `mentions` are variables that it reads and would find empty.
+    """
+
+    name: str
+    title: str
+    description: str
+    licence: str
+    source: str
+    sha256: str
+    files: tuple[CardFile, ...]
+    tools: tuple[CardTool, ...]
+    tools_fault: str
+    hosts: tuple[str, ...]
+    settings: tuple[str, ...]
+    mentions: tuple[str, ...]
+    servers: tuple[Server, ...]
+    refused: tuple[RefusedServer, ...]
+    audience: Audience
+    findings: tuple[Finding, ...]
+    unlisted: tuple[Unlisted, ...] = ()
+    sent_on: str = ""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The names of what an update changes.
+
+    `source_before` is the address it came from before, if that was another one; `host_before` the host its
+    bytes came from before, if a redirect makes that another one.
+    """
+
+    files_added: tuple[str, ...] = ()
+    files_removed: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+    tools_added: tuple[str, ...] = ()
+    tools_removed: tuple[str, ...] = ()
+    tools_changed: tuple[str, ...] = ()
+    hosts_added: tuple[str, ...] = ()
+    settings_added: tuple[str, ...] = ()
+    source_before: str = ""
+    host_before: str = ""
+
+    def __bool__(self) -> bool:
+        return any(vars(self).values())
+
+
+def examine_archive(
+    data: bytes, source: str, folder: str = "", sent_on: str = "", seconds: float = EXAMINE_SECONDS
+) -> tuple[Quarantined, SkillCard]:
+    """Unpack a skill as `unpack` does and make its card. Blocks its thread for so long at most.
+
+    Raises `QuarantineError` for a skill that no card can show, or that takes more than it may.
+    """
+    origin = {"source": source, "folder": folder, "sent_on": sent_on}
+    files, base, card = _examine({**origin, "sizes": {"": len(data)}, "is_packed": True}, [data], seconds)
+    return Quarantined(source, base, files, sent_on), card
+
+
+def examine(tree: Quarantined, seconds: float = EXAMINE_SECONDS) -> SkillCard:
+    """Make the card of files that were unpacked before; limits and errors as in `examine_archive`."""
+    origin = {"source": tree.source, "folder": tree.folder, "sent_on": tree.sent_on}
+    sizes = {path: len(content) for path, content in tree.files.items()}
+    return _examine({**origin, "sizes": sizes, "is_packed": False}, list(tree.files.values()), seconds)[2]
+
+
+def make_card(tree: Quarantined) -> SkillCard:
+    """Make the card in this process: for tests and the process of `examine` only.
+
+    Raises `QuarantineError` if there are more hosts, tools or variables than a person would read.
+    """
+    manifest = tree.manifest
+    tools, tools_fault = _tools(tree)
+    servers, refused = read_servers(tree.files["mcp.json"]) if "mcp.json" in tree.files else ((), ())
+    asked = (*manifest.words("settings"), *manifest.requirements.env)
+    settings = _once((*asked, *(name for server in servers for name in server.secrets)))
+    mentions = tuple(name for name in variables(tree.files) if name not in settings)
+    named = hosts(tree.files)
+    _require_readable(hosts=len(named), tools=len(tools), variables=len(settings) + len(mentions))
+    findings = find(tree.files)
+    listed = _listed(findings)
+    return SkillCard(
+        name=tree.name,
+        title=manifest.name,
+        description=manifest.description,
+        licence=manifest.license or _licence(tree),
+        source=tree.source,
+        sha256=tree.sha256,
+        files=tuple(_file(path, tree.files[path]) for path in sorted(tree.files)),
+        tools=tools,
+        tools_fault=tools_fault,
+        hosts=named,
+        settings=settings,
+        mentions=mentions,
+        servers=servers,
+        refused=refused,
+        audience="owners" if settings else audience_of(manifest),
+        findings=listed,
+        unlisted=_unlisted(findings, frozenset(listed)),
+        sent_on=tree.sent_on,
+    )
+
+
+def compare_cards(old: SkillCard, new: SkillCard) -> Difference:
+    """Return what changes for an owner who approved the old card."""
+    old_files, new_files = ({file.path: file.sha256 for file in card.files} for card in (old, new))
+    old_tools, new_tools = ({tool.name: tool.sha256 for tool in card.tools} for card in (old, new))
+    return Difference(
+        files_added=_without(new_files, old_files),
+        files_removed=_without(old_files, new_files),
+        files_changed=_changed(old_files, new_files),
+        tools_added=_without(new_tools, old_tools),
+        tools_removed=_without(old_tools, new_tools),
+        tools_changed=_changed(old_tools, new_tools),
+        hosts_added=_without(new.hosts, old.hosts),
+        settings_added=_without(new.settings, old.settings),
+        source_before=old.source if old.source != new.source else "",
+        host_before=_host(old) if (old.sent_on or new.sent_on) and _host(old) != _host(new) else "",
+    )
+
+
+def quoted(text: str) -> str:
+    """Show a text from outside on one line between quotation marks, with nothing in it invisible."""
+    return f"“{escape_text(' '.join(text.split()))}”"
+
+
+def main() -> None:
+    """In the process of its own: read a skill from stdin, write its files and card, or why there is none."""
+    os.nice(10)
+    resource.setrlimit(resource.RLIMIT_AS, (EXAMINE_MEMORY, EXAMINE_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (EXAMINE_SECONDS, EXAMINE_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    asked = json.loads(sys.stdin.buffer.readline())
+    files = {path: sys.stdin.buffer.read(size) for path, size in asked["sizes"].items()}
+    source, folder, sent_on = asked["source"], asked["folder"], asked["sent_on"]
+    content: Mapping[str, bytes] = {}
+    answer: dict[str, JSON]
+    try:
+        if asked["is_packed"]:
+            tree = unpack(files[""], source, folder, sent_on)
+            content = tree.files
+        else:
+            tree = Quarantined(source, folder, files, sent_on)
+        card = dataclasses.asdict(make_card(tree))
+        sizes = {path: len(one) for path, one in content.items()}
+        answer = {"folder": tree.folder, "sizes": sizes, "card": card}
+    except QuarantineError as error:
+        answer, content = {"error": str(error)}, {}
+    sys.stdout.buffer.write(b"".join([json.dumps(answer).encode(), b"\n", *content.values()]))
+
+
+def _examine(
+    asked: dict[str, Any], content: Iterable[bytes], seconds: float
+) -> tuple[dict[str, bytes], str, SkillCard]:
+    """Return the unpacked files, their folder and the card."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-I", "-X", "utf8", "-c", _PROGRAM, str(_ROOT)],
+            input=b"".join([json.dumps(asked).encode(), b"\n", *content]),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            timeout=seconds,
+            check=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise QuarantineError(f"it cannot be looked through within {seconds:g} seconds") from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise QuarantineError("it cannot be looked through: that took more than it may") from error
+    line, _, rest = done.stdout.partition(b"\n")
+    answer = json.loads(line)
+    if "error" in answer:
+        raise QuarantineError(answer["error"])
+    files, start = {}, 0
+    for path, size in answer["sizes"].items():
+        files[path] = rest[start : start + size]
+        start += size
+    return files, answer["folder"], _card_adapter().validate_python(answer["card"])
+
+
+@cache
+def _card_adapter() -> TypeAdapter[SkillCard]:
+    return TypeAdapter(SkillCard)
+
+
+def _require_readable(**counts: int) -> None:
+    for what, count in counts.items():
+        if count > MAX_LISTED:
+            raise QuarantineError(
+                f"it names {count} {what}; at most {MAX_LISTED} are taken, more nobody would read"
+            )
+
+
+def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Choose some of each kind: the first of every file before the second of any file, so that one file full
+    of findings hides none of another."""
+    seen: Counter[tuple[Kind, str]] = Counter()
+    ranked: dict[Kind, list[tuple[int, int]]] = {}
+    for number, one in enumerate(findings):
+        seen[one.kind, one.file] += 1
+        ranked.setdefault(one.kind, []).append((seen[one.kind, one.file], number))
+    chosen = {number for ranks in ranked.values() for _, number in sorted(ranks)[:MAX_OF_A_KIND]}
+    return tuple(one for number, one in enumerate(findings) if number in chosen)
+
+
+def _unlisted(findings: tuple[Finding, ...], listed: frozenset[Finding]) -> tuple[Unlisted, ...]:
+    others = [one for one in findings if one not in listed]
+    files = {kind: [one.file for one in others if one.kind == kind] for kind in _once(o.kind for o in others)}
+    return tuple(Unlisted(kind, len(names), _once(names)) for kind, names in files.items())
+
+
+def _host(card: SkillCard) -> str:
+    return urlsplit(card.sent_on or card.source).netloc
+
+
+def _tools(tree: Quarantined) -> tuple[tuple[CardTool, ...], str]:
+    """Return the tools as the static catalogue reads them, and the fault of a file that is no Python."""
+    source = tree.files.get(_TOOLS)
+    if source is None:
+        return (), ""
+    try:
+        found, _ = find_tools(source)
+    except SyntaxError as error:
+        where = f" line {error.lineno}" if error.lineno else ""
+        return (), f"{_TOOLS}{where}: {error.msg}"
+    return tuple(map(_tool, found)), ""
+
+
+def _tool(tool: FoundTool) -> CardTool:
+    definition = tool.definition()
+    properties = tool.schema.get("properties", {})
+    required = tool.schema.get("required", [])
+    return CardTool(
+        name=tool.name,
+        description=str(definition["description"]),
+        parameters=tuple(
+            CardParameter(name, _type(schema), str(schema.get("description", "")), name in required)
+            for name, schema in properties.items()
+        ),
+        sha256=hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest(),
+    )
+
+
+def _type(schema: dict[str, JSON]) -> str:
+    if "enum" in schema:
+        return " | ".join(str(value) for value in schema["enum"])
+    kind = schema.get("type", "any")
+    return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def _file(path: str, content: bytes) -> CardFile:
+    return CardFile(path, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _licence(tree: Quarantined) -> str:
+    content = next((tree.files[name] for name in _LICENCES if name in tree.files), b"")
+    lines = (line.strip() for line in (text_of(content) or "").splitlines())
+    return next((line[:200] for line in lines if line), "")
+
+
+def _changed(old: dict[str, str], new: dict[str, str]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in old.keys() & new.keys() if old[name] != new[name]))
+
+
+def _without(names: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names) - set(others)))
+
+
+def _once(names: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(names))

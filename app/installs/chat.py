@@ -1,0 +1,553 @@
+"""Installs from a chat: the cards that are asked about, and what the tools do after the yes.
+
+A skill's tools reach `SkillInstalls` and `ServerInstalls` as `context.services.installer` and
+`context.services.servers`; the turn asks `cards` and `guards` about their calls before it runs them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from app.errors import RecadoError
+from app.http.transport import Transport
+from app.i18n import say
+from app.installs.card_text import CardText, CardWriter, came_from, held_back_question, held_back_text
+from app.installs.directory import MAX_CHOICES, Directory, Resolved, build_directory, resolve, resolve_local
+from app.installs.errors import InstallError
+from app.installs.pipeline import Approval, Candidate, Stage
+from app.installs.plans import Plan
+from app.installs.progress import Notices, Progress
+from app.installs.quarantine import discard_old
+from app.installs.sentences import (
+    changed_meanwhile,
+    choices_text,
+    found_text,
+    installed_text,
+    not_asked,
+    not_found,
+    not_installable,
+    not_installed,
+    not_written_by_them,
+    nothing_held_back,
+    nothing_installed,
+    server_refusal,
+    skill_refusal,
+    state_text,
+    states_text,
+    unknown_here,
+)
+from app.installs.servers import ServerInstaller, ServerRequest
+from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
+from app.mcp.definitions import ServerState
+from app.mcp.installed import InstalledServer, records
+from app.mcp.mapping import set_enabled
+from app.mcp.pins import hashes, subject_of
+from app.mcp.servers import McpServers
+from app.messages import JSON
+from app.people import Person
+from app.processes.sandbox import Sandbox
+from app.settings import Settings
+from app.store.approvals import OpenQuestion
+from app.text import visible
+from app.tools import ToolContext, ToolResult
+from app.tools.masking import holds_secret
+from app.tools.plain import loads
+from app.turns.approvals import Guard, MakesCard, Refused
+from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, call_card, with_sources
+from app.turns.state import TurnContext
+
+CARD_LIMIT = CARD_BYTES - 1024  # of a skill's card: beside it stands whose words came before
+PREVIEW_LIMIT = 12 * 1024  # of a card as an answer, which has at most 16,000 characters
+START_SECONDS = 20.0  # how long a first start is waited for before the person is told its state
+QUARANTINE_SECONDS = 7 * 24 * 3600.0
+
+log = logging.getLogger(__name__)
+
+
+class Catalog(Protocol):
+    """The catalogue of tools: which names skills have, and a reload after a change."""
+
+    @property
+    def skill_names(self) -> Collection[str]: ...
+
+    def look(self) -> None: ...
+
+
+class Installs:
+    """All installs of a server: cards and guards for its turns, services for its tools."""
+
+    def __init__(self, data_dir: Path, skills: "SkillInstalls", servers: "ServerInstalls") -> None:
+        self._data_dir = data_dir
+        self.skills = skills
+        self.servers = servers
+        self.cards: Mapping[str, MakesCard] = {**skills.cards, **servers.cards}
+        self.guards = skills.guards
+
+    def whole_card(self, question: OpenQuestion) -> str:
+        """Write the card of any question for the console, in English and of any length. Blocks."""
+        card = self.skills.whole_card(question) or self.servers.whole_card(question)
+        return card or call_card("en", question.tool, loads(question.arguments), question.sources)
+
+    def tidy(self) -> None:
+        """Finish what a kill interrupted and remove old versions. Blocks; called at the start."""
+        self.servers.tidy()
+        try:
+            tidy_skills(self._data_dir)
+        except OSError as error:
+            log.warning("earlier versions of skills could not be removed: %s", error)
+
+    def discard_old(self, now: float, asked_about: Collection[str]) -> None:
+        """Empty the quarantine of what is a week old and in none of these subjects of questions. Blocks."""
+        discard_old(self._data_dir, now - QUARANTINE_SECONDS, asked_about)
+
+    async def close(self) -> None:
+        await self.servers.close()
+
+
+def build_installs(
+    settings: Settings,
+    transport: Transport,
+    sandbox: Sandbox,
+    catalog: Catalog,
+    servers: McpServers,
+    notices: Notices,
+) -> Installs:
+    """Build the installs of a server."""
+    writer = CardWriter(sandboxed=not sandbox.off, mode=settings.confirmation_mode)
+    skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir)
+    return Installs(
+        settings.data_dir,
+        SkillInstalls(skill_installer, writer, catalog),
+        ServerInstalls(
+            ServerInstaller(settings, sandbox, catalog),
+            build_directory(settings, transport),
+            servers,
+            settings.mcp_config_path,
+            writer,
+            notices,
+        ),
+    )
+
+
+class SkillInstalls:
+    """Previews, installs and removes skills for an owner."""
+
+    def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: Catalog) -> None:
+        self._installer = installer
+        self._writer = writer
+        self._catalog = catalog
+        self.cards: Mapping[str, MakesCard] = {
+            "install_skill_from_url": self._install_card,
+            "remove_skill": self._removal_card,
+        }
+        self.guards: Mapping[str, Guard] = {
+            "install_skill_from_url": self._guard,
+            "preview_skill_from_url": self._guard,
+        }
+
+    async def preview(self, url: str, person: Person) -> ToolResult:
+        """Show the card of the skill at an address. Nothing is installed, and nobody is asked."""
+        try:
+            candidate = await self._installer.propose(url)
+        except RecadoError as error:
+            return skill_refusal(person.language, error)
+        text = await asyncio.to_thread(self._writer.install, person.language, candidate, PREVIEW_LIMIT)
+        return _previewed(person.language, candidate.name, text)
+
+    async def install(self, url: str, context: ToolContext) -> ToolResult:
+        """Install the skill whose card the person said yes to."""
+        language = _language(context)
+        if not context.subject:
+            return not_asked(language, "recado skills add ADDRESS")
+        try:
+            installed = await self._installer.commit(_approval(context, url))
+        except RecadoError as error:
+            return skill_refusal(language, error)
+        self._catalog.look()
+        said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
+        return ToolResult.success({"name": installed.name, "summary": said})
+
+    async def remove(self, name: str, context: ToolContext) -> ToolResult:
+        """Remove the version of a skill that the person was asked about."""
+        language = _language(context)
+        if not context.subject:
+            return not_asked(language, "recado skills remove NAME")
+        try:
+            await self._installer.remove(name, context.subject)
+        except RecadoError as error:
+            return skill_refusal(language, error)
+        self._catalog.look()
+        return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
+
+    def whole_card(self, question: OpenQuestion) -> str | None:
+        """Write the card of a question for the console, in English and of any length; None for another's.
+
+        Blocks.
+        """
+        if self.cards.get(question.tool) != self._install_card:
+            return None
+        try:
+            candidate = self._installer.load(question.subject)
+        except RecadoError as error:
+            return with_sources("en", visible(str(error)), question.sources)
+        return with_sources("en", _install_text(self._writer, "en", candidate).whole, question.sources)
+
+    async def _install_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+        await self._guard(arguments, run)
+        language = run.person.language
+        try:
+            candidate = await self._installer.propose(str(arguments["url"]))
+        except RecadoError as error:
+            raise Refused(skill_refusal(language, error)) from error
+        text = await asyncio.to_thread(_install_text, self._writer, language, candidate, CARD_LIMIT)
+        return _install_card(run, candidate, text)
+
+    async def _removal_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+        language = run.person.language
+        try:
+            installed = await asyncio.to_thread(self._installer.installed, str(arguments["name"]))
+        except RecadoError as error:
+            raise Refused(skill_refusal(language, error)) from error
+        said = say(
+            language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
+        )
+        lines = [said, came_from(language, installed.source, installed.sent_on)]
+        return _removal_card(run, lines, installed.name, self._installer.removal_subject(installed))
+
+    async def _guard(self, arguments: Mapping[str, JSON], run: TurnContext) -> None:
+        """Refuse an address that the person did not write, before anything is fetched."""
+        address = str(arguments.get("url", ""))
+        if not is_written_in(address, run.own_words):
+            raise Refused(not_written_by_them(run.person.language, address))
+
+
+class ServerInstalls:
+    """Finds, installs, switches and removes servers for an owner."""
+
+    def __init__(
+        self,
+        installer: ServerInstaller,
+        directory: Directory,
+        servers: McpServers,
+        config_path: Path,
+        writer: CardWriter,
+        notices: Notices,
+    ) -> None:
+        self._installer = installer
+        self._directory = directory
+        self._servers = servers
+        self._config_path = config_path
+        self._writer = writer
+        self._notices = notices
+        self.cards: Mapping[str, MakesCard] = {
+            "install_mcp_server": self._install_card,
+            "remove_mcp_server": self._removal_card,
+            "approve_mcp_tools": self._approval_card,
+        }
+
+    async def close(self) -> None:
+        """End a fetch of the registry that is under way."""
+        await self._directory.close()
+
+    def tidy(self) -> None:
+        self._installer.tidy()
+
+    async def search(self, words: str, context: ToolContext) -> ToolResult:
+        """List servers of the registry by what they are for, also those that cannot be installed and why."""
+        language = _language(context)
+        try:
+            found = await self._directory.search(words, MAX_CHOICES)
+        except RecadoError as error:
+            return server_refusal(language, error)
+        if not found:
+            return not_found(language, words)
+        names = [entry.name for entry in found]
+        return ToolResult.success({"names": names, "summary": found_text(language, found)})
+
+    async def info(self, name: str, context: ToolContext) -> ToolResult:
+        """Describe a server that is here, else show the card of one of the registry."""
+        language = _language(context)
+        state = self._state(name)
+        if state is not None:
+            return ToolResult.success({"name": state.name, "summary": state_text(language, state)})
+        plan = await self._plan({"name": name}, language)
+        if isinstance(plan, ToolResult):
+            return plan
+        return _previewed(language, plan.name, self._writer.install(language, plan))
+
+    async def install(self, context: ToolContext) -> ToolResult:
+        """Install and start the server whose card the person said yes to."""
+        language = _language(context)
+        if not context.subject:
+            return not_asked(language, "recado mcp add NAME --registry ID")
+        stages = _stages(language)
+        try:
+            async with Progress(partial(self._notices.tell, context), stages["downloading"]) as progress:
+                record = await self._installer.commit(
+                    _approval(context), lambda stage: progress.reach(stages[stage])
+                )
+                await self._servers.refresh()
+                state = await self._servers.settled(record.name, START_SECONDS)
+        except RecadoError as error:
+            return server_refusal(language, error)
+        summary = installed_text(language, record, state)
+        data = {"name": record.name, "tools": list(state.tools), "summary": summary}
+        return ToolResult.success(data, outside=True)  # names and last words are the server's
+
+    async def remove(self, context: ToolContext) -> ToolResult:
+        """Remove the server that the person was asked about; one that is gone already counts as removed."""
+        language = _language(context)
+        if not context.subject:
+            return not_asked(language, "recado mcp remove NAME")
+        name = context.subject.partition("/")[0]
+        try:
+            await self._installer.remove(name, context.subject)
+        except RecadoError as error:
+            code = error.code if isinstance(error, InstallError) else ""
+            if code == "CHANGED":
+                return changed_meanwhile(language)
+            if code != "UNKNOWN":
+                return server_refusal(language, error)
+        await self._servers.refresh()
+        said = say(language, "✓ Removed: the server {name}", name=name)
+        return ToolResult.success({"name": name, "summary": said})
+
+    async def list(self, context: ToolContext) -> ToolResult:
+        """List every server that is here with its state."""
+        states = self._servers.states()
+        listed = [{"name": one.name, "state": one.phase, "tools": list(one.tools)} for one in states]
+        return ToolResult.success({"servers": listed, "summary": states_text(_language(context), states)})
+
+    async def enable(self, name: str, context: ToolContext) -> ToolResult:
+        """Turn a server on again, and tell its state."""
+        language = _language(context)
+        found = await self._switch(name, True, language)
+        if isinstance(found, ToolResult):
+            return found
+        state = await self._servers.settled(found, START_SECONDS)
+        done = say(language, "✓ Turned on: {name}", name=found)
+        data = {"name": found, "summary": f"{done}\n{state_text(language, state)}"}
+        return ToolResult.success(data, outside=True)
+
+    async def disable(self, name: str, context: ToolContext) -> ToolResult:
+        """Turn a server off; it stays installed."""
+        language = _language(context)
+        found = await self._switch(name, False, language)
+        if isinstance(found, ToolResult):
+            return found
+        said = say(language, "✓ Turned off: {name}", name=found)
+        return ToolResult.success({"name": found, "summary": said})
+
+    async def approve(self, name: str, context: ToolContext) -> ToolResult:
+        """Approve exactly the definitions that the card showed."""
+        language = _language(context)
+        if not context.subject:
+            return not_asked(language, "recado mcp approve NAME")
+        state = await self._started(name)
+        if state is None or subject_of(state) != context.subject:
+            return changed_meanwhile(language)
+        try:
+            await self._servers.approve(state.name, hashes(state.held_back))
+        except RecadoError as error:
+            return server_refusal(language, error)
+        await self._servers.settled(state.name, START_SECONDS)
+        said = say(language, "✓ Approved: the tools of {name}", name=state.name)
+        return ToolResult.success({"name": state.name, "summary": said})
+
+    def whole_card(self, question: OpenQuestion) -> str | None:
+        """Write the card of a question for the console, in English and of any length; None for another's."""
+        make = self.cards.get(question.tool)
+        if make == self._install_card:
+            text = self._whole_install(question.subject)
+        elif make == self._approval_card:
+            state = self._state(str(loads(question.arguments)["name"]))
+            is_there = state is not None and subject_of(state) == question.subject
+            text = held_back_text("en", state) if is_there and state else "what was asked about is gone"
+        else:
+            return None
+        return with_sources("en", text, question.sources)
+
+    def _whole_install(self, subject: str) -> str:
+        try:
+            return _install_text(self._writer, "en", self._installer.load(subject)).whole
+        except RecadoError as error:
+            return visible(str(error))
+
+    async def _install_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+        """Make the card, or raise `Refused` with a list to choose from or with the reason."""
+        language = run.person.language
+        pasted = holds_secret(run.said)
+        found = await self._plan({**arguments, "name": _without_secrets(str(arguments["name"]))}, language)
+        if isinstance(found, ToolResult):
+            raise Refused(_with_warning(language, found) if pasted else found)
+        text = _install_text(self._writer, language, found)
+        if pasted:
+            text = replace(text, whole=f"{text.whole}\n{_secret_warning(language)}")
+        return _install_card(run, found, text)
+
+    async def _removal_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+        language = run.person.language
+        record = await self._record(str(arguments.get("name") or ""), language)
+        if isinstance(record, ToolResult):
+            raise Refused(record)
+        which = f"{record.registry_id} {record.version}"
+        asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
+        lines = [asked, say(language, "Its data and its secrets go with it.")]
+        return _removal_card(run, lines, record.name, self._installer.removal_subject(record))
+
+    async def _approval_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+        language, name = run.person.language, str(arguments["name"])
+        state = await self._started(name)
+        if state is None:
+            raise Refused(self._unknown(name, language))
+        if not state.held_back:
+            raise Refused(nothing_held_back(language, state.name))
+        text = await asyncio.to_thread(held_back_text, language, state)
+        card = _removal_card(run, [text], state.name, subject_of(state))
+        return replace(card, question=held_back_question(language, state.name))
+
+    async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan | ToolResult:
+        """Plan the install that is meant, or tell the person what to choose from, or why not."""
+        name = str(arguments["name"])
+        try:
+            found = await resolve(self._directory, name)
+            if found.entry is None:
+                return _choices(language, name, found)
+            if (reason := found.entry.reason) is not None:
+                return not_installable(language, found.entry.name, reason)
+            values, network = arguments.get("values") or {}, arguments.get("network")
+            return await self._installer.propose(ServerRequest(found.entry, values=values, network=network))
+        except RecadoError as error:
+            return server_refusal(language, error)
+
+    def _state(self, name: str) -> ServerState | None:
+        states = {state.name: state for state in self._servers.states()}
+        return states.get(resolve_local(name, states))
+
+    async def _started(self, name: str) -> ServerState | None:
+        """Return the state once its tools are known: after a start of ours it may be about to start too."""
+        state = self._state(name)
+        if state is not None:
+            with suppress(KeyError):  # taken out meanwhile
+                return await self._servers.settled(state.name, START_SECONDS)
+        return None
+
+    async def _record(self, name: str, language: str) -> InstalledServer | ToolResult:
+        """Return the record of the server that is meant, the newest one for no name; else the refusal."""
+        known = {one.name: one for one in await asyncio.to_thread(records, self._installer.data_dir)}
+        if not name.strip():
+            newest = max(known.values(), key=lambda one: one.installed_at, default=None)
+            return newest or nothing_installed(language)
+        record = known.get(resolve_local(name, known))
+        if record is not None:
+            return record
+        state = self._state(name)
+        return not_installed(language, state.name) if state is not None else self._unknown(name, language)
+
+    def _unknown(self, name: str, language: str) -> ToolResult:
+        known = ", ".join(state.name for state in self._servers.states())
+        return unknown_here(language, name, known)
+
+    async def _switch(self, name: str, on: bool, language: str) -> str | ToolResult:
+        """Turn a server on or off and return its name."""
+        state = self._state(name)
+        if state is None:
+            return self._unknown(name, language)
+        try:
+            await asyncio.to_thread(set_enabled, self._config_path, state.name, on)
+        except RecadoError as error:
+            return server_refusal(language, error)
+        await self._servers.refresh()
+        return state.name
+
+
+def _install_text(
+    writer: CardWriter, language: str, candidate: Candidate, max_bytes: int | None = None
+) -> CardText:
+    """Write an install's card with what follows it in a chat."""
+    text = writer.install(language, candidate, max_bytes)
+    lines = [text.whole]
+    if text.is_shortened:
+        command = "recado approvals list"
+        lines.append(
+            say(language, "This is shortened. The owner reads all of it with: {command}", command=command)
+        )
+    lines.append(writer.kinds_of_yes(language, candidate))
+    return replace(text, whole="\n".join(filter(None, lines)))
+
+
+def _install_card(run: TurnContext, candidate: Candidate, text: CardText) -> Card:
+    return Card(
+        with_sources(run.person.language, text.whole, run.sources, run.is_bundled),
+        candidate.label,
+        INSTALL,
+        subject=candidate.subject,
+        question=text.question,
+    )
+
+
+def _removal_card(run: TurnContext, lines: list[str], title: str, subject: str) -> Card:
+    text = with_sources(run.person.language, "\n".join(lines), run.sources, run.is_bundled)
+    return Card(text, title, ONCE, subject)
+
+
+def _previewed(language: str, name: str, text: CardText) -> ToolResult:
+    said = say(
+        language,
+        "{card}\n\nNothing is installed yet. Tell me to install it if you want it.",
+        card=text.whole,
+    )
+    return ToolResult.success({"name": name, "summary": said})
+
+
+def _approval(context: ToolContext, address: str = "") -> Approval:
+    assert context.person is not None
+    return Approval(context.subject, context.person.id, context.choice == "trust", address)
+
+
+def _language(context: ToolContext) -> str:
+    return context.person.language if context.person is not None else "en"
+
+
+def _choices(language: str, name: str, found: Resolved) -> ToolResult:
+    """List the servers to choose from, in their authors' words."""
+    if not found.choices:
+        return not_found(language, name)
+    names = [entry.name for entry in found.choices]
+    summary = choices_text(language, found.choices)
+    return ToolResult.success({"names": names, "summary": summary}, outside=True)
+
+
+def _stages(language: str) -> dict[Stage, str]:
+    return {
+        "downloading": say(language, "I am downloading the server and what it needs. This takes a while."),
+        "trying": say(language, "It is here, and I am trying whether it starts."),
+        "older-sdk": say(language, "It needs an older MCP library: I am installing it again with that one."),
+        "keeping": say(language, "It is installed, and I am starting it."),
+    }
+
+
+def _without_secrets(name: str) -> str:
+    """Drop secrets from search words; exact names of the registry have a slash and may look like a key."""
+    return " ".join(word for word in name.split() if "/" in word or not holds_secret(word))
+
+
+def _with_warning(language: str, result: ToolResult) -> ToolResult:
+    """Put the warning about a secret above a list to choose from."""
+    if not result.ok:
+        return result
+    summary = f"{_secret_warning(language)}\n\n{result.data['summary']}"
+    return replace(result, data={**result.data, "summary": summary})
+
+
+def _secret_warning(language: str) -> str:
+    return say(
+        language,
+        "Your message holds what looks like a secret. I do not use it. Since it stands in this chat now, it "
+        "is better to make a new one and give that in a shell.",
+    )

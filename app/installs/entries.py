@@ -1,0 +1,498 @@
+"""Entries of the MCP registry, read tolerantly and bounded: what a server is, and how it is installed.
+
+The format is https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json. Texts that are
+shown are cleaned; of what becomes part of a command every character is checked and none is changed: an odd
+one makes its package unusable.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app.errors import RecadoError
+from app.messages import JSON
+from app.settings import is_own
+from app.skills.manifest import shortened
+from app.skills.servers import remote_fault
+from app.text import visible
+
+ReasonCode = Literal[
+    "DELETED",
+    "DEPRECATED",
+    "NO_PACKAGE",
+    "OCI_ONLY",
+    "OTHER_KIND",
+    "SSE_ONLY",
+    "NOT_STDIO",
+    "NOT_EXACT",
+    "BAD_IDENTIFIER",
+    "OTHER_REGISTRY",
+    "ODD_RUNTIME",
+    "ODD_ARGUMENT",
+    "ODD_VARIABLE",
+    "BAD_ADDRESS",
+    "TOO_LARGE",
+]
+Format = Literal["string", "number", "boolean", "filepath"]
+
+NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
+OFFICIAL = "io.modelcontextprotocol.registry/official"
+PROVIDED = "io.modelcontextprotocol.registry/publisher-provided"
+_READ = ("name", "title", "description", "version", "status", "repository", "packages", "remotes")
+TITLE_CHARACTERS = 100
+DESCRIPTION_CHARACTERS = 400
+DETAIL_CHARACTERS = 200
+VALUE_CHARACTERS = 2000
+MAX_WAYS = 16  # packages, and remotes, that are read
+MAX_INPUTS = 64
+MAX_CHOICES = 64
+
+_NPM = re.compile(r"(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*")
+_NPM_VERSION = re.compile(
+    r"\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
+)
+_PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_PYPI_VERSION = re.compile(
+    r"(?:\d+!)?\d+(?:\.\d+)*(?:[-_.]?(?:a|b|rc|alpha|beta)[-_.]?\d+)?(?:\.post\d+)?(?:\.dev\d+)?", re.ASCII
+)
+_HOMES = {
+    "npm": ("https://registry.npmjs.org",),
+    "pypi": ("https://pypi.org", "https://pypi.org/simple"),
+}
+_RUNTIMES = {"npm": ("", "npx", "node"), "pypi": ("", "uvx", "pipx", "python", "python3")}
+# Runtime arguments that mean nothing to a package that is installed before it is started.
+_NEEDLESS = frozenset({"-y", "--yes"})
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_FLAG = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
+_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+# Variables that change which programs run and where they look for parts, rather than what a server does.
+_LOADER = re.compile(
+    r"(?:LD_|DYLD_|NPM_CONFIG_|PIP_|UV_).*|NODE_(?:OPTIONS|PATH)|PYTHON(?:PATH|HOME|STARTUP|USERBASE|BREAKPOINT)"
+    r"|PATH|HOME|SHELL|IFS|ENV|BASH_ENV",
+    re.IGNORECASE,
+)
+_TRANSPORT_HEADER = re.compile(
+    "Host|Connection|Content-.*|Transfer-Encoding|Te|Trailer|Upgrade|Expect|Keep-Alive|Proxy-.*|Mcp-.*"
+    "|Accept(?:-Encoding)?",
+    re.IGNORECASE,
+)
+_PLACEHOLDER = re.compile(r"(\$?)\{([A-Za-z_][\w.-]{0,63})\}", re.ASCII)
+_SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|access_?key|authorization", re.I)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why something cannot be installed here; `detail` is the cleaned word at fault, or ""."""
+
+    code: ReasonCode
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """The value of an environment variable, a header, an argument, or of `{name}` in a template.
+
+    A `value` is the author's and fixed; each `{name}` in it that is in `variables` is filled in. Without a
+    `value` a person gives one, or `default` counts.
+    """
+
+    name: str
+    description: str = ""
+    required: bool = False
+    secret: bool = False
+    default: str = ""
+    placeholder: str = ""
+    choices: tuple[str, ...] = ()
+    format: Format = "string"
+    value: str = ""
+    variables: tuple["Variable", ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name under which a person's value is kept, such as X_API_KEY.
+
+        Names of our own settings are never filled in for a server: SERVER_OPENAI_API_KEY stands for
+        OPENAI_API_KEY.
+        """
+        key = re.sub(r"\W", "_", self.name.lstrip("-"), flags=re.ASCII)
+        return f"SERVER_{key}" if key[:1].isdigit() or is_own(key) else key
+
+    @property
+    def inputs(self) -> tuple["Variable", ...]:
+        """The values that a person may give: itself, or the variables of its template."""
+        return self.variables if self.value else (self,)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a package's program: positional if `flag` is "", else written `flag value`."""
+
+    flag: str
+    input: Variable
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of npm, PyPI or another kind; `sha256` is of its file, if the author names it.
+
+    A package with a `fault` has no arguments and no environment: it is only shown.
+    """
+
+    kind: str
+    identifier: str
+    version: str
+    transport: str = "stdio"
+    arguments: tuple[Argument, ...] = ()
+    environment: tuple[Variable, ...] = ()
+    sha256: str = ""
+    fault: Reason | None = None
+
+    @property
+    def inputs(self) -> tuple[Variable, ...]:
+        """The values that a person may give, required or not."""
+        return _inputs((*(argument.input for argument in self.arguments), *self.environment))
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A server on the web; `url` is a template that `variables` fill in, but for its host."""
+
+    kind: str
+    url: str
+    headers: tuple[Variable, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    fault: Reason | None = None
+
+    @property
+    def inputs(self) -> tuple[Variable, ...]:
+        """The values that a person may give, required or not."""
+        return _inputs((*self.variables, *self.headers))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A server of a registry. Its texts are its author's; only `namespace` says who that is.
+
+    `offline` and `programs`: its publisher says that it needs no network, that it starts other programs.
+    """
+
+    name: str
+    title: str
+    description: str
+    version: str
+    packages: tuple[Package, ...] = ()
+    remotes: tuple[Remote, ...] = ()
+    status: str = "active"
+    status_message: str = ""
+    repository: str = ""
+    offline: bool = False
+    programs: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The domain (com.example) or account (io.github.ana) that its publisher proved to the registry."""
+        return self.name.partition("/")[0]
+
+    @property
+    def publisher(self) -> str:
+        """The name in the namespace: ana of io.github.ana, example of com.example.www."""
+        labels = self.namespace.split(".")
+        return labels[min(2 if labels[:2] == ["io", "github"] else 1, len(labels) - 1)]
+
+    @property
+    def own_name(self) -> str:
+        """The name without its namespace."""
+        return self.name.partition("/")[2]
+
+    @property
+    def _ways(self) -> Sequence[Package | Remote]:
+        return (*self.packages, *self.remotes)
+
+    @property
+    def choice(self) -> Package | Remote | None:
+        """The package that would be installed, else the remote; None if nothing can be."""
+        if self.status in ("deleted", "deprecated"):
+            return None
+        return next((way for way in self._ways if way.fault is None), None)
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why nothing can be installed; None if something can."""
+        if self.choice is not None:
+            return None
+        if self.status == "deleted":
+            return Reason("DELETED", self.status_message)
+        if self.status == "deprecated":
+            return Reason("DEPRECATED", self.status_message)
+        faults = [way.fault for way in self._ways if way.fault is not None]
+        return min(faults, key=_is_of_other_kind, default=Reason("NO_PACKAGE"))
+
+    @property
+    def needed(self) -> tuple[Variable, ...]:
+        """The values that a person must give before it can run."""
+        given = self.choice.inputs if self.choice is not None else ()
+        return tuple(one for one in given if one.required and not one.default)
+
+
+def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
+    return tuple({one.key: one for value in values for one in value.inputs}.values())
+
+
+def _is_of_other_kind(reason: Reason) -> bool:
+    return reason.code in ("OCI_ONLY", "OTHER_KIND", "SSE_ONLY")
+
+
+class _Unusable(RecadoError):
+    """A package or remote that cannot be used."""
+
+    def __init__(self, code: ReasonCode, detail: str = "") -> None:
+        super().__init__(code)
+        self.reason = Reason(code, _text(detail, DETAIL_CHARACTERS))
+
+
+def read_entry(raw: JSON) -> Entry | None:
+    """Read an entry as the registry lists it (`{"server": …, "_meta": …}`) or a bare server.json.
+
+    Return None if it is neither or has no proper name. Never raises.
+    """
+    server, meta = _parts(raw)
+    needs = _needs(server)
+    name = server.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        return None
+    return Entry(
+        name=name,
+        title=_text(server.get("title"), TITLE_CHARACTERS),
+        description=_text(server.get("description"), DESCRIPTION_CHARACTERS),
+        version=_text(server.get("version"), TITLE_CHARACTERS),
+        packages=tuple(map(_package, _objects(server.get("packages"))[:MAX_WAYS])),
+        remotes=tuple(map(_remote, _objects(server.get("remotes"))[:MAX_WAYS])),
+        status=_text(meta.get("status") or server.get("status"), 20) or "active",
+        status_message=_text(meta.get("statusMessage"), DETAIL_CHARACTERS),
+        repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
+        offline=needs.get("network") is False,
+        programs=needs.get("programs") is True,
+    )
+
+
+def trimmed(raw: JSON) -> JSON:
+    """Keep of a raw entry what `read_entry` reads; None if it is not the newest of its server."""
+    server, meta = _parts(raw)
+    if meta.get("isLatest") is False:
+        return None
+    kept = {key: server[key] for key in _READ if key in server}
+    said = {PROVIDED: {"sandbox": _needs(server)}}
+    return {"server": {**kept, "_meta": said}, "_meta": {OFFICIAL: meta}}
+
+
+def _parts(raw: JSON) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    """Split an entry into its server.json and the registry's own words."""
+    outer = _object(raw)
+    return _object(outer.get("server")) or outer, _object(_object(outer.get("_meta")).get(OFFICIAL))
+
+
+def _needs(server: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return what its publisher says that it needs of a sandbox."""
+    return _object(_object(_object(server.get("_meta")).get(PROVIDED)).get("sandbox"))
+
+
+def _package(raw: Mapping[str, JSON]) -> Package:
+    transport = _object(raw.get("transport")).get("type", "stdio")
+    digest = raw.get("fileSha256")
+    package = Package(
+        kind=_text(raw.get("registryType"), 20).lower(),
+        identifier=_text(raw.get("identifier"), DETAIL_CHARACTERS),
+        version=_text(raw.get("version"), TITLE_CHARACTERS),
+        transport=_text(transport, 20),
+        sha256=digest if isinstance(digest, str) and _SHA256.fullmatch(digest) else "",
+    )
+    try:
+        _check_package(package, raw)
+        return replace(package, arguments=_arguments(raw), environment=_environment(raw))
+    except _Unusable as unusable:
+        return replace(package, fault=unusable.reason)
+
+
+def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
+    """Raise `_Unusable` for what is not installed and started by its name and version alone."""
+    if package.kind not in _HOMES:
+        raise _Unusable("OCI_ONLY") if package.kind == "oci" else _Unusable("OTHER_KIND", package.kind)
+    if package.transport != "stdio":
+        raise _Unusable("NOT_STDIO", package.transport)
+    is_npm = package.kind == "npm"
+    # What is checked is what was shown: a text that cleaning changed matches none of these.
+    if not (_NPM if is_npm else _PYPI).fullmatch(package.identifier):
+        raise _Unusable("BAD_IDENTIFIER", package.identifier)
+    if not (_NPM_VERSION if is_npm else _PYPI_VERSION).fullmatch(package.version):
+        raise _Unusable("NOT_EXACT", package.version)
+    home = raw.get("registryBaseUrl")
+    if home and str(home).rstrip("/") not in _HOMES[package.kind]:
+        raise _Unusable("OTHER_REGISTRY", str(home))
+    if (runtime := _text(raw.get("runtimeHint"), 40)) not in _RUNTIMES[package.kind]:
+        raise _Unusable("ODD_RUNTIME", runtime)
+    joint = "@" if is_npm else "=="
+    harmless = _NEEDLESS | {package.identifier, f"{package.identifier}{joint}{package.version}"}
+    for argument in _objects(raw.get("runtimeArguments")):
+        written = " ".join(str(argument[key]) for key in ("name", "value", "default") if argument.get(key))
+        if written not in harmless:
+            raise _Unusable("ODD_RUNTIME", written)
+
+
+def _arguments(raw: Mapping[str, JSON]) -> tuple[Argument, ...]:
+    return tuple(_argument(position, one) for position, one in enumerate(_few(raw, "packageArguments"), 1))
+
+
+def _argument(position: int, raw: Mapping[str, JSON]) -> Argument:
+    if raw.get("type") != "named":
+        hint = _text(raw.get("valueHint"), 40)
+        name = hint if _VARIABLE_NAME.fullmatch(hint) else f"argument_{position}"
+        return Argument("", _variable(name, raw))
+    flag = raw.get("name")
+    if not isinstance(flag, str) or not _FLAG.fullmatch(flag) or len(flag) > TITLE_CHARACTERS:
+        raise _Unusable("ODD_ARGUMENT", str(flag))
+    return Argument(flag, _variable(flag, raw))
+
+
+def _environment(raw: Mapping[str, JSON]) -> tuple[Variable, ...]:
+    return tuple(map(_environment_variable, _few(raw, "environmentVariables")))
+
+
+def _environment_variable(raw: Mapping[str, JSON]) -> Variable:
+    name = raw.get("name")
+    if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name) or _LOADER.fullmatch(name):
+        raise _Unusable("ODD_VARIABLE", str(name))
+    return _variable(name, raw)
+
+
+def _remote(raw: Mapping[str, JSON]) -> Remote:
+    remote = Remote(kind=_text(raw.get("type"), 40), url=_text(raw.get("url"), VALUE_CHARACTERS))
+    try:
+        if remote.kind == "sse":
+            raise _Unusable("SSE_ONLY")
+        if remote.kind != "streamable-http":
+            raise _Unusable("OTHER_KIND", remote.kind)
+        if remote.url != raw.get("url") or remote_fault(remote.url):
+            raise _Unusable("BAD_ADDRESS", remote.url)
+        declared = _declared(raw)
+        url = _template(remote.url, declared, is_asked=True)
+        headers = tuple(_header(one, declared) for one in _few(raw, "headers"))
+        return replace(remote, url=url.value, headers=headers, variables=url.variables)
+    except _Unusable as unusable:
+        return replace(remote, fault=unusable.reason)
+
+
+def _header(raw: Mapping[str, JSON], declared: Mapping[str, Variable]) -> Variable:
+    name = raw.get("name")
+    if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name) or _TRANSPORT_HEADER.fullmatch(name):
+        raise _Unusable("ODD_VARIABLE", str(name))
+    return _variable(name, raw, declared, is_asked=True)
+
+
+def _variable(
+    name: str,
+    raw: Mapping[str, JSON],
+    declared: Mapping[str, Variable] | None = None,
+    is_asked: bool = False,
+) -> Variable:
+    """Read a value, which may be a template; if `is_asked`, undeclared `{name}`s of it are asked for."""
+    plain = _plain(name, raw)
+    value = _exact(raw.get("value"), name)
+    if not value:
+        return plain
+    template = _template(value, {**(declared or {}), **_declared(raw)}, is_asked)
+    return replace(plain, value=template.value, variables=template.variables, default="", required=False)
+
+
+def _declared(raw: Mapping[str, JSON]) -> dict[str, Variable]:
+    variables = _object(raw.get("variables"))
+    if len(variables) > MAX_INPUTS:
+        raise _Unusable("TOO_LARGE", "variables")
+    return {name: _plain(name, _object(one)) for name, one in variables.items()}
+
+
+@dataclass(frozen=True)
+class _Template:
+    value: str
+    variables: tuple[Variable, ...]
+
+
+def _template(text: str, declared: Mapping[str, Variable], is_asked: bool) -> _Template:
+    """Write each variable that a person gives as `{name}`.
+
+    Hosts write `${NAME}` too, which must never mean a variable of this machine.
+    """
+    found: dict[str, Variable] = {}
+
+    def name_of(match: re.Match[str]) -> str:
+        dollar, name = match.groups()
+        if name not in declared and not dollar and not is_asked:
+            return match[0]
+        found[name] = declared.get(name) or _plain(
+            name, {"isRequired": True, "isSecret": is_asked or bool(dollar)}
+        )
+        return f"{{{name}}}"
+
+    value = _PLACEHOLDER.sub(name_of, text)
+    if "${" in value:
+        raise _Unusable("ODD_VARIABLE", text)
+    return _Template(value, tuple(found.values()))
+
+
+def _plain(name: str, raw: Mapping[str, JSON]) -> Variable:
+    form = raw.get("format")
+    default = _exact(raw.get("default"), name)
+    variable = Variable(
+        name=name,
+        description=_text(raw.get("description"), DETAIL_CHARACTERS),
+        required=raw.get("isRequired") is True,
+        secret=raw.get("isSecret") is True or (form != "filepath" and bool(_SECRET.search(name))),
+        default="" if "${" in default else default,  # another host's own variables
+        placeholder=_text(raw.get("placeholder"), DETAIL_CHARACTERS),
+        choices=_choices(raw.get("choices"), name),
+        format=form if form in ("number", "boolean", "filepath") else "string",
+    )
+    if not _VARIABLE_NAME.fullmatch(variable.key):
+        raise _Unusable("ODD_VARIABLE", name)
+    return variable
+
+
+def _choices(value: JSON, name: str) -> tuple[str, ...]:
+    choices = value if isinstance(value, list) else []
+    if len(choices) > MAX_CHOICES:
+        raise _Unusable("TOO_LARGE", name)
+    return tuple(_exact(one, name) for one in choices)
+
+
+def _exact(value: JSON, name: str) -> str:
+    """Return a text that is used unchanged. Raise `_Unusable` if a reader would not see all of it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value) if isinstance(value, (str, int, float)) else ""
+    if len(text) > VALUE_CHARACTERS:
+        raise _Unusable("TOO_LARGE", name)
+    if text != visible(text):
+        raise _Unusable("ODD_VARIABLE" if _VARIABLE_NAME.fullmatch(name) else "ODD_ARGUMENT", text)
+    return text
+
+
+def _few(raw: Mapping[str, JSON], key: str) -> list[dict[str, JSON]]:
+    found = _objects(raw.get(key))
+    if len(found) > MAX_INPUTS:
+        raise _Unusable("TOO_LARGE", key)
+    return found
+
+
+def _object(value: JSON) -> dict[str, JSON]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: JSON) -> list[dict[str, JSON]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _text(value: JSON, limit: int) -> str:
+    """Return a text to be shown: on one line, nothing in it hidden, cut."""
+    return shortened(visible(" ".join(value[: 4 * limit].split())), limit) if isinstance(value, str) else ""

@@ -1,0 +1,50 @@
+"""Why something was not found, fetched, installed or removed."""
+
+from typing import Literal
+
+from app.errors import RecadoError
+
+InstallCode = Literal[
+    "NOT_A_SKILL",
+    "SKILL_NOT_FOUND",
+    "UNAVAILABLE",
+    "NOT_FOUND",
+    "AWAY",
+    "NO_PROGRAM",
+    "TOO_LARGE",
+    "NO_SPACE",
+    "TOO_SLOW",
+    "CHANGED",
+    "NOT_INSTALLABLE",
+    "NO_SANDBOX",
+    "NO_NODE",
+    "NO_PIP",
+    "NEEDS_VALUE",
+    "BAD_VALUE",
+    "SECRET_ARGUMENT",
+    "UNKNOWN",
+    "FAILED",
+]
+
+
+class InstallError(RecadoError):
+    """Something that was not installed or removed: `code` is the kind of reason, the text is in English."""
+
+    def __init__(self, code: InstallCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class QuarantineError(InstallError):
+    """Bytes that do not become a skill; outside names in the text are made visible."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("NOT_A_SKILL", text)
+
+
+class ArchiveError(RecadoError):
+    """An archive that is damaged or hostile; the text says what is wrong with it."""
+
+
+class RegistryError(RecadoError):
+    """A registry that did not answer a question; the text says why, without its address."""

@@ -1,0 +1,324 @@
+"""The plan of a server's install: its command, what it is given, what it may do.
+
+A plan is made of a registry entry and of values for its named variables; no other word of a command can be
+supplied. Its `subject` is the hash of all of it, which an owner's yes is for.
+"""
+
+import dataclasses
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from app.installs.entries import Entry, Package, Remote, Variable
+from app.installs.errors import InstallError
+from app.mcp.definitions import is_server_name
+from app.processes.sandbox import Grants
+from app.skills.findings import Finding, find
+from app.text import visible
+from app.tools.paths import PathTraversalError, validate_path
+from app.tools.tool import Audience
+
+Runtime = Literal["node", "python", "remote"]
+
+_LONGEST_VALUE = 2000
+_NAME_LENGTH = 32
+_COMMON = frozenset({"mcp", "server", "servers", "model", "context", "protocol", "the", "for", "official"})
+# Words of package names whose servers are of no use without starting other programs.
+_RUNS_PROGRAMS = frozenset({"git", "shell", "terminal", "ffmpeg"})
+_FOLDER = re.compile(r"dir|folder|root|workspace|repo|vault|project|allowed", re.IGNORECASE)
+_KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]{0,63})\}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that is given outside the chat: a secret, or one that the server cannot do without."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An install of a package (`kind` npm or pypi) that runs here, or of a remote server (`kind` "").
+
+    `env`, `url` and `headers` hold `${VARIABLE}` where its own secrets are filled in. `home` is the folder
+    where it starts and may write. `replaces` is the subject of the install that it would replace, or "";
+    `edited` tells that the operator changed that one's entry, which would be lost.
+    """
+
+    name: str
+    registry_id: str
+    title: str
+    description: str
+    version: str
+    repository: str = ""
+    kind: str = ""
+    identifier: str = ""
+    sha256: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    home: str = ""
+    secrets: tuple[Secret, ...] = ()
+    grants: Grants = dataclasses.field(default_factory=Grants)
+    audience: Audience = "everyone"
+    findings: tuple[Finding, ...] = ()
+    replaces: str = ""
+    edited: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The publisher, as proved to the registry."""
+        return self.registry_id.partition("/")[0]
+
+    @property
+    def label(self) -> str:
+        return f"{self.registry_id} {self.version}"
+
+    @property
+    def runtime(self) -> Runtime:
+        return "node" if self.kind == "npm" else "python" if self.kind else "remote"
+
+    @property
+    def package(self) -> Package:
+        return Package(self.kind, self.identifier, self.version, sha256=self.sha256)
+
+    @property
+    def package_words(self) -> str:
+        """The package's name and version, as its registry writes them."""
+        return f"{self.identifier}{'@' if self.kind == 'npm' else '=='}{self.version}"
+
+    @property
+    def command_line(self) -> str:
+        """The whole command: the package's own program with its arguments; "" for a remote."""
+        if self.url:
+            return ""
+        return shlex.join([self.runtime, self.package_words, *self.args])
+
+    @cached_property
+    def text(self) -> str:
+        """All of it as canonical JSON."""
+        return json.dumps(dataclasses.asdict(self), default=str, sort_keys=True, ensure_ascii=False)
+
+    @cached_property
+    def subject(self) -> str:
+        """The sha256 of all of it."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def read_plan(text: str) -> Plan:
+    """Read the `text` of a plan. Raise `ValueError`, `KeyError` or `TypeError` if it is none."""
+    kept: dict[str, Any] = json.loads(text)
+    return Plan(
+        **{
+            **kept,
+            "args": tuple(kept["args"]),
+            **{key: tuple((name, value) for name, value in kept[key]) for key in ("env", "headers")},
+            "secrets": tuple(Secret(**one) for one in kept["secrets"]),
+            "grants": Grants.of(kept["grants"]),
+            "findings": tuple(Finding(**one) for one in kept["findings"]),
+        }
+    )
+
+
+def make_plan(
+    entry: Entry,
+    name: str,
+    *,
+    home: Path,
+    workspace: Path,
+    values: Mapping[str, str],
+    network: bool | None = None,
+    replaces: str = "",
+    edited: bool = False,
+) -> Plan:
+    """Plan the server `name` with its folder `home`; `values` are by the keys of its variables.
+
+    `network` decides about that grant unless it is None. Raises `InstallError` if it cannot be installed, or
+    needs a value that was not given.
+    """
+    choice = entry.choice
+    if choice is None:
+        raise InstallError("NOT_INSTALLABLE", entry.reason.code if entry.reason else "")
+    inputs = {one.key: one for one in choice.inputs}
+    for key, value in values.items():
+        _check_value(inputs.get(key), key, value)
+    filler = _Filler(home, workspace, values)
+    texts = {"title": entry.title, "description": entry.description}
+    texts |= {one.name: f"{one.description}\n{one.placeholder}\n{one.value}" for one in inputs.values()}
+    plan = Plan(
+        name=name,
+        registry_id=entry.name,
+        title=entry.title,
+        description=entry.description,
+        version=entry.version,
+        repository=entry.repository,
+        findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
+        replaces=replaces,
+        edited=edited,
+    )
+    if isinstance(choice, Remote):
+        url, headers = filler.template(choice.url, choice.variables), tuple(filler.settings(choice.headers))
+        secrets = tuple(filler.asked.values())
+        audience: Audience = "owners" if secrets else "everyone"
+        return dataclasses.replace(plan, url=url, headers=headers, secrets=secrets, audience=audience)
+    env, args = tuple(filler.settings(choice.environment)), tuple(_arguments(choice, filler))
+    grants = Grants(
+        network=network is not False and not (network is None and entry.offline),
+        programs=entry.programs or bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
+        folders_write=tuple(sorted(filler.granted)),
+    )
+    secrets = tuple(filler.asked.values())
+    return dataclasses.replace(
+        plan,
+        kind=choice.kind,
+        identifier=choice.identifier,
+        version=choice.version,
+        sha256=choice.sha256,
+        args=args,
+        env=env,
+        home=str(home),
+        secrets=secrets,
+        grants=grants,
+        audience="owners" if secrets or grants.folders_write else "everyone",
+    )
+
+
+def short_name(entry: Entry, taken: Collection[str]) -> str:
+    """Choose a name that is not taken: the words of its registry name beside "mcp" and "server"."""
+    own = entry.name.partition("/")[2]
+    words = [word for word in _words(own) if word not in _COMMON]
+    words = words or [word for word in _words(entry.namespace)[-1:] if word not in _COMMON]
+    name = "-".join(words)[:_NAME_LENGTH].strip("-")
+    name = name if is_server_name(name) else "server"
+    lower = {one.lower() for one in taken}
+    numbered = (f"{name}-{number}" for number in range(2, len(lower) + 3))
+    return next(one for one in (name, *numbered) if one.lower() not in lower)
+
+
+class _Filler:
+    """Fills in given values, and collects the folders they grant and the values still to be given."""
+
+    def __init__(self, home: Path, workspace: Path, values: Mapping[str, str]) -> None:
+        self._home = home
+        self._workspace = workspace
+        self._values = values
+        self.granted: set[Path] = set()
+        self.asked: dict[str, Secret] = {}
+
+    def settings(self, variables: Iterable[Variable]) -> Iterator[tuple[str, str]]:
+        """Yield the variables that have a value, or may be given one."""
+        for variable in variables:
+            value = (
+                self.template(variable.value, variable.variables) if variable.value else self._later(variable)
+            )
+            if value:
+                yield variable.name, value
+
+    def template(self, template: str, variables: Iterable[Variable]) -> str:
+        """Fill in each `{name}` of a template now or, for a secret, later."""
+        return _filled(template, variables, self._later)
+
+    def now(self, variable: Variable) -> str:
+        """Return the value as it will stand in a command; "" for none, and for a secret."""
+        if variable.secret:
+            return ""
+        given = self._values.get(variable.key, "")
+        return self._path(variable, given) if variable.format == "filepath" else given or variable.default
+
+    def _later(self, variable: Variable) -> str:
+        """Return the value, or the reference that is filled in once it is given."""
+        if value := self.now(variable):
+            return value
+        if not (variable.secret or variable.required):
+            return ""
+        self.asked[variable.key] = Secret(variable.key, variable.description, variable.required)
+        return f"${{{variable.key}}}" if variable.required else f"${{{variable.key}:-}}"
+
+    def _path(self, variable: Variable, given: str) -> str:
+        """Return a path that it may write: in the workspace if a person named one, else in its own folder.
+
+        A folder that it needs and that was not named is the workspace itself.
+        """
+        if given:
+            try:
+                place = validate_path(given, self._workspace)
+            except PathTraversalError as error:
+                raise InstallError("BAD_VALUE", f"{variable.key}: {error}") from error
+            is_file = place.suffix and not place.is_dir()
+            self.granted.add(place.parent if is_file else place)
+            return str(place)
+        default = Path(variable.default)
+        if variable.default and not default.is_absolute() and not {"..", "~"} & set(default.parts):
+            return str(self._home / default)
+        if variable.required and _FOLDER.search(variable.key):
+            self.granted.add(self._workspace)
+            return str(self._workspace)
+        is_kept = _KEPT.search(variable.key)
+        return str(self._home / variable.key.lower()) if variable.required or is_kept else ""
+
+
+def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
+    """Yield the arguments. Raise `InstallError` for a secret, which every process would see."""
+    for argument in package.arguments:
+        variable = argument.input
+        if any(one.secret for one in variable.inputs):
+            if variable.required or variable.value:
+                raise InstallError(
+                    "SECRET_ARGUMENT", f"it takes {variable.key} on its command line, where others see it"
+                )
+            continue
+        if variable.value:
+            value = _filled(variable.value, variable.variables, filler.now)
+        else:
+            value = filler.now(variable)
+            if variable.required and not value:
+                raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}")
+        if variable.format == "boolean" and argument.flag:
+            yield from [argument.flag] if value == "true" else []
+        elif value:
+            yield from (argument.flag, value) if argument.flag else (value,)
+
+
+def _filled(template: str, variables: Iterable[Variable], value_of: Callable[[Variable], str]) -> str:
+    by_name = {one.name: one for one in variables}
+    return _PLACEHOLDER.sub(
+        lambda match: value_of(by_name[match[1]]) if match[1] in by_name else match[0], template
+    )
+
+
+def _check_value(variable: Variable | None, key: str, value: str) -> None:
+    """Raise `InstallError` for a value that does not fit its variable, or could be more than a value."""
+    if variable is None:
+        raise InstallError("BAD_VALUE", f"it has no variable {visible(key)[:80]}")
+    if variable.secret:
+        raise InstallError(
+            "BAD_VALUE", f"{key} is a secret, which is given in the terminal or the console alone"
+        )
+    if variable.choices and value not in variable.choices:
+        raise InstallError("BAD_VALUE", f"{key} is one of {', '.join(variable.choices)}")
+    is_number = bool(_NUMBER.fullmatch(value))
+    if variable.format == "number" and not is_number:
+        raise InstallError("BAD_VALUE", f"{key} is a number")
+    if variable.format == "boolean" and value not in ("true", "false"):
+        raise InstallError("BAD_VALUE", f"{key} is true or false")
+    if not value or len(value) > _LONGEST_VALUE or value != visible(value) or "${" in value:
+        raise InstallError(
+            "BAD_VALUE", f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible"
+        )
+    if value.startswith("-") and not is_number:
+        raise InstallError("BAD_VALUE", f"{key} does not begin with a hyphen: it would be read as an option")
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]

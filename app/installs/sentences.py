@@ -1,0 +1,308 @@
+"""What a person reads about installs besides cards: refusals, lists, the state of servers, receipts."""
+
+from collections.abc import Iterator, Sequence
+
+from app.errors import RecadoError
+from app.http.errors import FetchError
+from app.i18n import say, say_plural
+from app.installs.cards import quoted
+from app.installs.entries import Entry, Reason, ReasonCode
+from app.installs.errors import InstallCode, InstallError, QuarantineError
+from app.llm.offline.answers import pick_question, undo_text
+from app.mcp.definitions import Phase, ServerState
+from app.mcp.installed import InstalledServer
+from app.text import visible
+from app.tools import ToolResult
+from app.tools.fetching import fetch_code
+
+_SHORT = 160  # characters of a description in a list
+_MAX_NAMED = 6  # tools that are named one by one
+_MAX_NAME = 100
+
+
+def skill_refusal(language: str, error: RecadoError) -> ToolResult:
+    """Make a failed result of why a skill was not fetched, installed or removed."""
+    if isinstance(error, FetchError):
+        hint = say(language, "If you have another address, send it to me.")
+        return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)
+    reason = visible(str(error))
+    if isinstance(error, QuarantineError):
+        said = say(language, "I cannot install what is there: {reason}", reason=reason)
+        hint = say(language, "If you have another address, send it to me.")
+        return ToolResult.failure("NOT_A_SKILL", said, hint)
+    if isinstance(error, InstallError) and error.code == "SKILL_NOT_FOUND":
+        said = say(language, "No skill of that name was installed from an address.")
+        return ToolResult.failure("SKILL_NOT_FOUND", said)
+    return ToolResult.failure("UNAVAILABLE", say(language, "I could not do it: {reason}", reason=reason))
+
+
+def server_refusal(language: str, error: RecadoError) -> ToolResult:
+    """Make a failed result of why a server was not installed or changed; programs' words are outside text."""
+    if not isinstance(error, InstallError):
+        said = say(language, "I could not do it: {reason}", reason=quoted(str(error)))
+        return ToolResult.failure("UNAVAILABLE", said, outside=True)
+    reason = _install_reasons(language).get(error.code, error.code)
+    said = say(language, "I could not do it: {reason}", reason=f"{reason} ({quoted(str(error))})")
+    return ToolResult.failure(error.code, said, outside=True)
+
+
+def not_asked(language: str, command: str) -> ToolResult:
+    """Refuse at a terminal without a server, where no card can be shown."""
+    said = say(language, "I cannot ask you about it here. In a shell: {command}", command=command)
+    return ToolResult.failure("DENIED", said)
+
+
+def not_written_by_them(language: str, address: str) -> ToolResult:
+    """Refuse an address that another person's text, or the model, brought into the conversation."""
+    said = say(
+        language,
+        "I fetch skills only from addresses that you write to me yourself. Send me this one if you want it: "
+        "{address}",
+        address=visible(address),
+    )
+    return ToolResult.failure(
+        "BAD_REQUEST", said, "tell the person, and do not try another address on your own"
+    )
+
+
+def not_found(language: str, name: str) -> ToolResult:
+    """Say that the registry has no such server, and that commands are never taken from a chat."""
+    said = say(language, "I found no server like {name} in the registry.", name=quoted(name[:_MAX_NAME]))
+    hint = say(
+        language,
+        "Its entries are in English: try an English word for what it does, or its exact name there. I never "
+        "take a command or an address of a server from a chat: for those there is recado mcp add in a shell.",
+    )
+    return ToolResult.failure("SERVER_NOT_FOUND", said, hint)
+
+
+def unknown_here(language: str, name: str, known: str) -> ToolResult:
+    """Say that no server here has that name; `known` lists those that there are."""
+    if known:
+        named = quoted(name[:_MAX_NAME])
+        said = say(language, "There is no server {name} here. There are: {known}", name=named, known=known)
+    else:
+        said = say(language, "There are no MCP servers here yet.")
+    return ToolResult.failure("SERVER_NOT_FOUND", said)
+
+
+def not_installed(language: str, name: str) -> ToolResult:
+    """Refuse for a server of the operator's own file, or of a skill."""
+    said = say(
+        language,
+        "The server {name} was not installed from a chat: it stands in your own file or belongs to a skill. "
+        "In a shell: {command}",
+        name=quoted(name),
+        command=f"recado mcp remove {visible(name)}",
+    )
+    return ToolResult.failure("UNAVAILABLE", said)
+
+
+def nothing_installed(language: str) -> ToolResult:
+    said = say(language, "No MCP server was installed here lately, so there is nothing to undo.")
+    return ToolResult.failure("SERVER_NOT_FOUND", said)
+
+
+def nothing_held_back(language: str, name: str) -> ToolResult:
+    said = say(language, "Nothing of {name} waits to be approved.", name=quoted(name))
+    return ToolResult.failure("UNAVAILABLE", said)
+
+
+def changed_meanwhile(language: str) -> ToolResult:
+    said = say(
+        language, "It changed after you were asked, so I did nothing. Ask me again to see it as it is now."
+    )
+    return ToolResult.failure("CHANGED", said)
+
+
+def not_installable(language: str, name: str, reason: Reason) -> ToolResult:
+    said = say(
+        language,
+        "{name} cannot be installed here: {reason}",
+        name=quoted(name),
+        reason=reason_said(language, reason),
+    )
+    return ToolResult.failure("NOT_INSTALLABLE", said, outside=True)
+
+
+def reason_said(language: str, reason: Reason) -> str:
+    """Say why something of the registry cannot be installed; the word at fault is quoted."""
+    said = _reasons(language)[reason.code]
+    return f"{said} ({quoted(reason.detail)})" if reason.detail else said
+
+
+def choices_text(language: str, entries: Sequence[Entry]) -> str:
+    """List servers by exact name, and ask which is meant if one of them can be installed."""
+    can_be_had = any(entry.reason is None for entry in entries)
+    return _list_text(language, entries, pick_question(language) if can_be_had else "")
+
+
+def found_text(language: str, entries: Sequence[Entry]) -> str:
+    """List servers as the answer to a search."""
+    name = next((entry.name for entry in entries if entry.reason is None), "")
+    how = say(language, "To install one, write for example: “install the server {name}”", name=name)
+    return _list_text(language, entries, how if name else "")
+
+
+def _list_text(language: str, entries: Sequence[Entry], ending: str) -> str:
+    lines = [say(language, "I found these servers:"), *_listed(language, entries)]
+    return "\n".join([*lines, "", ending] if ending else lines)
+
+
+def _listed(language: str, entries: Sequence[Entry]) -> Iterator[str]:
+    for number, entry in enumerate(entries, start=1):
+        yield f"{number}. {entry.name} — {quoted(_cut(entry.description or entry.title))}"
+        if (reason := entry.reason) is not None:
+            yield "   " + say(language, "not here: {reason}", reason=reason_said(language, reason))
+
+
+def states_text(language: str, states: Sequence[ServerState]) -> str:
+    """List every server here with its state, and what is to be done about it."""
+    if not states:
+        return say(language, "There are no MCP servers here yet.")
+    return "\n".join(line for state in states for line in _state(language, state))
+
+
+def state_text(language: str, state: ServerState) -> str:
+    """Describe one server: its state, description and tools."""
+    definition = state.definition
+    lines = list(_state(language, state))
+    if definition is not None and definition.description:
+        lines.append(
+            say(language, "Its description: {description}", description=quoted(definition.description))
+        )
+    if state.tools:
+        lines.append(say(language, "Tools: {names}", names=", ".join(map(visible, state.tools))))
+    return "\n".join(lines)
+
+
+def installed_text(language: str, record: InstalledServer, state: ServerState) -> str:
+    """Write the receipt of an install, and what is still to be done."""
+    undo = undo_text(say(language, "remove the server {name}", name=record.name), language)
+    if record.updated_from:  # removing it would bring nothing back
+        undo = say(language, "It took the place of version {version}.", version=visible(record.updated_from))
+    label = f"{record.name} {record.version}".strip()
+    older = (
+        [say(language, "It needed an older MCP library (mcp<2), so it has that one.")]
+        if record.older_sdk
+        else []
+    )
+    if state.phase == "ready" and state.tools:
+        count = say_plural(
+            language, "{n} tool: {names}", "{n} tools: {names}", len(state.tools), names=_named(state)
+        )
+        done = say(language, "✓ Installed: {server} · {tools}. {undo}", server=label, tools=count, undo=undo)
+        usable = say(language, "You can use it from your next message on.")
+        return "\n".join([done, *older, usable, *_trouble(language, state)])
+    done = say(language, "✓ Installed: {server}. {undo}", server=label, undo=undo)
+    return "\n".join([done, *older, *_trouble(language, state)])
+
+
+def _state(language: str, state: ServerState) -> Iterator[str]:
+    definition = state.definition
+    version = f" {definition.version}" if definition is not None and definition.version else ""
+    phase = _phases(language)[state.phase]
+    tools = say_plural(language, "{n} tool", "{n} tools", len(state.tools)) if state.phase == "ready" else ""
+    yield f"- {visible(state.name)}{version}: {', '.join(filter(None, (phase, tools)))}"
+    if state.phase != "ready" or state.held_back:
+        yield from (f"   {line}" for line in _trouble(language, state))
+
+
+def _trouble(language: str, state: ServerState) -> Iterator[str]:
+    """Say why it does not run, with the cure, and what is held back."""
+    definition = state.definition
+    missing = definition.missing if definition is not None else ()
+    if missing:
+        names = ", ".join(map(visible, missing))
+        yield say(
+            language, "It needs {names}. Never write such a secret here: give it in a shell:", names=names
+        )
+        yield from (f"recado mcp secret {visible(state.name)} {visible(name)}" for name in missing)
+    elif state.phase not in ("ready", "off") and state.reason:
+        yield say(language, "It does not run: {reason}", reason=quoted(state.reason))
+    if state.held_back:
+        yield say_plural(
+            language,
+            "{n} new or changed tool waits for your yes: “approve the tools of {name}”",
+            "{n} new or changed tools wait for your yes: “approve the tools of {name}”",
+            len(state.held_back),
+            name=visible(state.name),
+        )
+
+
+def _phases(language: str) -> dict[Phase, str]:
+    return {
+        "off": say(language, "turned off"),
+        "starting": say(language, "is starting"),
+        "ready": say(language, "runs"),
+        "waiting": say(language, "stopped, will be tried again"),
+        "broken": say(language, "set aside after too many failures"),
+        "faulty": say(language, "cannot be started"),
+    }
+
+
+def _named(state: ServerState) -> str:
+    start = f"mcp_{state.name}_"
+    names = [visible(name.removeprefix(start)) for name in state.tools[:_MAX_NAMED]]
+    return ", ".join(names) + (" …" if len(state.tools) > _MAX_NAMED else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+
+
+def _not_fetched(language: str, error: FetchError) -> str:
+    if error.code == "BAD_ADDRESS":
+        return say(language, "I fetch skills from https addresses only, and this is none that I may ask.")
+    if error.code == "NO_SUCH_HOST":
+        return say(language, "There is no site of that name, or I have no connection.")
+    if error.code == "NOT_PUBLIC":
+        return say(language, "That address is not on the public internet, so I fetch nothing from it.")
+    if error.code == "TOO_LARGE":
+        return say(language, "What is there is too large for a skill.")
+    if error.code == "TIMED_OUT":
+        return say(language, "The site took too long to answer.")
+    return say(language, "I could not fetch it: {reason}", reason=visible(str(error)))
+
+
+def _install_reasons(language: str) -> dict[InstallCode, str]:
+    return {
+        "NOT_FOUND": say(language, "the package is not there"),
+        "AWAY": say(language, "the package registry cannot be reached"),
+        "NO_PROGRAM": say(language, "the package holds nothing that I could start"),
+        "TOO_LARGE": say(language, "it is too large"),
+        "NO_SPACE": say(language, "my disk is nearly full"),
+        "TOO_SLOW": say(language, "it took too long"),
+        "CHANGED": say(language, "it is not what you were shown"),
+        "NOT_INSTALLABLE": say(language, "it needs what I do not install"),
+        "NO_SANDBOX": say(language, "programs of others run only in a sandbox, and there is none here"),
+        "NO_NODE": say(language, "Node.js is not installed on this machine"),
+        "NO_PIP": say(language, "pip is not installed on this machine"),
+        "NEEDS_VALUE": say(language, "it needs a value that nobody gave"),
+        "BAD_VALUE": say(language, "a value does not fit"),
+        "SECRET_ARGUMENT": say(language, "it wants a secret on its command line, where others could read it"),
+        "UNKNOWN": say(language, "there is no such server"),
+        "FAILED": say(language, "the package could not be installed"),
+    }
+
+
+def _reasons(language: str) -> dict[ReasonCode, str]:
+    return {
+        "DELETED": say(language, "it was taken out of the registry"),
+        "DEPRECATED": say(language, "its publisher says that it should not be used any more"),
+        "NO_PACKAGE": say(language, "its entry names nothing that could be installed"),
+        "OCI_ONLY": say(language, "it comes only as a container image, and I run none"),
+        "OTHER_KIND": say(language, "it comes in a form that I do not install"),
+        "SSE_ONLY": say(language, "it speaks only the old SSE transport, which I do not use"),
+        "NOT_STDIO": say(language, "its package opens a port, which I do not do"),
+        "NOT_EXACT": say(language, "its entry names no exact version"),
+        "BAD_IDENTIFIER": say(language, "its entry has no proper package name"),
+        "OTHER_REGISTRY": say(language, "its package comes from another place than npm or PyPI"),
+        "ODD_RUNTIME": say(
+            language, "its entry asks for a special way to start it, which could run anything"
+        ),
+        "ODD_ARGUMENT": say(language, "its entry has an argument that I cannot read"),
+        "ODD_VARIABLE": say(language, "its entry has a variable or header that I set for no server"),
+        "BAD_ADDRESS": say(language, "its address is no https address of a named site"),
+        "TOO_LARGE": say(language, "its entry is too large"),
+    }

@@ -1,0 +1,350 @@
+"""Servers of the registry: planned, and after a yes installed into a folder of their own.
+
+DATA_DIR/mcp/<name>/ holds the package in a folder of its own, the record of what was approved, and the
+server's data. A kill at any point leaves what was there before or the whole: `tidy` mends it at the start.
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from app.errors import RecadoError
+from app.installs.entries import Entry
+from app.installs.errors import InstallCode, InstallError
+from app.installs.packages import (
+    LOCKS,
+    OLDER_SDK,
+    Downloads,
+    has_new_sdk,
+    install_npm,
+    install_pypi,
+    missing,
+    needs_older_sdk,
+    npm_program,
+    pypi_program,
+)
+from app.installs.pipeline import Approval, InstallPipeline, ReportStage
+from app.installs.plans import Plan, make_plan, read_plan, short_name
+from app.installs.quarantine import keep_plan, kept_plan
+from app.mcp import installed
+from app.mcp.definitions import NAME_RULE, is_server_name
+from app.mcp.installed import InstalledServer, entry_of, home_of, read, records
+from app.mcp.mapping import add_server, read_file, remove_server
+from app.mcp.package_tree import PackageTreeError, digest
+from app.mcp.secrets import Secrets
+from app.processes.sandbox import Sandbox
+from app.security import write_private
+from app.settings import Settings
+from app.skills.file_tree import remove_tree
+from app.skills.folder import read_regular
+from app.store.disk_space import MEGABYTE, Disk
+from app.text import visible
+
+log = logging.getLogger(__name__)
+
+INSTALL_SECONDS = 180.0
+_STAGING = ".staging-"
+_INSTALLING, _REMOVING = ".installing", ".removing"
+
+
+@dataclass(frozen=True)
+class ServerRequest:
+    """A server to be planned; one that is installed already keeps its name.
+
+    `values` are by the keys of its variables; its network grant is what the entry says if `network` is None.
+    """
+
+    entry: Entry
+    name: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    network: bool | None = None
+
+
+class SkillNames(Protocol):
+    """Knows the names of skills, which no server may have."""
+
+    @property
+    def skill_names(self) -> Collection[str]: ...
+
+
+class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
+    """Installs servers of the registry."""
+
+    def __init__(self, settings: Settings, sandbox: Sandbox, skills: SkillNames | None = None) -> None:
+        super().__init__(settings.data_dir)
+        self._config = settings.mcp_config_path
+        self._workspace = settings.workspace_dir
+        self._disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
+        self._sandbox = sandbox
+        self._skills = skills
+        self._files = threading.Lock()
+
+    async def propose(self, request: ServerRequest) -> Plan:
+        """Plan an install and keep the plan for a day, so that a yes can come later."""
+        return await asyncio.to_thread(self._plan, request)
+
+    def load(self, subject: str) -> Plan:
+        try:
+            plan = read_plan(kept_plan(self.data_dir, subject))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InstallError("CHANGED", "what was looked at cannot be read; ask again") from error
+        if plan.subject != subject:
+            raise InstallError("CHANGED", "what was looked at has been changed; ask again")
+        return plan
+
+    def installed(self, name: str) -> InstalledServer:
+        record = read(self.data_dir, name)
+        if record is None:
+            raise InstallError("UNKNOWN", f"no server named {name} was installed from the registry")
+        return record
+
+    def removal_subject(self, record: InstalledServer) -> str:
+        return f"{record.name}/{record.installed_at}"
+
+    def tidy(self) -> None:
+        """Finish or undo what a kill interrupted. Blocks; called at the start, before any server runs."""
+        for home in sorted((self.data_dir / "mcp").glob("*")):
+            if home.name.startswith("."):
+                _remove_rest(home)  # its removal was interrupted
+            elif home.is_dir() and is_server_name(home.name):
+                self._tidy_one(home)
+
+    def _plan(self, request: ServerRequest) -> Plan:
+        entry = request.entry
+        before = next((one for one in records(self.data_dir) if one.registry_id == entry.name), None)
+        name = before.name if before is not None else self._free_name(entry, request.name)
+        plan = make_plan(
+            entry,
+            name,
+            home=home_of(self.data_dir, name) / installed.HOME,
+            workspace=self._workspace.resolve(),
+            values=request.values,
+            network=request.network,
+            replaces=before.subject if before else "",
+            edited=before is not None and self._is_edited(before),
+        )
+        self._check_possible(plan)
+        keep_plan(self.data_dir, plan.subject, plan.text)
+        return plan
+
+    def _free_name(self, entry: Entry, name: str) -> str:
+        """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
+        skills = self._skills.skill_names if self._skills is not None else ()
+        taken = {*read_file(self._config).entries, *skills}
+        if name in taken:
+            raise InstallError("BAD_VALUE", f"there is a server or a skill {name} already: choose another")
+        if name and not is_server_name(name):
+            raise InstallError("BAD_VALUE", f"{visible(name)[:60]} is no name for a server: {NAME_RULE}")
+        left = {
+            path.name for path in Secrets(self.data_dir).folder.glob("*")
+        }  # by a server that had the name
+        return name or short_name(entry, taken | left)
+
+    def _check_possible(self, plan: Plan) -> None:
+        """Raise `InstallError` for a plan that cannot be installed or run on this machine now."""
+        if not plan.kind:
+            return
+        if program := missing(plan.kind):
+            code: InstallCode = "NO_NODE" if plan.kind == "npm" else "NO_PIP"
+            raise InstallError(code, f"{program} is not installed on the machine of this assistant")
+        if refusal := self._sandbox.refusal():
+            raise InstallError("NO_SANDBOX", f"code from elsewhere runs in the sandbox alone, and {refusal}")
+
+    def _find_committed(self, approval: Approval) -> InstalledServer | None:
+        return next((one for one in records(self.data_dir) if one.subject == approval.subject), None)
+
+    async def _commit(self, candidate: Plan, approval: Approval, report: ReportStage) -> InstalledServer:
+        home = home_of(self.data_dir, candidate.name)
+        staging = home / f"{_STAGING}{secrets.token_hex(4)}"
+        try:
+            async with asyncio.timeout(INSTALL_SECONDS):
+                await asyncio.to_thread(_begin, home, staging)
+                if candidate.kind:
+                    record = await self._fetch(candidate, staging, report)
+                else:
+                    record = _remote_record(candidate)
+            report("keeping")
+            record = replace(
+                record, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
+            )
+            return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate, staging))
+        except InstallError:
+            raise
+        except TimeoutError as error:
+            raise InstallError("TOO_SLOW", f"it took more than {INSTALL_SECONDS:.0f} s") from error
+        except (OSError, ValueError, LookupError, TypeError, RecadoError) as error:  # lock, report, disk
+            raise InstallError("FAILED", f"{type(error).__name__}: {error}") from error
+        finally:
+            await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
+
+    async def _fetch(self, plan: Plan, staging: Path, report: ReportStage) -> InstalledServer:
+        """Install the package in `staging`, and return its record for the folder where it will lie."""
+        report("downloading")
+        await asyncio.to_thread(self._check_possible, plan)
+        cache = self.data_dir.absolute() / ".cache"
+        downloads = Downloads(staging, self._disk, os.environ, cache)
+        package, folder = plan.package, staging / "package"
+        if lock := await asyncio.to_thread(self._kept_lock, plan):
+            (folder / LOCKS[plan.kind]).write_bytes(lock)
+        if plan.kind == "npm":
+            await install_npm(package, folder, downloads)
+            return await asyncio.to_thread(_package_record, plan, staging, npm_program(package, folder))
+        await install_pypi(package, folder, downloads)
+        record = _local_record(plan, folder, pypi_program(package, folder))
+        is_older = has_new_sdk(folder)
+        if is_older:
+            report("trying")
+            server = replace(installed.definition(record, {}), home=plan.home)
+            is_older = await needs_older_sdk(self._sandbox, server)
+        if is_older:
+            report("older-sdk")
+            await asyncio.to_thread(remove_tree, folder)
+            await install_pypi(package, folder, downloads, OLDER_SDK)
+        whole = await asyncio.to_thread(_package_record, plan, staging, pypi_program(package, folder))
+        return replace(whole, older_sdk=is_older)
+
+    def _kept_lock(self, plan: Plan) -> bytes:
+        """Return the lock of the same package in the same version, so that it comes unchanged; or b""."""
+        before = read(self.data_dir, plan.name)
+        if before is None or before.package != plan.package_words:
+            return b""
+        with suppress(OSError):
+            lock = read_regular(Path(before.folder, LOCKS[plan.kind]))
+            if hashlib.sha256(lock).hexdigest() == before.lock_sha256:
+                return lock
+        return b""
+
+    def _keep(self, record: InstalledServer, plan: Plan, staging: Path) -> InstalledServer:
+        """Write the record, from which moment it is installed, and return it."""
+        home = home_of(self.data_dir, record.name)
+        with self._files:
+            before = read(self.data_dir, record.name)
+            is_edited = before is not None and self._is_edited(before)
+            if (before.subject if before else "") != plan.replaces or (is_edited and not plan.edited):
+                raise InstallError("CHANGED", f"{record.name} was changed meanwhile; ask again")
+            if before is None:
+                (home / "pins.json").unlink(missing_ok=True)
+            else:
+                record = replace(record, updated_from=before.version)
+            if record.folder:
+                (staging / "package").rename(record.folder)
+            for folder in record.grants.folders_write:
+                folder.mkdir(parents=True, exist_ok=True)
+            write_private(home / _INSTALLING, record.subject)
+            write_private(home / installed.RECORD, installed.text_of(record))
+            try:
+                add_server(self._config, record.name, entry_of(record))
+            except RecadoError as error:
+                if before is None:
+                    (home / installed.RECORD).unlink()
+                else:
+                    write_private(home / installed.RECORD, installed.text_of(before))
+                raise InstallError("FAILED", str(error)) from error
+        return record
+
+    def _remove(self, record: InstalledServer) -> None:
+        home = home_of(self.data_dir, record.name)
+        with self._files:
+            (home / _REMOVING).touch()
+            self._finish_removal(home)
+
+    def _is_written(self, record: InstalledServer) -> bool:
+        return installed.agrees(record, read_file(self._config).entries.get(record.name))
+
+    def _is_edited(self, record: InstalledServer) -> bool:
+        return installed.is_edited(record, read_file(self._config).entries.get(record.name))
+
+    def _finish_removal(self, home: Path) -> None:
+        remove_server(self._config, home.name)
+        Secrets(self.data_dir).forget(home.name)
+        (home / installed.RECORD).unlink(missing_ok=True)
+        _remove_rest(home)
+
+    def _tidy_one(self, home: Path) -> None:
+        try:
+            with self._files:
+                self._mend(home)
+        except (OSError, RecadoError) as error:  # the others are tidied, and the app starts
+            log.warning("%s is half installed or half removed: %s", home, error)
+
+    def _mend(self, home: Path) -> None:
+        if (home / _REMOVING).exists():
+            self._finish_removal(home)
+            return
+        record = read(self.data_dir, home.name)
+        installing = _text(home / _INSTALLING)
+        if installing is not None and record is None:
+            remove_tree(home)
+            return
+        if record and installing == record.subject and not self._is_written(record):
+            add_server(self._config, record.name, entry_of(record))
+        current = Path(record.folder).name if record else ""
+        for place in (*home.glob("package-*"), *home.glob(f"{_STAGING}*"), *home.glob(".package-*")):
+            if place.name != current:
+                remove_tree(place)
+        (home / _INSTALLING).unlink(missing_ok=True)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+
+
+def _remove_rest(home: Path) -> None:
+    """Remove what is left of a server; what it writes while it ends stays until the next start."""
+    try:
+        remove_tree(home)
+    except OSError as error:
+        log.warning("something of a removed server stays: %s", error)
+
+
+def _begin(home: Path, staging: Path) -> None:
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (home / _INSTALLING).touch()
+    (staging / "package").mkdir(parents=True)
+
+
+def _package_record(plan: Plan, staging: Path, program: tuple[str, ...]) -> InstalledServer:
+    """Return the record of a package in `staging`, for the place that it will have. Raises `InstallError`."""
+    folder = staging / "package"
+    try:
+        sha256 = digest(folder)
+    except PackageTreeError as error:
+        raise InstallError("NOT_INSTALLABLE", str(error)) from error
+    lock_sha256 = hashlib.sha256((folder / LOCKS[plan.kind]).read_bytes()).hexdigest()
+    place = staging.with_name(staging.name.replace(_STAGING, "package-", 1))
+    there = tuple(word.replace(str(folder), str(place), 1) for word in program)
+    record = _local_record(plan, place, there)
+    return replace(record, sha256=sha256, package=plan.package_words, lock_sha256=lock_sha256)
+
+
+def _local_record(plan: Plan, folder: Path, program: tuple[str, ...]) -> InstalledServer:
+    return replace(
+        _remote_record(plan), folder=str(folder), command=program[0], args=(*program[1:], *plan.args)
+    )
+
+
+def _remote_record(plan: Plan) -> InstalledServer:
+    return InstalledServer(
+        name=plan.name,
+        registry_id=plan.registry_id,
+        version=plan.version,
+        subject=plan.subject,
+        env=plan.env,
+        url=plan.url,
+        headers=plan.headers,
+        grants=plan.grants,
+        audience=plan.audience,
+        description=plan.description,
+    )

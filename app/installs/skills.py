@@ -1,0 +1,313 @@
+"""Skills from an https address: fetched, examined, and after a yes moved byte for byte to their place."""
+
+import asyncio
+import dataclasses
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from app.http.address import Address
+from app.http.errors import FetchError
+from app.http.transport import Transport
+from app.installs.cards import Difference, SkillCard, compare_cards, examine, examine_archive
+from app.installs.errors import InstallError, QuarantineError
+from app.installs.pipeline import Approval, InstallPipeline, ReportStage
+from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
+from app.mcp.skill_servers import forget_gone, kept_for
+from app.security import write_private
+from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree
+from app.skills.installed import RECORD, Installed, current, read_record
+from app.skills.manifest import is_standard_name
+from app.skills.phrases import FILE
+from app.skills.skill import RELEASE_SKILLS, bundled_names
+
+FETCH_SECONDS = 30.0
+_MAX_ADDRESS = 1000  # characters that are kept of an address that a site redirected to
+
+_GITHUB = re.compile(
+    r"https://(?:www\.)?github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?"
+    r"(?:/(?:tree|blob)/(?P<ref>[^/?]+)(?P<path>/[^?]*)?)?/?(?:\?.*)?"
+)
+_ADDRESS = re.compile(
+    r"(?<![@A-Za-z0-9./-])(?:https?://)?[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/[^\s<>\"]*)?", re.IGNORECASE
+)
+_AROUND = ".,;:!?)]}'\"*_~`»”’"
+
+
+@dataclass(frozen=True)
+class SkillCandidate:
+    """A skill in quarantine; an update has a `change`, and in `replaces` the hash of the version before."""
+
+    card: SkillCard
+    change: Difference | None = None
+    replaces: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.card.name
+
+    @property
+    def subject(self) -> str:
+        """These bytes, under this name, in place of that version or of none."""
+        return f"{self.card.sha256}/{self.card.name}/{self.replaces}"
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.card.sha256[:12]})"
+
+
+class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
+    """Installs skills; the names of folders in `skills_dir` and of bundled skills are never taken.
+
+    What is asked for is an https address; behind a `#` it may name the folder in an archive.
+    """
+
+    def __init__(
+        self, transport: Transport, data_dir: Path, skills_dir: Path, release: Path = RELEASE_SKILLS
+    ) -> None:
+        super().__init__(data_dir)
+        self._transport = transport
+        self._skills_dir = skills_dir
+        self._release = release
+
+    async def propose(self, request: str) -> SkillCandidate:
+        """Fetch the skill at an address into the quarantine.
+
+        Raises `FetchError`, `QuarantineError` for what no card can show, and `InstallError` for a taken name.
+        """
+        source, fetched_from, folder = _places(request)
+        fetched = await self._transport.get(fetched_from, limit_bytes=MAX_PACKED, seconds=FETCH_SECONDS)
+        if fetched.status != 200:
+            raise FetchError("BAD_STATUS", f"the site answers with status {fetched.status}")
+        sent_on = _sent_on(fetched_from, fetched.url)
+        return await asyncio.to_thread(self._keep, fetched.body, source, folder, sent_on)
+
+    def load(self, subject: str) -> SkillCandidate:
+        return self._candidate(*self._kept(subject))
+
+    def installed(self, name: str) -> Installed:
+        found = self._current(name)
+        if found is None:
+            raise InstallError("SKILL_NOT_FOUND", f"no skill named {name} was installed from an address")
+        return found
+
+    def removal_subject(self, record: Installed) -> str:
+        return record.sha256
+
+    def _find_committed(self, approval: Approval) -> Installed | None:
+        sha256, name, _ = approval.subject.split("/")
+        asked = (sha256, _places(approval.address)[0], approval.trusted)
+        before = self._current(name)
+        if before is None or (before.sha256, before.source, before.trusted) != asked:
+            return None
+        try:
+            before.check()
+        except TreeError:  # it was changed on the disk: written anew it is refused
+            return None
+        return before
+
+    async def _commit(self, candidate: SkillCandidate, approval: Approval, report: ReportStage) -> Installed:
+        return await asyncio.to_thread(self._install, candidate, approval)
+
+    def _install(self, candidate: SkillCandidate, approval: Approval) -> Installed:
+        sha256, name, replaces = approval.subject.split("/")
+        tree = kept(self.data_dir, sha256)
+        if tree.source != _places(approval.address)[0]:
+            raise QuarantineError("what was looked at came from another address; fetch it again")
+        if tree.name != name:
+            raise QuarantineError("what was looked at had another name; fetch it again")
+        if candidate.replaces not in (replaces, sha256):
+            raise InstallError("UNAVAILABLE", f"{name} was changed meanwhile; ask again")
+        secrets = kept_for(self.data_dir, name)
+        installed = write_skill(self.data_dir, tree, candidate.card, approval, self._reserved())
+        forget_gone(self.data_dir, name, secrets)
+        return installed
+
+    def _remove(self, record: Installed) -> None:
+        remove_skill(self.data_dir, record.name)
+
+    def _keep(self, data: bytes, source: str, folder: str, sent_on: str) -> SkillCandidate:
+        tree, card = examine_archive(data, source, folder, sent_on)
+        _check_free(tree.name, self._reserved())
+        candidate = self._candidate(tree, card)
+        try:
+            keep(self.data_dir, tree)
+        except (OSError, TreeError) as error:
+            raise InstallError("UNAVAILABLE", f"{tree.name} could not be kept: {error}") from error
+        return candidate
+
+    def _kept(self, subject: str) -> tuple[Quarantined, SkillCard]:
+        tree = kept(self.data_dir, subject.partition("/")[0])
+        return tree, examine(tree)
+
+    def _candidate(self, tree: Quarantined, card: SkillCard) -> SkillCandidate:
+        before = self._current(tree.name)
+        if before is None:
+            return SkillCandidate(card)
+        try:
+            before.check()
+            old = Quarantined(before.source, before.origin_folder, read_tree(before.folder), before.sent_on)
+            return SkillCandidate(card, compare_cards(examine(old), card), before.sha256)
+        except (TreeError, QuarantineError):  # it is no longer what was approved: all of it is new
+            return SkillCandidate(card, replaces=before.sha256)
+
+    def _current(self, name: str) -> Installed | None:
+        return next((one for one in current(self.data_dir) if one.name == name), None)
+
+    def _reserved(self) -> frozenset[str]:
+        own = self._skills_dir.iterdir() if self._skills_dir.is_dir() else ()
+        return bundled_names(self._release) | {folder.name for folder in own}
+
+
+def write_skill(
+    data_dir: Path,
+    tree: Quarantined,
+    card: SkillCard,
+    approval: Approval,
+    reserved: frozenset[str] = frozenset(),
+) -> Installed:
+    """Write the tree to DATA_DIR/skills/<name>/<sha256>/ and make it the current version of that name.
+
+    `card` is the approved one; `reserved` are names of skills that came another way. A crash leaves the
+    version before or this one, whole. Raises `InstallError`.
+    """
+    if card.sha256 != tree.sha256 or card.name != tree.name:
+        raise InstallError("CHANGED", "these are not the bytes that the card was made from; ask again")
+    _check_free(tree.name, reserved)
+    installed = Installed(
+        name=tree.name,
+        folder=_home(data_dir, tree.name) / tree.sha256,
+        sha256=tree.sha256,
+        source=tree.source,
+        origin_folder=tree.folder,
+        installed_at=time.time(),
+        approved_by=approval.approved_by,
+        trusted=approval.trusted,
+        audience=card.audience,
+        hosts=card.hosts,
+        sent_on=tree.sent_on,
+    )
+    try:
+        write_tree(tree.files, installed.folder)
+        record = {**dataclasses.asdict(installed), "folder": installed.folder.name}
+        write_private(installed.folder.parent / RECORD, json.dumps(record))
+    except (OSError, TreeError) as error:
+        raise InstallError("UNAVAILABLE", f"{tree.name} could not be written: {error}") from error
+    return installed
+
+
+def remove_skill(data_dir: Path, name: str) -> bool:
+    """Remove a skill with all its versions and the secrets of its servers.
+
+    Return False if none of that name was installed.
+    """
+    home = _home(data_dir, name)
+    secrets = kept_for(data_dir, name)
+    try:
+        (home / RECORD).unlink()
+    except FileNotFoundError:
+        return False
+    remove_tree(home)
+    forget_gone(data_dir, name, secrets)
+    return True
+
+
+def tidy_skills(data_dir: Path) -> None:
+    """Remove versions that no record names: at the start, when no call can be running in one."""
+    for home in (data_dir / "skills").glob("*"):
+        if not home.is_dir() or (home / "SKILL.md").exists():  # the operator's, if SKILLS_DIR is this folder
+            continue
+        if not (home / RECORD).exists():
+            remove_tree(home)
+        elif installed := read_record(home / RECORD):
+            _keep_only(home, {RECORD, FILE, installed.sha256})
+
+
+def is_written_in(address: str, texts: Iterable[str]) -> bool:
+    """Tell whether one of the texts holds this very address, with or without its https://.
+
+    The folder behind a `#` chooses what is fetched: it must stand there too.
+    """
+    try:
+        wanted = Address.parse(address).url
+    except FetchError:
+        return False
+    folder = address.partition("#")[2]
+    return any(
+        _is_address(found, wanted) and found.partition("#")[2].rstrip(_AROUND) == folder.rstrip(_AROUND)
+        for text in texts
+        for found in _addresses_in(text)
+    )
+
+
+def _check_free(name: str, reserved: frozenset[str]) -> None:
+    if name in reserved:
+        raise InstallError(
+            "UNAVAILABLE", f"there is a skill {name} that came another way; it is not replaced"
+        )
+
+
+def _home(data_dir: Path, name: str) -> Path:
+    if not is_standard_name(name):
+        raise InstallError(
+            "UNAVAILABLE", f"{name!r} is no skill's name: lowercase letters, digits and single hyphens"
+        )
+    return data_dir / "skills" / name
+
+
+def _keep_only(home: Path, names: set[str]) -> None:
+    for path in home.glob("*"):
+        if path.name in names:
+            continue
+        if path.is_dir():
+            remove_tree(path)
+        else:
+            path.unlink()
+
+
+def _addresses_in(text: str) -> Iterator[str]:
+    for match in _ADDRESS.finditer(text):
+        found = match[0] if "://" in match[0] else f"https://{match[0]}"
+        yield found
+        yield found.rstrip(_AROUND)
+
+
+def _is_address(text: str, wanted: str) -> bool:
+    try:
+        return Address.parse(text).url == wanted
+    except FetchError:
+        return False
+
+
+def _places(address: str) -> tuple[str, str, str]:
+    """Return the normalised address with its folder, the address to fetch, and the folder wanted there.
+
+    A page of GitHub stands for the archive of its repository. Raises `FetchError` for what is not https.
+    """
+    parsed = Address.parse(address)
+    if parsed.scheme != "https":
+        raise FetchError("BAD_ADDRESS", "skills are fetched from https addresses only")
+    folder = unquote(urlsplit(address).fragment).strip("/")
+    source = f"{parsed.url}#{folder}" if folder else parsed.url
+    page = _GITHUB.fullmatch(parsed.url)
+    if page is None:
+        return source, parsed.url, folder
+    path = unquote(page["path"] or "").strip("/").removesuffix("SKILL.md").strip("/")
+    archive = f"https://codeload.github.com/{page['repository']}/zip/{page['ref'] or 'HEAD'}"
+    return source, archive, folder or path
+
+
+def _sent_on(asked: str, came: str) -> str:
+    """Return the address that the bytes came from if that is on another host than was asked, else "".
+
+    Its query is left out: on release pages that is a key which holds for minutes.
+    """
+    first, last = Address.parse(asked), Address.parse(came)
+    if (first.host, first.port) == (last.host, last.port):
+        return ""
+    plain, query, _ = last.url.partition("?")
+    return f"{plain[:_MAX_ADDRESS]}{'?…' if query else ''}"

@@ -1,0 +1,138 @@
+"""What a chat about servers is made of: which one is meant, notices of progress."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.installs.directory import resolve, resolve_local
+from app.installs.entries import read_entry
+from app.installs.progress import Progress
+from app.installs.sentences import choices_text, found_text, installed_text
+from app.llm.offline.answers import pick_question, undo_text, undo_words
+from app.mcp.definitions import HeldBack, ServerState
+from app.mcp.installed import InstalledServer
+from tests.standins.registry import entry
+from tests.world import until
+
+TIME = "io.github.modelcontextprotocol/mcp-server-time"
+GITHUB = ("io.github.github/github-mcp-server", "io.github.ana/github-issues-mcp")
+
+
+class Shelf:
+    """A directory of these entries that finds all of them."""
+
+    def __init__(self, *names: str) -> None:
+        self.entries = [read_entry(entry(name)) for name in names]
+
+    async def search(self, words: str, limit: int = 8) -> Any:
+        return self.entries[:limit]
+
+    async def get(self, name: str, version: str = "") -> Any:
+        return next((one for one in self.entries if one is not None and one.name == name), None)
+
+
+@pytest.mark.parametrize(
+    "said", ["time", "la hora", "de la hora?", "el servidor de tempo", "Time", TIME, f"el {TIME}."]
+)
+async def test_words_that_are_the_name_of_one_server_mean_it(said: str) -> None:
+    found = await resolve(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
+    assert found.entry is not None
+    assert found.entry.name == TIME
+
+
+@pytest.mark.parametrize("said", ["github", "el server de GitHub", "GitHub"])
+async def test_words_in_several_names_are_a_choice_of_those(said: str) -> None:
+    found = await resolve(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
+    assert found.entry is None
+    assert {one.name for one in found.choices} == set(GITHUB)
+
+
+async def test_words_in_no_name_are_a_choice_of_all_that_was_found() -> None:
+    found = await resolve(Shelf(TIME, *GITHUB), "reloj mundial")  # type: ignore[arg-type]
+    assert found.entry is None
+    assert len(found.choices) == 3
+
+
+def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
+    image = {"registryType": "oci", "identifier": "ghcr.io/ana/tides:1", "transport": {"type": "stdio"}}
+    closed = read_entry(entry("com.example/image", remotes=[], packages=[image]))
+    can_be_had = read_entry(entry("com.example/open"))
+    assert closed is not None
+    assert can_be_had is not None
+    assert pick_question("en") in choices_text("en", [closed, can_be_had])
+    assert "“install the server com.example/open”" in found_text("en", [closed, can_be_had])
+    assert choices_text("en", [closed]) == found_text("en", [closed])
+    assert "only as a container image" in found_text("en", [closed]).splitlines()[-1]
+
+
+@pytest.mark.parametrize("said", ["https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUB[0]}"])
+async def test_what_is_no_exact_name_of_one_server_is_nothing(said: str) -> None:
+    found = await resolve(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
+    assert (found.entry, found.choices) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("time", "time"),
+        ("Time", "time"),
+        ("el de la hora", "time"),
+        ("de github", "github"),
+        ("weather", ""),
+        ("", ""),
+    ],
+)
+def test_a_server_here_is_meant_by_its_name_or_words_for_it(said: str, name: str) -> None:
+    assert resolve_local(said, ["time", "github", "github-issues"]) == name
+
+
+async def test_a_short_work_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:
+    told: list[tuple[int, str]] = []
+
+    async def tell(number: int, text: str) -> None:
+        told.append((number, text))
+
+    async with Progress(tell, "one", first=30):
+        await asyncio.sleep(0)
+    assert told == []
+    async with Progress(tell, "one", first=0, between=0) as progress:
+        await until(lambda: told == [(0, "one")], "the first stage")
+        for number, stage in enumerate(("two", "three"), start=1):
+            progress.reach(stage)
+            await until(lambda: len(told) == number + 1, stage)  # noqa: B023
+            progress.reach(stage)
+        progress.reach("four")
+    assert told == [(0, "one"), (1, "two"), (2, "three")]
+
+
+@pytest.mark.parametrize("language", ["en", "es", "pt"])
+def test_the_words_that_undo_are_found_in_our_answer(language: str) -> None:
+    answer = f"✓ time. {undo_text('quita el server time', language)}\nmore “words”"
+    assert undo_words(answer) == "quita el server time"
+    assert undo_words("✓ time") == ""
+    assert undo_words(f"A page says: {undo_text('delete note 1', language)}") == ""
+
+
+def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_data() -> None:
+    record = InstalledServer("time", TIME, "2.0.0", "")
+    state = ServerState("time", "ready", tools=("mcp_time_now",))
+    assert undo_words(installed_text("en", record, state)) == "remove the server time"
+    updated = installed_text("en", replace(record, updated_from="1.0.0"), state)
+    assert undo_words(updated) == ""
+    assert "It took the place of version 1.0.0." in updated
+
+
+def test_the_receipt_says_what_of_a_server_waits_for_a_yes() -> None:
+    record = InstalledServer("time", TIME, "2.0.0", "", updated_from="1.0.0")
+    held = (HeldBack("now", {"name": "now"}), HeldBack("then", {"name": "then"}))
+    nothing = installed_text("en", record, ServerState("time", "ready", held_back=held))
+    assert "2 new or changed tools wait for your yes: “approve the tools of time”" in nothing
+    assert "0 tools" not in nothing
+    assert "You can use it" not in nothing
+    some = installed_text(
+        "en", record, ServerState("time", "ready", tools=("mcp_time_now",), held_back=held[1:])
+    )
+    assert "You can use it" in some
+    assert "1 new or changed tool waits" in some

@@ -1,0 +1,397 @@
+"""The directory of servers: found by what people call them, from a mirror that outlives the registry."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from app.http.transport import Transport
+from app.installs.directory import FRESH_SECONDS, RETRY_SECONDS, WHOLE_SECONDS, Directory, Resolved, resolve
+from app.installs.errors import RegistryError
+from app.installs.registry import MAX_PAGES
+from tests.standins.registry import GITHUB, OFFICIAL, RegistryServer, entry, own_entries, sample_entries
+from tests.world import ROOT, until, wait_for
+
+PROJECT = "io.github.modelcontextprotocol"
+TIME = f"{PROJECT}/mcp-server-time"
+NOW = 1_795_000_000.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    server = RegistryServer(own_entries())
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def opened(
+    registry: RegistryServer, tmp_path: Path, clock: Clock
+) -> AsyncIterator[Callable[..., Directory]]:
+    """Opens the directory of the data folder, as a start of the server does."""
+    transport = Transport()
+    made: list[Directory] = []
+
+    def open_directory(url: str = registry.url) -> Directory:
+        made.append(Directory(url, tmp_path, transport, clock=clock))
+        return made[-1]
+
+    yield open_directory
+    for directory in made:
+        await directory.close()
+    await transport.close()
+
+
+@pytest.fixture
+def directory(opened: Callable[..., Directory]) -> Directory:
+    return opened()
+
+
+async def names(directory: Directory, words: str, limit: int = 8) -> list[str]:
+    return [found.name for found in await directory.search(words, limit)]
+
+
+def lists(registry: RegistryServer) -> list[str]:
+    return [asked for asked in registry.asked if asked.startswith("/v0.1/servers?")]
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("instalá el server de la hora", TIME),
+        ("servidor da hora", TIME),
+        ("time", TIME),
+        ("mcp-server-time", TIME),
+        ("server de archivos", f"{PROJECT}/server-filesystem"),
+        ("arquivos", f"{PROJECT}/server-filesystem"),
+        ("files", f"{PROJECT}/server-filesystem"),
+        ("memoria", f"{PROJECT}/server-memory"),
+        ("pensamento sequencial", f"{PROJECT}/server-sequential-thinking"),
+        ("sqlite", f"{PROJECT}/mcp-server-sqlite"),
+        ("el de GitHub", GITHUB),
+        ("githb", GITHUB),
+        (GITHUB, GITHUB),
+        ("mercado pago", "com.docker.registry/mercado-pago"),
+        ("tablas de mareas tide", "com.example.tides/tide-tables"),
+    ],
+)
+async def test_servers_are_found_by_what_people_call_them(
+    registry: RegistryServer, directory: Directory, samples: Path, words: str, first: str
+) -> None:
+    registry.entries += sample_entries(samples)
+    assert (await names(directory, words))[0] == first
+
+
+async def test_all_servers_of_a_name_are_listed_with_those_that_can_be_installed_first(
+    directory: Directory,
+) -> None:
+    found = await names(directory, "github")
+    assert found[:3] == [GITHUB, f"{PROJECT}/server-github", "com.docker.registry/github-official"]
+    assert found == await names(directory, "github")
+
+
+async def test_who_bears_the_projects_name_elsewhere_does_not_come_before_it(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    posing = "dev.modelcontextprotocol/time"
+    registry.entries.append(entry(posing, "time time clock timezone"))
+    found = await names(directory, "time")
+    assert found.index(TIME) < found.index(posing)
+
+
+async def test_deleted_server_is_found_by_its_very_name_only(directory: Directory) -> None:
+    deleted = "com.example.coupons/coupon-finder"
+    assert deleted not in await names(directory, "coupon finder")
+    assert await names(directory, deleted, limit=1) == [deleted]
+
+
+async def test_nothing_is_found_where_nothing_fits(directory: Directory) -> None:
+    assert await directory.search("xyzzyx qwrtzu") == []
+    assert await directory.search('"') == []
+    assert await directory.search("") == []
+
+
+async def test_list_is_fetched_in_pages_once_for_searches_that_come_together(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
+    first, second = await asyncio.gather(names(directory, "thing 249"), names(directory, "thing 7"))
+    assert (first[0], second[0]) == ("com.example/s249", "com.example/s007")
+    assert len(lists(registry)) == 3
+    assert (await directory.kept()).entries == 250
+
+
+async def test_only_what_changed_is_asked_for_after_six_hours_and_in_the_background(
+    registry: RegistryServer, directory: Directory, clock: Clock
+) -> None:
+    await directory.search("time")
+    clock.now += FRESH_SECONDS - 1
+    await directory.search("time")
+    assert len(lists(registry)) == 1
+    registry.entries.append(entry("com.example/weather", "Forecasts", at="2026-11-18T20:00:00Z"))
+    clock.now += 1
+    await directory.search("clima")
+    await until(lambda: len(lists(registry)) == 2, "the second fetching")
+    await directory.refresh()
+    assert "updated_since=2026-11-18T10%3A06%3A40Z" in lists(registry)[1]  # an hour before the first
+    assert await names(directory, "clima") == ["com.example/weather"]
+
+
+async def test_server_that_the_registry_deletes_is_no_longer_found(
+    registry: RegistryServer, directory: Directory, clock: Clock
+) -> None:
+    assert (await names(directory, "time"))[0] == TIME
+    for one in registry.entries:
+        if one["server"]["name"] == TIME:
+            one["_meta"][OFFICIAL] |= {"status": "deleted", "updatedAt": "2026-11-20T00:00:00Z"}
+    clock.now += FRESH_SECONDS
+    await directory.refresh()
+    assert TIME not in await names(directory, "time")
+
+
+async def test_server_that_the_registry_forgot_is_gone_after_the_next_whole_list(
+    registry: RegistryServer, directory: Directory, clock: Clock
+) -> None:
+    await directory.refresh()
+    registry.entries = [one for one in registry.entries if one["server"]["name"] != TIME]
+    clock.now += WHOLE_SECONDS
+    await directory.refresh()
+    assert TIME not in await names(directory, "time")
+    assert TIME not in await names(directory, TIME)
+
+
+async def test_mirror_outlives_a_restart_and_the_registry(
+    registry: RegistryServer, directory: Directory, opened: Callable[..., Directory], clock: Clock
+) -> None:
+    await directory.refresh()
+    await directory.close()
+    registry.failing = Response(status_code=503)
+    clock.now += 10 * FRESH_SECONDS
+    later = opened()
+    assert (await names(later, "time"))[0] == TIME
+    with pytest.raises(RegistryError, match="status 503"):
+        await later.refresh()
+    assert "status 503" in later.trouble
+    assert (await later.kept()).synced_at == NOW
+    found = await later.get(TIME)
+    assert found is not None
+    assert found.version == "2026.10.19"
+
+
+async def test_failed_fetching_is_not_repeated_by_every_search(
+    registry: RegistryServer, directory: Directory, clock: Clock
+) -> None:
+    await directory.refresh()
+    registry.failing = Response(status_code=500)
+    clock.now += FRESH_SECONDS
+    await directory.search("time")
+    await until(lambda: directory.trouble, "the failure")
+    await directory.search("time")
+    assert len(lists(registry)) == 2
+    clock.now += RETRY_SECONDS
+    registry.failing = None
+    await directory.search("time")
+    await directory.refresh()
+    assert directory.trouble == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Response(status_code=500), Response("<html>"), JSONResponse([]), Response(b"x" * 5_000_000)],
+)
+async def test_without_any_list_the_reason_is_said_and_the_next_search_tries_again(
+    registry: RegistryServer, directory: Directory, answer: Response
+) -> None:
+    registry.failing = answer
+    with pytest.raises(RegistryError, match="the registry"):
+        await directory.search("time")
+    registry.failing = None
+    assert (await names(directory, "time"))[0] == TIME
+
+
+async def test_what_came_before_a_failure_is_searched(registry: RegistryServer, directory: Directory) -> None:
+    registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
+    registry.answers_left = 1
+    fetching = asyncio.create_task(directory.refresh())
+    for _ in range(1000):
+        if (await directory.kept()).entries:
+            break
+        await asyncio.sleep(0.01)
+    await directory.close()  # as at a stop
+    await asyncio.wait([fetching], timeout=5)
+    assert (await directory.kept()).synced_at is None
+    registry.answers_left, registry.failing = 10, Response(status_code=500)
+    assert (await names(directory, "thing 42"))[0] == "com.example/s042"
+
+
+async def test_odd_entries_do_not_spoil_the_list(registry: RegistryServer, directory: Directory) -> None:
+    huge = entry("com.example/huge", packages=[{"identifier": "x" * 70_000}])
+    old = entry("com.example/old")
+    old["_meta"][OFFICIAL]["isLatest"] = False
+    good = entry("com.example/good", "a good one")
+    page: list[Any] = [None, 5, {}, {"server": {"name": "no slash"}}, huge, old, {"server": good["server"]}]
+    registry.failing = JSONResponse({"servers": page, "metadata": {"nextCursor": 7}})
+    assert await names(directory, "good one") == ["com.example/good"]
+    assert (await directory.kept()).entries == 1
+
+
+async def test_list_without_end_is_left_after_its_cap(registry: RegistryServer, directory: Directory) -> None:
+    registry.failing = JSONResponse({"servers": [], "metadata": {"nextCursor": "again"}})
+    await directory.refresh()
+    assert len(registry.asked) == 2  # the same cursor twice says that nothing follows
+
+
+@pytest.mark.slow
+async def test_endless_cursors_are_followed_for_so_many_pages(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    class Endless(JSONResponse):
+        async def __call__(self, *call: Any) -> None:
+            page = {"servers": [], "metadata": {"nextCursor": str(len(registry.asked))}}
+            await JSONResponse(page)(*call)
+
+    registry.failing = Endless(None)
+    await directory.refresh()
+    assert len(registry.asked) == MAX_PAGES
+
+
+async def test_one_server_comes_fresh_in_its_newest_version(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    newest = await directory.get(TIME)
+    assert newest is not None
+    assert newest.version == "2026.10.19"
+    assert registry.asked == [f"/v0.1/servers/{PROJECT}%2Fmcp-server-time/versions/latest"]
+
+
+@pytest.mark.parametrize("name", ["time", "../../admin/x", "a/b/../c", "a b/c", "", "x/y?z=1", "a/%2e%2e"])
+async def test_name_that_is_none_is_not_asked_for(
+    registry: RegistryServer, directory: Directory, name: str
+) -> None:
+    assert await directory.get(name) is None
+    assert registry.asked == []
+
+
+async def test_another_server_than_the_one_asked_for_is_no_answer(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    registry.failing = JSONResponse(entry("com.example/other"))
+    assert await directory.get("com.example/asked") is None
+    registry.failing = JSONResponse({"status": 404}, 404)
+    assert await directory.get("com.example/asked") is None
+
+
+async def test_of_a_server_that_nobody_could_be_asked_about_it_is_not_said_that_there_is_none(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    registry.failing = JSONResponse({"status": 503}, 503)
+    with pytest.raises(RegistryError, match="status 503"):
+        await directory.get(TIME)
+
+
+@pytest.mark.slow
+async def test_registry_that_says_nothing_is_waited_for_shortly(
+    registry: RegistryServer, directory: Directory
+) -> None:
+    await directory.refresh()
+    registry.answers_left = 0
+    async with asyncio.timeout(15):
+        found = await directory.get(TIME)
+    assert found is not None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_registry_leads_nowhere_else(registry: RegistryServer, directory: Directory, host: str) -> None:
+    elsewhere = RegistryServer(own_entries())
+    try:
+        registry.failing = RedirectResponse(f"http://{host}:{elsewhere.port}/v0.1/servers")
+        with pytest.raises(RegistryError):
+            await directory.search("time")
+        assert elsewhere.asked == []
+    finally:
+        elsewhere.stop()
+
+
+async def test_another_registry_starts_another_mirror(opened: Callable[..., Directory]) -> None:
+    await opened().refresh()
+    other = RegistryServer([entry("com.example/only", "the only one")])
+    try:
+        directory = opened(other.url)
+        assert await names(directory, "time") == []
+        assert await names(directory, "only one") == ["com.example/only"]
+    finally:
+        other.stop()
+
+
+async def test_directories_that_open_together_share_one_mirror(opened: Callable[..., Directory]) -> None:
+    directories = [opened() for _ in range(8)]  # as the server and a command beside it
+    await asyncio.gather(*(directory.refresh() for directory in directories))
+    assert {(await directory.kept()).entries for directory in directories} == {len(own_entries()) - 1}
+
+
+async def test_broken_mirror_is_begun_anew(directory: Directory, tmp_path: Path) -> None:
+    await directory.refresh()
+    (tmp_path / "mcp" / "registry.db").write_bytes(b"no database at all" * 500)
+    assert (await names(directory, "time"))[0] == TIME
+
+
+async def test_kill_in_the_middle_of_the_first_fetching_harms_nothing(
+    registry: RegistryServer, directory: Directory, tmp_path: Path
+) -> None:
+    registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
+    registry.answers_left = 2
+    code = (
+        "import asyncio, pathlib, sys\n"
+        "from app.installs.directory import Directory\n"
+        "from app.http.transport import Transport\n"
+        "asyncio.run(Directory(sys.argv[1], pathlib.Path(sys.argv[2]), Transport()).refresh())\n"
+    )
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", code, registry.url, str(tmp_path)], env=env)
+    await asyncio.to_thread(wait_for, lambda: len(registry.asked) == 3, "the third page")
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    kept = await directory.kept()
+    assert (kept.entries, kept.synced_at) == (200, None)
+    registry.answers_left = 10
+    await directory.refresh()
+    assert (await directory.kept()).entries == 250
+    assert (await names(directory, "thing 249"))[0] == "com.example/s249"
+
+
+async def test_words_mean_a_server_as_the_registry_has_it_now(
+    registry: RegistryServer, opened: Callable[..., Directory]
+) -> None:
+    directory = opened()
+    registry.entries[:] = [entry("com.example/tides")]
+    assert [one.version for one in await directory.search("tides")] == ["1.0.0"]
+    registry.entries[:] = [entry("com.example/tides", version="2.0.0")]
+    found = (await resolve(directory, "tides")).entry
+    assert found is not None
+    assert found.version == "2.0.0"
+    registry.entries.clear()
+    assert await resolve(directory, "tides") == Resolved()
+    registry.stop()
+    away = (await resolve(directory, "tides")).entry
+    assert away is not None
+    assert away.version == "1.0.0"

@@ -1,0 +1,622 @@
+"""Servers installed from registries on this machine, removed, and what a kill in between leaves."""
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.installs.card_text import CardWriter
+from app.installs.entries import read_entry
+from app.installs.errors import InstallError
+from app.installs.pipeline import Approval
+from app.installs.plans import Plan
+from app.installs.servers import ServerInstaller, ServerRequest
+from app.mcp import installed
+from app.mcp.configuration import Configuration
+from app.mcp.package_tree import Integrity, PackageTreeError, digest
+from app.mcp.secrets import Secrets
+from app.processes.sandbox import Sandbox
+from app.settings import Settings
+from tests.deep import make_deep
+from tests.installs.made_packages import NpmRegistry, make_sdist, make_wheel
+from tests.world import ROOT
+
+pytestmark = pytest.mark.slow
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    },
+}
+
+
+class Place:
+    """A data folder, an installer for it, and entries to install."""
+
+    def __init__(self, folder: Path, **more: Any) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.data.mkdir(exist_ok=True)
+        self.config = self.data / "mcp_servers.json"
+        self.settings = Settings(
+            _env_file=None,
+            DATA_DIR=self.data,
+            DATABASE_URL=f"sqlite:///{self.data}/recado.db",
+            mcp_config_path=self.config,
+            **{"free_space_mb": 0} | more,
+        )
+        self.sandbox = Sandbox(self.settings)
+        self.installer = ServerInstaller(self.settings, self.sandbox)
+
+    def entry(self, kind: str, identifier: str, version: str = "1.0.0", **more: Any) -> Any:
+        package = {
+            "registryType": kind,
+            "identifier": identifier,
+            "version": version,
+            "transport": {"type": "stdio"},
+        }
+        return read_entry(
+            {"name": f"io.github.ana/{identifier.rpartition('/')[2]}", "packages": [package | more]}
+        )
+
+    def plan(self, entry: Any, name: str = "") -> Plan:
+        return asyncio.run(self.installer.propose(ServerRequest(entry, name)))
+
+    def commit(self, plan: Plan, approved_by: str = "p0", trusted: bool = False) -> installed.InstalledServer:
+        return asyncio.run(self.installer.commit(Approval(plan.subject, approved_by, trusted)))
+
+    def install(self, entry: Any) -> installed.InstalledServer:
+        return self.commit(self.plan(entry))
+
+    def refusal(self, entry: Any) -> InstallError:
+        with pytest.raises(InstallError) as raised:
+            self.install(entry)
+        return raised.value
+
+    def entries(self) -> Any:
+        return json.loads(self.config.read_text())["mcpServers"] if self.config.exists() else {}
+
+    def answer(self, record: installed.InstalledServer) -> str:
+        """What the installed server says when it is started as it would be."""
+        command, environment = self.sandbox.server_command(installed.definition(record, {}))
+        asked = json.dumps(INITIALIZE) + "\n"
+        done = subprocess.run(
+            command, env=environment, input=asked, capture_output=True, text=True, timeout=30
+        )
+        assert done.returncode == 0, done.stderr
+        return str(json.loads(done.stdout)["result"]["serverInfo"]["name"])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path)
+    verdict = made.sandbox.probe()
+    if not verdict.works:
+        pytest.skip(verdict.reason)
+    return made
+
+
+@pytest.fixture
+def npm(monkeypatch: pytest.MonkeyPatch) -> Iterator[NpmRegistry]:
+    registry = NpmRegistry()
+    monkeypatch.setenv("npm_config_registry", registry.url)
+    yield registry
+    registry.stop()
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+def test_a_package_of_npm_is_installed_pinned_and_started_directly(place: Place, npm: NpmRegistry) -> None:
+    npm.add("left", "2.0.0")
+    npm.add("left", "2.5.0")
+    npm.add("@ana/x-mcp", "1.0.0", dependencies={"left": "^2.0.0"})
+    npm.add("@ana/x-mcp", "1.1.0")
+    record = place.install(place.entry("npm", "@ana/x-mcp"))
+    folder = place.data / "mcp/x" / Path(record.folder).name
+    assert record.command == "node"
+    assert record.args[-1] == f"{folder}/node_modules/@ana/x-mcp/index.js"
+    lock = json.loads((folder / "package-lock.json").read_text())["packages"]
+    assert lock["node_modules/@ana/x-mcp"]["version"] == "1.0.0"
+    assert all(one["integrity"].startswith("sha512-") for path, one in lock.items() if path)
+    assert place.answer(record) == "x"
+
+
+def test_a_package_of_pypi_is_installed_pinned_with_hashes_and_started_directly(
+    place: Place, wheels: Path
+) -> None:
+    make_wheel(wheels, "left", "2.0.0")
+    make_wheel(wheels, "x-mcp", "1.0.0", requires=("left>=1",))
+    make_wheel(wheels, "x-mcp", "1.1.0")
+    record = place.install(place.entry("pypi", "x-mcp"))
+    folder = Path(record.folder)
+    assert (record.command, record.args) == (f"{folder}/bin/python", (f"{folder}/bin/x-mcp",))
+    lock = (folder / "requirements.lock").read_text().splitlines()
+    assert [line.split(" --hash=sha256:")[0] for line in lock] == ["left==2.0.0", "x-mcp==1.0.0"]
+    assert all(len(line.split("sha256:")[1]) == 64 for line in lock)
+    assert place.answer(record) == "x"
+
+
+def test_what_was_approved_is_kept_and_stands_in_the_operators_file(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    wanted = [{"name": "X_TOKEN", "isRequired": True}, {"name": "LEVEL", "default": "info"}]
+    entry = place.entry("npm", "x-mcp", environmentVariables=wanted)
+    plan = place.plan(entry)
+    record = place.commit(plan, trusted=True)
+    assert (record.subject, record.approved_by, record.trusted) == (plan.subject, "p0", True)
+    assert installed.read(place.data, "x") == record
+    assert installed.records(place.data) == [record]
+    assert place.entries()["x"] == {
+        "command": "node",
+        "args": list(record.args),
+        "cwd": record.folder,
+        "env": {"X_TOKEN": "${X_TOKEN}", "LEVEL": "info"},
+        "sandbox": {"network": True},
+        "enabled": True,
+    }
+    assert stat.S_IMODE(place.config.stat().st_mode) == 0o600
+    assert stat.S_IMODE((place.data / "mcp/x").stat().st_mode) == 0o700
+    (definition,) = Configuration(place.settings, {"X_TOKEN": "of the operator"}).look()
+    assert (definition.origin, definition.sandboxed, definition.audience) == ("installed", True, "owners")
+    assert definition.missing == ("X_TOKEN",)
+    Secrets(place.data).put("x", "X_TOKEN", "word")
+    (definition,) = Configuration(place.settings, {}).look()
+    assert definition.env == (("X_TOKEN", "word"), ("LEVEL", "info"))
+    assert definition.missing == ()
+
+
+def test_installing_twice_is_installing_once(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    plan = place.plan(place.entry("npm", "x-mcp"))
+    first, second = (place.commit(plan, who) for who in ("p0", "p1"))
+    assert first == second
+
+
+def test_another_version_takes_the_place_of_the_first_and_keeps_its_data(
+    place: Place, npm: NpmRegistry
+) -> None:
+    npm.add("x-mcp", "1.0.0")
+    npm.add("x-mcp", "2.0.0", files={"index.js": "// two"})
+    first = place.install(place.entry("npm", "x-mcp", "1.0.0"))
+    data = place.data / "mcp/x/data"
+    data.mkdir()
+    (data / "kept").write_text("x")
+    Secrets(place.data).put("x", "WORD", "x")
+    plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
+    assert (plan.name, plan.replaces) == ("x", first.subject)
+    second = place.commit(plan)
+    assert (data / "kept").exists()
+    assert Secrets(place.data).get("x") == {"WORD": "x"}
+    assert place.entries()["x"]["args"] == list(second.args)
+    assert [path.name for path in (place.data / "mcp/x").glob("package-*")] == [Path(second.folder).name]
+
+
+@pytest.mark.parametrize("kind", ["npm", "pypi"])
+def test_the_same_version_installed_again_brings_the_same_of_all_that_it_needs(
+    kind: str, place: Place, npm: NpmRegistry, wheels: Path
+) -> None:
+    def add(version: str) -> None:
+        npm.add("left", version)
+        make_wheel(wheels, "left", version)
+
+    add("2.0.0")
+    npm.add("x-mcp", dependencies={"left": "^2.0.0"})
+    make_wheel(wheels, "x-mcp", requires=("left>=2",))
+    first = place.install(place.entry(kind, "x-mcp"))
+    add("2.1.0")
+    Path(first.args[-1]).unlink()
+    second = place.install(place.entry(kind, "x-mcp"))
+    assert second.subject != first.subject
+    assert second.lock_sha256 == first.lock_sha256
+    assert place.answer(second) == "x"
+
+
+def test_a_yes_counts_for_what_was_there_when_it_was_asked_for(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp", "1.0.0")
+    npm.add("x-mcp", "2.0.0")
+    plans = [place.plan(place.entry("npm", "x-mcp", version)) for version in ("1.0.0", "2.0.0")]
+    place.commit(plans[0])
+    with pytest.raises(InstallError, match="changed meanwhile"):
+        place.commit(plans[1])
+    assert [record.version for record in installed.records(place.data)] == ["1.0.0"]
+
+
+def test_what_an_operator_changed_in_an_entry_is_lost_only_after_a_yes_to_that(
+    place: Place, npm: NpmRegistry
+) -> None:
+    npm.add("x-mcp", "1.0.0")
+    npm.add("x-mcp", "2.0.0")
+    first = place.install(place.entry("npm", "x-mcp", "1.0.0"))
+    unaware = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
+    assert (first.updated_from, unaware.edited) == ("", False)
+    edited = {"x": place.entries()["x"] | {"env": {"MORE": "1"}}}
+    place.config.write_text(json.dumps({"mcpServers": edited}))
+    with pytest.raises(InstallError, match="changed meanwhile"):
+        place.commit(unaware)
+    assert place.entries() == edited
+    (place.data / "mcp/x/.installing").touch()  # a kill before anything was kept
+    Place(place.folder).installer.tidy()
+    assert place.entries() == edited
+    plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
+    assert "What you changed in its entry" in CardWriter(True, "").install("en", plan).whole
+    second = place.commit(plan)
+    assert place.entries()["x"] == installed.entry_of(second)
+    assert second.updated_from == "1.0.0"
+
+
+def test_nothing_but_a_kept_plan_is_installed(place: Place) -> None:
+    for subject in ("", "x", "../../etc", "0" * 64):
+        with pytest.raises(InstallError, match="ask again"):
+            asyncio.run(place.installer.commit(Approval(subject, "p0")))
+    plan = place.plan(place.entry("npm", "x-mcp"))
+    kept = place.data / "quarantine" / plan.subject / "plan.json"
+    kept.write_text(kept.read_text().replace("x-mcp", "y-mcp"))
+    with pytest.raises(InstallError, match="ask again"):
+        place.commit(plan)
+
+
+def test_a_server_is_removed_with_all_that_is_its_own(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    place.config.write_text('{"mcpServers": {"other": {"command": "true"}}}')
+    place.install(place.entry("npm", "x-mcp"))
+    Secrets(place.data).put("x", "WORD", "x")
+    (place.data / "mcp/x/pins.json").write_text("{}")
+    asyncio.run(place.installer.remove("x"))
+    assert list(place.entries()) == ["other"]
+    assert installed.records(place.data) == []
+    assert list((place.data / "mcp").iterdir()) == []
+    assert Secrets(place.data).get("x") == {}
+    for name in ("x", "other", "../mcp"):
+        with pytest.raises((InstallError, ValueError)):
+            asyncio.run(place.installer.remove(name))
+
+
+def test_a_name_that_is_taken_is_refused(place: Place) -> None:
+    place.config.write_text('{"mcpServers": {"x": {"command": "true"}}}')
+    assert place.plan(place.entry("npm", "x-mcp")).name == "x-2"
+    with pytest.raises(InstallError, match="already"):
+        place.plan(place.entry("npm", "x-mcp"), "x")
+
+
+def test_nobody_gets_the_secrets_that_another_left_behind(place: Place) -> None:
+    """Such as one that its operator took out of the file by hand."""
+    Secrets(place.settings.data_dir).put("x", "TOKEN", "of another")
+    assert place.plan(place.entry("npm", "x-mcp")).name == "x-2"
+    assert place.plan(place.entry("npm", "x-mcp"), "x").name == "x"
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", ".x", "x" * 60])
+def test_what_is_no_name_is_refused(name: str, place: Place) -> None:
+    with pytest.raises(InstallError, match="no name for a server"):
+        place.plan(place.entry("npm", "x-mcp"), name)
+
+
+def test_where_the_operators_file_is_broken_nothing_changes(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    plan = place.plan(place.entry("npm", "x-mcp"))
+    place.config.write_text("{")
+    with pytest.raises(InstallError, match="not JSON"):
+        place.commit(plan)
+    assert place.config.read_text() == "{"
+    assert list((place.data / "mcp").iterdir()) == []
+    (place.data / "mcp/x").mkdir()
+    (place.data / "mcp/x/.removing").touch()
+    Place(place.folder).installer.tidy()
+    assert (place.data / "mcp/x/.removing").exists()
+
+
+HOSTILE_NPM: dict[str, tuple[dict[str, Any], str]] = {
+    "a program outside of it": ({"bin": "../../../../../../../../bin/sh"}, "NO_PROGRAM"),
+    "an absolute program": ({"bin": "/bin/sh"}, "NO_PROGRAM"),
+    "a program of another package": (
+        {"bin": "../left/index.js", "dependencies": {"left": "2"}},
+        "NO_PROGRAM",
+    ),
+    "no program": ({"bin": {}}, "NO_PROGRAM"),
+    "many programs, none of its name": ({"bin": {"a": "a.js", "b": "b.js"}}, "NO_PROGRAM"),
+    "a program that is no text": ({"bin": {"x-mcp": 7}}, "NO_PROGRAM"),
+    "a shell script": ({"files": {"index.js": "#!/bin/sh\necho"}}, "NO_PROGRAM"),
+    "a machine program": ({"files": {"index.js": "\x7fELF"}}, "NO_PROGRAM"),
+    "a dependency of git": ({"dependencies": {"y": "git+https://127.0.0.1:1/y.git"}}, ""),
+    "a dependency of GitHub": ({"dependencies": {"y": "github:ana/y#" + "a" * 40}}, ""),
+    "a dependency of another address": ({"dependencies": {"y": "http://127.0.0.1:1/y.tgz"}}, ""),
+    "a dependency of this disk": ({"dependencies": {"y": "file:/etc"}}, ""),
+    "a version that is not there": ({"version": "0.9.0"}, "NOT_FOUND"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE_NPM)
+def test_of_a_hostile_package_of_npm_nothing_stays(case: str, place: Place, npm: NpmRegistry) -> None:
+    package, code = HOSTILE_NPM[case]
+    npm.add("left", "2.0.0")
+    npm.add("x-mcp", **package)
+    error = place.refusal(place.entry("npm", "x-mcp"))
+    assert error.code == code or not code, error
+    assert place.entries() == {}
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_no_repository_is_fetched_or_prepared(place: Place, npm: NpmRegistry) -> None:
+    repository = place.folder / "repository"
+    repository.mkdir()
+    prepare = {"prepare": f"touch {place.folder}/ran"}
+    (repository / "package.json").write_text(
+        json.dumps({"name": "y", "version": "1.0.0", "scripts": prepare})
+    )
+    ana = ("-c", "user.name=Ana", "-c", "user.email=ana@example.com")
+    for command in (("init", "-q"), ("add", "."), (*ana, "commit", "-q", "-m", "Begin")):
+        subprocess.run(["git", *command], cwd=repository, check=True, timeout=30)
+    npm.add("x-mcp", dependencies={"y": f"git+file://{repository}"})
+    place.refusal(place.entry("npm", "x-mcp"))
+    assert not (place.folder / "ran").exists()
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+@pytest.mark.parametrize("script", ["preinstall", "install", "postinstall", "prepare", "prepublish"])
+def test_no_script_of_a_package_of_npm_runs(script: str, place: Place, npm: NpmRegistry) -> None:
+    run = {script: f"touch {place.folder}/ran"}
+    npm.add("left", "2.0.0", scripts=run, gypfile=True, files={"index.js": "", "binding.gyp": "{}"})
+    npm.add("x-mcp", scripts=run, dependencies={"left": "2"})
+    record = place.install(place.entry("npm", "x-mcp"))
+    assert place.answer(record) == "x"
+    assert not (place.folder / "ran").exists()
+
+
+def test_what_is_not_the_file_that_the_registry_lists_is_refused(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    npm.replace_archives(b"something else")
+    assert place.refusal(place.entry("npm", "x-mcp")).code == "FAILED"
+
+
+def test_nothing_of_a_package_for_python_is_built(place: Place, wheels: Path) -> None:
+    setup = f"import pathlib; pathlib.Path({str(place.folder / 'ran')!r}).touch()"
+    source = make_sdist(wheels, "source-only", "1.0.0", setup)
+    make_wheel(wheels, "x-mcp", requires=("source-only",))
+    make_wheel(wheels, "y-mcp", requires=(f"source-only @ {source.as_uri()}",))
+    make_wheel(wheels, "z-mcp", requires=("source-only @ git+https://127.0.0.1:1/x.git",))
+    codes = [
+        place.refusal(place.entry("pypi", name)).code for name in ("source-only", "x-mcp", "y-mcp", "z-mcp")
+    ]
+    assert codes == ["NOT_FOUND", "NOT_FOUND", "FAILED", "FAILED"]
+    assert not (place.folder / "ran").exists()
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [{}, {"a": "x_mcp:main", "b": "x_mcp:main"}, {"../../../x": "x_mcp:main"}, {"x mcp": "x_mcp:main"}],
+)
+def test_of_a_package_without_a_program_of_its_name_nothing_stays(
+    scripts: dict[str, str], place: Place, wheels: Path
+) -> None:
+    make_wheel(wheels, "x-mcp", scripts=scripts)
+    assert place.refusal(place.entry("pypi", "x-mcp")).code in ("NO_PROGRAM", "FAILED")
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_a_server_that_needs_the_older_sdk_gets_it(place: Place, wheels: Path) -> None:
+    make_wheel(wheels, "mcp", "1.9.0", code="class FastMCP: ...")
+    make_wheel(wheels, "mcp", "2.3.0", code="class MCPServer: ...")
+    works = "from mcp import {}\nfrom right import main"
+    make_wheel(wheels, "right", scripts={})
+    make_wheel(wheels, "old-mcp", code=works.format("FastMCP"), requires=("mcp>=1", "right"))
+    make_wheel(wheels, "new-mcp", code=works.format("MCPServer"), requires=("mcp>=1", "right"))
+    make_wheel(wheels, "dead-mcp", code="raise ImportError('no git')", requires=("mcp>=1", "right"))
+    stages: list[str] = []
+    plan = place.plan(place.entry("pypi", "old-mcp"))
+    old = asyncio.run(place.installer.commit(Approval(plan.subject, "p0"), stages.append))
+    assert stages == ["downloading", "trying", "older-sdk", "keeping"]
+    assert old.older_sdk
+    assert "mcp==1.9.0 " in Path(old.folder, "requirements.lock").read_text()
+    assert place.answer(old) == "x"
+    new = place.install(place.entry("pypi", "new-mcp"))
+    dead = place.install(place.entry("pypi", "dead-mcp"))
+    assert not new.older_sdk
+    assert not dead.older_sdk
+    assert "mcp==2.3.0 " in Path(new.folder, "requirements.lock").read_text()
+
+
+def test_npm_and_pip_are_given_what_the_operator_set_up_and_nothing_of_ours(
+    place: Place, npm: NpmRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    tool = programs / "npm"
+    tool.write_text(f"#!/bin/sh\nenv > {tmp_path}/seen\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("OPENAI_API_KEY", "of ours")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:1")
+    monkeypatch.setenv("NODE_OPTIONS", "--require=/x")
+    monkeypatch.setenv("npm_config_ignore_scripts", "false")
+    place.refusal(place.entry("npm", "x-mcp"))
+    seen = (tmp_path / "seen").read_text()
+    assert f"npm_config_registry={npm.url}" in seen
+    assert "HTTPS_PROXY=http://proxy.example:1" in seen
+    assert "of ours" not in seen
+    assert "NODE_OPTIONS" not in seen
+    assert "npm_config_ignore_scripts" not in seen
+
+
+def test_an_install_that_is_given_up_leaves_no_process_and_no_file(
+    place: Place, npm: NpmRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    programs, pid = tmp_path / "programs", tmp_path / "pid"
+    programs.mkdir()
+    tool = programs / "npm"
+    tool.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {pid}.new && mv {pid}.new {pid}\nwait\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    async def give_up() -> None:
+        plan = await place.installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
+        installing = asyncio.create_task(place.installer.commit(Approval(plan.subject, "p0")))
+        async with asyncio.timeout(20):
+            while not pid.exists():
+                await asyncio.sleep(0.02)
+        installing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await installing
+
+    asyncio.run(give_up())
+    status = Path(f"/proc/{pid.read_text().strip()}/stat")
+    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX"
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_package_that_unpacks_to_too_much_is_stopped(place: Place, wheels: Path) -> None:
+    make_wheel(wheels, "x-mcp", padding=450)
+    assert place.refusal(place.entry("pypi", "x-mcp")).code == "TOO_LARGE"
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_nothing_is_installed_where_the_disk_is_full(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    full = Place(place.folder, free_space_mb=10**9)
+    error = full.refusal(full.entry("npm", "x-mcp"))
+    assert error.code == "NO_SPACE"
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_without_a_sandbox_no_package_is_installed_but_a_remote_is(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    without = Place(place.folder)
+    assert without.refusal(without.entry("pypi", "x-mcp")).code == "NO_SANDBOX"
+    assert without.refusal(without.entry("npm", "x-mcp")).code == "NO_NODE"
+    remote = {"type": "streamable-http", "url": "https://mcp.example.com/x"}
+    record = without.install(read_entry({"name": "com.example/r", "remotes": [remote]}))
+    assert (record.url, record.folder, record.command) == ("https://mcp.example.com/x", "", "")
+    assert without.entries()["r"] == {"type": "http", "url": "https://mcp.example.com/x", "enabled": True}
+    (definition,) = Configuration(without.settings, {}).look()
+    assert (definition.origin, definition.sandboxed, definition.fault) == ("installed", False, "")
+
+
+def test_a_package_that_was_changed_is_not_started(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp", files={"index.js": "// one", "lib/a.js": "// a"})
+    record = place.install(place.entry("npm", "x-mcp"))
+    integrity = Integrity()
+    assert integrity.fault(record.folder, record.sha256) == ""
+    assert integrity.fault(record.folder, record.sha256) == ""
+    changed = Path(record.args[-1])
+    times = changed.stat()
+    changed.write_text("// two")
+    os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
+    for looks in (integrity, Integrity()):
+        assert "was changed" in looks.fault(record.folder, record.sha256)
+    changed.write_text("// one")
+    assert integrity.fault(record.folder, record.sha256) == ""
+    (changed.parent / "more.js").symlink_to("/etc/passwd")
+    assert "link out of the package" in integrity.fault(record.folder, record.sha256)
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from app.installs.pipeline import Approval
+from app.installs.servers import ServerRequest
+from tests.installs.test_servers import Place
+
+def on_stage(stage):
+    if stage == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    place = Place(Path(sys.argv[1]))
+    plan = await place.installer.propose(ServerRequest(place.entry("npm", "x-mcp")))
+    await place.installer.commit(Approval(plan.subject, "p0"), on_stage)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("stage", ["downloading", "keeping"])
+def test_a_kill_during_an_install_leaves_nothing(stage: str, place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    done = subprocess.run([sys.executable, "-c", KILLED, place.folder, stage], cwd=ROOT, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert place.entries() == {}
+    Place(place.folder).installer.tidy()
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_a_kill_after_the_record_is_written_leaves_the_whole(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    record = place.install(place.entry("npm", "x-mcp"))
+    written = place.entries()
+    place.config.unlink()
+    home = place.data / "mcp/x"
+    (home / ".installing").write_text(record.subject)
+    (home / ".staging-0").mkdir()
+    (home / "package-0").mkdir()
+    Place(place.folder).installer.tidy()
+    assert place.entries() == written
+    assert sorted(path.name for path in home.iterdir()) == ["installed.json", Path(record.folder).name]
+    assert place.answer(record) == "x"
+
+
+def test_a_removal_that_was_killed_is_finished(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    place.install(place.entry("npm", "x-mcp"))
+    (place.data / "mcp/x/.removing").touch()
+    (place.data / "mcp/.y-0123").mkdir()
+    (place.data / "mcp/what else").mkdir()
+    Place(place.folder).installer.tidy()
+    (place.data / "mcp/what else").rmdir()
+    assert place.entries() == {}
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+@pytest.mark.usefixtures("deep_ground")
+def test_a_server_whose_data_goes_deeper_than_any_path_is_removed(place: Place, npm: NpmRegistry) -> None:
+    """One that could not be removed stood in the way of every later start."""
+    npm.add("x-mcp")
+    for how in (lambda: asyncio.run(place.installer.remove("x")), Place(place.folder).installer.tidy):
+        place.install(place.entry("npm", "x-mcp"))
+        make_deep(place.data / "mcp/x/data")
+        (place.data / "mcp/x/.removing").touch()
+        how()
+        assert list((place.data / "mcp").iterdir()) == []
+    make_deep(place.data / "mcp/.y-0123")
+    Place(place.folder).installer.tidy()
+    assert list((place.data / "mcp").iterdir()) == []
+
+
+def test_a_package_of_folders_without_end_is_refused(deep_ground: Path) -> None:
+    make_deep(deep_ground / "package")
+    with pytest.raises(PackageTreeError, match="inside each other"):
+        digest(deep_ground / "package")
+
+
+def test_what_an_operator_turned_off_by_hand_stays_as_it_is(place: Place, npm: NpmRegistry) -> None:
+    npm.add("x-mcp")
+    record = place.install(place.entry("npm", "x-mcp"))
+    entry = place.entries()["x"] | {"enabled": False}
+    assert installed.agrees(record, entry)
+    assert not installed.agrees(record, entry | {"args": [*record.args, "--more"]})
+    place.config.write_text('{"mcpServers": {}}')
+    Place(place.folder).installer.tidy()
+    assert place.entries() == {}
+    assert installed.read(place.data, "x") == record

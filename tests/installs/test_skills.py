@@ -1,0 +1,464 @@
+"""Skills from an address: whose address is fetched, what a yes is for, what lies on the disk."""
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.http.errors import FetchError
+from app.http.transport import Fetched, Transport
+from app.installs.card_text import CardWriter
+from app.installs.cards import examine, examine_archive, make_card
+from app.installs.errors import InstallError, QuarantineError
+from app.installs.pipeline import Approval
+from app.installs.quarantine import Quarantined, unpack
+from app.installs.skills import (
+    SkillInstaller,
+    is_written_in,
+    remove_skill,
+    tidy_skills,
+    write_skill,
+)
+from app.skills.file_tree import TreeError, read_tree
+from app.skills.installed import Installed, current
+from app.skills.installed_skills import InstalledSkills
+from app.skills.skill import load_skill
+from app.tools import Tool
+from tests.installs.archives import SKILL, TOOLS, install_tree, tarred, zipped
+from tests.world import ROOT
+
+ADDRESS = "https://example.org/tides.zip"
+SOURCE = "https://example.net/demo.zip"
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "is_own"),
+    [
+        (f"install {ADDRESS}", ADDRESS, True),
+        (f"install {ADDRESS}.", ADDRESS, True),
+        (f"({ADDRESS})", ADDRESS, True),
+        (f"*{ADDRESS}*", ADDRESS, True),
+        ("instala example.org/tides.zip", ADDRESS, True),
+        ("HTTPS://Example.ORG/tides.zip, por favor", ADDRESS, True),
+        (f"{ADDRESS}#tables", f"{ADDRESS}#tables", True),
+        (f"or {ADDRESS}#x/tides.", f"{ADDRESS}#x/tides", True),
+        ("https://example.org/tides.zip?a=1", ADDRESS, False),
+        (ADDRESS, f"{ADDRESS}?stolen=words", False),
+        (f"{ADDRESS} please", f"{ADDRESS}#x/evil", False),
+        (f"{ADDRESS}#x/tides", ADDRESS, False),
+        ("https://example.org/", ADDRESS, False),
+        ("http://example.org/tides.zip", ADDRESS, False),
+        ("https://example.org.evil.net/tides.zip", ADDRESS, False),
+        ("https://example.org@evil.net/tides.zip", "https://evil.net/tides.zip", False),
+        ("", ADDRESS, False),
+        (ADDRESS, "no address", False),
+    ],
+)
+def test_an_address_is_the_persons_own_only_if_they_wrote_all_of_it(
+    text: str, address: str, is_own: bool
+) -> None:
+    assert is_written_in(address, ["hello", text]) is is_own
+
+
+class Archives(Transport):
+    """Answers with archives by address; keeps what it was asked, and may redirect to another address."""
+
+    def __init__(self, archives: Mapping[str, bytes], redirect: str = "") -> None:
+        super().__init__()
+        self._archives = archives
+        self.redirect = redirect
+        self.asked: list[str] = []
+
+    async def get(self, url: str, **options: object) -> Fetched:  # type: ignore[override]
+        self.asked.append(url)
+        body = next(body for part, body in self._archives.items() if part in url)
+        return Fetched(self.redirect or url, 200, {}, body)
+
+
+def installer_of(folder: Path, archives: Mapping[str, bytes], redirect: str = "") -> SkillInstaller:
+    return SkillInstaller(Archives(archives, redirect), folder, folder / "own", folder)
+
+
+async def approve(installer: SkillInstaller, subject: str, address: str = ADDRESS) -> Installed:
+    return await installer.commit(Approval(subject, "person_1", address=address))
+
+
+@pytest.fixture
+def installer(tmp_path: Path) -> SkillInstaller:
+    return installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL})})
+
+
+GITHUB = "https://codeload.github.com/ana/skills/zip/"
+
+
+@pytest.mark.parametrize(
+    ("page", "fetched"),
+    [
+        ("https://github.com/ana/skills/tree/main/sea/tides", f"{GITHUB}main"),
+        ("https://github.com/ana/skills/blob/v1.2/sea/tides/SKILL.md", f"{GITHUB}v1.2"),
+        ("https://github.com/ana/skills#sea/tides", f"{GITHUB}HEAD"),
+        ("https://github.com/ana/skills.git#sea/tides", f"{GITHUB}HEAD"),
+        ("https://example.net/all.zip#sea/tides", "https://example.net/all.zip"),
+    ],
+)
+async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(
+    page: str, fetched: str, tmp_path: Path
+) -> None:
+    other = SKILL.replace(b"demo", b"other")
+    archive = zipped({"skills-main/sea/tides/SKILL.md": SKILL, "skills-main/land/other/SKILL.md": other})
+    transport = Archives({"": archive})
+    installer = SkillInstaller(transport, tmp_path, tmp_path / "skills", tmp_path)
+    assert (await installer.propose(page)).name == "demo"
+    assert transport.asked == [fetched]
+
+
+async def test_only_https_is_fetched(installer: SkillInstaller) -> None:
+    with pytest.raises(FetchError, match="https addresses only"):
+        await installer.propose("http://example.org/tides.zip")
+
+
+async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_for(
+    installer: SkillInstaller,
+) -> None:
+    candidate = await installer.propose(ADDRESS)
+    first = await approve(installer, candidate.subject)
+    assert await approve(installer, candidate.subject) == first
+    assert installer.installed("demo") == first
+    with pytest.raises(InstallError, match="changed meanwhile"):
+        await installer.remove("demo", "0" * 64)
+    await installer.remove("demo", candidate.card.sha256)
+    with pytest.raises(InstallError, match="no skill named demo"):
+        await installer.remove("demo", candidate.card.sha256)
+    with pytest.raises(QuarantineError):
+        await approve(installer, candidate.subject)
+
+
+async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
+    nameless = b"---\ndescription: Tides.\n---\nTides.\n"
+    archives = {"": zipped({"alpha/SKILL.md": nameless})}
+    installer = installer_of(tmp_path, archives)
+    shown = await installer.propose(ADDRESS)
+    archives[""] = zipped({"bank-login/SKILL.md": nameless})
+    await installer.propose(ADDRESS)
+    with pytest.raises(QuarantineError, match="another name"):
+        await approve(installer, shown.subject)
+
+
+async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path) -> None:
+    installer = installer_of(tmp_path, {"": zipped({"a/x/SKILL.md": SKILL, "a/y/SKILL.md": SKILL})})
+    shown = await installer.propose(f"{ADDRESS}#x")
+    assert f"From: “{ADDRESS}#x”" in CardWriter(True, "").install("en", shown).whole
+    with pytest.raises(QuarantineError, match="another address"):
+        await approve(installer, shown.subject, "https://evil.net/tides.zip")
+    await installer.propose(f"{ADDRESS}#y")
+    with pytest.raises(QuarantineError, match="another address"):
+        await approve(installer, shown.subject, f"{ADDRESS}#x")
+
+
+async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp_path: Path) -> None:
+    site = Archives({"": zipped({"SKILL.md": SKILL})}, "https://cdn.example.net/files/tides.zip?key=secret")
+    installer, writer = SkillInstaller(site, tmp_path, tmp_path / "own", tmp_path), CardWriter(True, "")
+    candidate = await installer.propose(ADDRESS)
+    shown = "https://cdn.example.net/files/tides.zip?…"
+    line = f"From: “{ADDRESS}”, which sent me on to “{shown}”"
+    assert line in writer.install("en", candidate).whole.split("\n")
+    assert installer.load(candidate.subject).card.sent_on == shown
+    made = await approve(installer, candidate.subject)
+    assert (made.source, made.sent_on) == (ADDRESS, shown)
+    assert installer.installed("demo").sent_on == shown
+    for to, before in (("https://cdn.example.net/other", ""), (ADDRESS, "cdn.example.net")):
+        site.redirect = to
+        candidate = await installer.propose(ADDRESS)
+        assert candidate.change is not None
+        assert candidate.change.host_before == before
+    text = writer.install("en", candidate).whole
+    assert "Its files came from another host before: “cdn.example.net”" in text
+
+
+async def test_a_redirect_within_a_site_is_no_news(tmp_path: Path) -> None:
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL})}, "https://example.org/v2/tides.zip")
+    assert (await installer.propose(ADDRESS)).card.sent_on == ""
+
+
+async def test_a_yes_to_a_new_skill_replaces_none_that_came_meanwhile(tmp_path: Path) -> None:
+    good, evil = (zipped({"SKILL.md": SKILL + word}) for word in (b"good", b"evil"))
+    installer = installer_of(tmp_path, {"good": good, "evil": evil})
+    of_evil = await installer.propose("https://evil.example/demo.zip")
+    of_good = await installer.propose("https://good.example/demo.zip")
+    kept = await approve(installer, of_good.subject, "https://good.example/demo.zip")
+    with pytest.raises(InstallError, match="changed meanwhile"):
+        await approve(installer, of_evil.subject, "https://evil.example/demo.zip")
+    assert installer.installed("demo") == kept
+
+
+async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
+    installer: SkillInstaller, tmp_path: Path
+) -> None:
+    (tmp_path / "own" / "demo").mkdir(parents=True)
+    with pytest.raises(InstallError, match="came another way"):
+        await installer.propose(ADDRESS)
+    assert not (tmp_path / "quarantine").exists()
+
+
+COSTLY = {
+    "nested": {"deep.py": b"(" * 200_000},
+    "a long line": {"long.py": b"x = [" + b"1," * 20_000 + b"]"},
+    "tools": {"scripts/tools.py": b"a\n" * 5_000},
+    "many": {f"{n}.py": b"f(%d)\n" % n * 100 for n in range(50)},
+}
+parsed: set[object] = set()  # sources that this process parsed
+sys.addaudithook(
+    lambda event, details: parsed.add(details[0]) if event == "compile" and details[0] is not None else None
+)
+
+
+@pytest.mark.parametrize("files", COSTLY.values(), ids=COSTLY)
+async def test_no_file_is_parsed_in_the_process_that_serves_people(
+    files: Mapping[str, bytes], tmp_path: Path
+) -> None:
+    noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
+    installer = installer_of(tmp_path, {"": tarred({"SKILL.md": SKILL, **files, **noise})})
+    parsed.clear()
+    made = (await installer.propose(ADDRESS)).card
+    assert {file.path for file in made.files} >= files.keys()
+    assert parsed.isdisjoint(files.values())
+    ast.parse(b"1")
+    assert b"1" in parsed
+
+
+def test_what_takes_longer_than_it_may_is_refused() -> None:
+    with pytest.raises(QuarantineError, match="cannot be looked through within"):
+        examine_archive(SKILL, ADDRESS, seconds=0.001)
+    tree = unpack(SKILL, ADDRESS)
+    assert examine_archive(SKILL, ADDRESS) == (tree, make_card(tree))
+    assert examine(tree) == make_card(tree)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a.md": b"".join(b"https://h%d.net/\n" % n for n in range(101))}, "101 hosts"),
+        ({"a.sh": b"".join(b"export KEY%d=\n" % n for n in range(101))}, "101 variables"),
+        ({"scripts/tools.py": b"".join(b'def t%d():\n    """T."""\n' % n for n in range(101))}, "101 tools"),
+    ],
+)
+async def test_a_skill_that_names_more_than_anybody_reads_is_refused(
+    files: Mapping[str, bytes], reason: str, tmp_path: Path
+) -> None:
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **files})})
+    with pytest.raises(QuarantineError, match=reason):
+        await installer.propose(ADDRESS)
+    assert not (tmp_path / "quarantine").exists()
+
+
+def tree_of(text: bytes = b"", files: Mapping[str, bytes] | None = None) -> Quarantined:
+    return unpack(zipped({"SKILL.md": SKILL + text, **(files or {})}), SOURCE)
+
+
+WITH_TOOLS = {"scripts/tools.py": TOOLS}
+
+
+def test_exactly_the_approved_bytes_are_installed_read_only(tmp_path: Path) -> None:
+    tree = tree_of(files=WITH_TOOLS)
+    made = install_tree(tmp_path, tree, trusted=True)
+    assert made.folder == tmp_path / "skills" / "demo" / tree.sha256
+    assert read_tree(made.folder) == tree.files
+    assert current(tmp_path) == [made]
+    assert (made.source, made.approved_by) == (SOURCE, "person_1")
+    assert (made.trusted, made.is_sensitive, made.audience) == (True, False, "everyone")
+    places = [made.folder, *made.folder.rglob("*")]
+    assert not [place for place in places if place.stat().st_mode & 0o222]
+    assert not made.folder.stat().st_mode & 0o077
+    made.check()
+    assert install_tree(tmp_path, tree).is_sensitive
+
+
+def test_other_bytes_than_those_on_the_card_and_reserved_names_are_refused(tmp_path: Path) -> None:
+    approved, other = tree_of(), tree_of(b"More.\n")
+    approval = Approval("", "person_1")
+    with pytest.raises(InstallError, match="not the bytes"):
+        write_skill(tmp_path, other, make_card(approved), approval)
+    with pytest.raises(InstallError, match="another way"):
+        write_skill(tmp_path, other, make_card(other), approval, frozenset({"demo"}))
+    assert current(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "change", ["other bytes", "one more file", "one file less", "a link", "compiled code"]
+)
+async def test_a_folder_changed_on_disk_is_told_at_the_check_and_not_mended_by_a_yes(
+    tmp_path: Path, change: str
+) -> None:
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **WITH_TOOLS})})
+    made = await approve(installer, (await installer.propose(ADDRESS)).subject)
+    scripts = made.folder / "scripts"
+    for place in (made.folder, scripts, scripts / "tools.py"):
+        place.chmod(0o700)
+    if change == "other bytes":
+        (scripts / "tools.py").write_bytes(TOOLS + b"#")
+    elif change == "one more file":
+        (scripts / "more.py").write_bytes(b"")
+    elif change == "one file less":
+        (scripts / "tools.py").unlink()
+    elif change == "a link":
+        (scripts / "tools.py").rename(tmp_path / "tools.py")
+        (scripts / "tools.py").symlink_to(tmp_path / "tools.py")
+    else:
+        (scripts / "__pycache__").mkdir()
+        (scripts / "__pycache__" / "tools.cpython-311.pyc").write_bytes(b"evil")
+    (made,) = current(tmp_path)
+    with pytest.raises(TreeError):
+        made.check()
+    candidate = await installer.propose(ADDRESS)
+    assert candidate.change is None
+    with pytest.raises(InstallError, match="could not be written"):
+        await approve(installer, candidate.subject)
+
+
+def test_an_update_replaces_and_the_old_version_goes_at_the_next_start(tmp_path: Path) -> None:
+    old = install_tree(tmp_path, tree_of())
+    new = install_tree(tmp_path, tree_of(b"More.\n"))
+    assert current(tmp_path) == [new]
+    old.check()
+    tidy_skills(tmp_path)
+    assert not old.folder.exists()
+    new.check()
+    back = install_tree(tmp_path, tree_of())
+    assert current(tmp_path) == [back]
+    again = install_tree(tmp_path, tree_of(), trusted=True)
+    assert current(tmp_path) == [again]
+
+
+def test_a_removed_skill_leaves_nothing(tmp_path: Path) -> None:
+    made = install_tree(tmp_path, tree_of(files=WITH_TOOLS))
+    assert remove_skill(tmp_path, "demo")
+    assert not remove_skill(tmp_path, "demo")
+    assert current(tmp_path) == []
+    assert not made.folder.exists()
+    assert list((tmp_path / "skills").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../quarantine", "a/b", "Demo", "demo\n", "a" * 65])
+def test_only_a_plain_name_can_be_removed(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InstallError):
+        remove_skill(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [None, [], {}, {"name": "other"}, {"name": "calculator"}, {"sha256": "../../../etc"}, {"more": 1}],
+    ids=str,
+)
+def test_a_record_that_is_none_is_left_out_and_named(tmp_path: Path, change: Any, caplog: Any) -> None:
+    made = install_tree(tmp_path, tree_of())
+    path = made.folder.parent / "installed.json"
+    record = json.loads(path.read_bytes())
+    is_change = isinstance(change, dict) and change
+    path.write_text("" if change is None else json.dumps(record | change if is_change else change))
+    assert current(tmp_path) == []
+    assert "installed.json" in caplog.text
+    tidy_skills(tmp_path)
+    assert made.folder.exists()
+    path.write_text(json.dumps(record | {"folder": "/etc"}))
+    assert current(tmp_path) == [made]
+
+
+@pytest.mark.parametrize("step", ["mkdir", "fsync", "chmod", "rename", "replace"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_killed_at_any_step_there_is_the_old_version_or_the_new_one(
+    tmp_path: Path, step: str, nth: int
+) -> None:
+    old, new = tree_of(), tree_of(b"More.\n", WITH_TOOLS)
+    first = install_tree(tmp_path, old)
+    (tmp_path / "new.zip").write_bytes(zipped(dict(new.files)))
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AT, str(tmp_path), step, str(nth)], cwd=ROOT, timeout=60, check=False
+    )
+    assert killed.returncode in (0, -signal.SIGKILL)
+    (found,) = current(tmp_path)
+    found.check()
+    assert found.sha256 in (old.sha256, new.sha256)
+    assert found.sha256 == new.sha256 or killed.returncode
+    tidy_skills(tmp_path)
+    again = install_tree(tmp_path, new)
+    assert current(tmp_path) == [again]
+    tidy_skills(tmp_path)
+    assert sorted(path.name for path in first.folder.parent.iterdir()) == sorted(
+        [new.sha256, "installed.json"]
+    )
+
+
+KILLED_AT = """
+import os, signal, sys
+from pathlib import Path
+from app.installs.cards import make_card
+from app.installs.pipeline import Approval
+from app.installs.quarantine import unpack
+from app.installs.skills import write_skill
+
+data_dir, step, nth = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+tree = unpack((data_dir / "new.zip").read_bytes(), "https://example.net/demo.zip")
+made = make_card(tree)
+seen = 0
+
+def watch(event, _):
+    global seen
+    if event == {"mkdir": "os.mkdir", "chmod": "os.chmod", "rename": "os.rename"}.get(step, ""):
+        seen += 1
+        if seen == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+def killing(function):
+    def called(*args, **words):
+        global seen
+        seen += 1
+        if seen == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args, **words)
+    return called
+
+if step in ("fsync", "replace"):
+    setattr(os, step, killing(getattr(os, step)))
+else:
+    sys.addaudithook(watch)
+write_skill(data_dir, tree, made, Approval("", "person_2"))
+"""
+
+
+def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
+    mended = TOOLS.replace(b"return station", b"return station + station")
+    installed = InstalledSkills(tmp_path, lambda: "")
+    first, second = (
+        installed.load(
+            install_tree(tmp_path, tree_of(files={"scripts/tools.py": code})), release=tmp_path, workers=None
+        )
+        for code in (TOOLS, mended)
+    )
+    assert first.tools[0].input_schema == second.tools[0].input_schema
+    assert first.tools[0].definition_hash != second.tools[0].definition_hash
+    assert first.tools[0].code == first.installed.sha256  # type: ignore[union-attr]
+
+
+def test_a_dropped_folder_asks_again_once_its_code_was_changed_and_not_for_its_words(tmp_path: Path) -> None:
+    folder = tmp_path / "tides"
+    (folder / "scripts").mkdir(parents=True)
+
+    def tool(text: bytes, code: bytes, beside: bytes) -> Tool:
+        (folder / "SKILL.md").write_bytes(text)
+        (folder / "scripts" / "tools.py").write_bytes(code)
+        (folder / "scripts" / "beside.py").write_bytes(beside)
+        return load_skill(folder).tools[0]
+
+    first = tool(SKILL, TOOLS, b"A = 1\n")
+    again = tool(SKILL + b"More words.\n", TOOLS, b"A = 1\n")
+    assert again.definition_hash == first.definition_hash
+    assert again.replace(name="other").definition_hash != first.definition_hash
+    assert tool(SKILL, TOOLS + b"#\n", b"A = 1\n").definition_hash != first.definition_hash
+    assert tool(SKILL, TOOLS, b"A = 2\n").definition_hash != first.definition_hash
