@@ -41,8 +41,8 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
 from app.skills import SkillLoader, Workers
-from app.skills.installed import is_from_elsewhere
-from app.skills.installed_skills import InstalledSkills
+from app.skills.installed import is_installed_folder
+from app.skills.loader import InstalledSkills
 from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
 from app.store.disk_space import MEGABYTE
@@ -107,8 +107,8 @@ class Assistant:
         self.workers = Workers(
             launcher=self._launcher, on_aside=self.troubles.skill_failed, homes=settings.data_dir / "workers"
         )
-        elsewhere = InstalledSkills(settings.data_dir, self.sandbox.refusal)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers, elsewhere=elsewhere)
+        elsewhere = InstalledSkills(settings.data_dir, self.sandbox)
+        loader = SkillLoader(settings.skills_dir, workers=self.workers, installed=elsewhere)
         environment = skill_environment()
         self.configuration = Configuration(settings, environment, of_skills(loader))
         self.servers = McpServers(
@@ -333,7 +333,7 @@ class Assistant:
 
     def _launcher(self, folder: Path) -> Sequence[str]:
         """Code that came from elsewhere starts in the sandbox."""
-        return self.sandbox.command(folder) if is_from_elsewhere(self.settings.data_dir, folder) else ()
+        return self.sandbox.command(folder) if is_installed_folder(self.settings.data_dir, folder) else ()
 
     async def _warm(self) -> None:
         await self.model.warm()

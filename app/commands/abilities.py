@@ -9,7 +9,7 @@ from app.commands.tables import table
 from app.errors import ConfigurationError
 from app.settings import Settings, skill_environment
 from app.skills import SkillLoader
-from app.skills.installed_skills import InstalledSkills
+from app.skills.loader import InstalledSkills
 from app.tools.catalog import prompt_list
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _abilities(settings: Settings) -> "ToolCatalog":
     from app.routing.tool_catalog import ToolCatalog
     from app.tools import ToolRegistry
 
-    loader = SkillLoader(settings.skills_dir, elsewhere=InstalledSkills.of(settings), runs_code=False)
+    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
     abilities = ToolCatalog(loader, ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities

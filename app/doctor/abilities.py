@@ -18,7 +18,7 @@ from app.processes.confine import closes_ports
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader
-from app.skills.installed_skills import InstalledSkills
+from app.skills.loader import InstalledSkills
 from app.skills.skill import bundled_names
 
 
@@ -28,7 +28,7 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
     if "skills_dir" in settings.model_fields_set and not folder.is_dir():
         fact = f"SKILLS_DIR={folder} is no folder: no skill of your own is there"
         yield Finding(FAIL, "skills", fact, "make it, or mend SKILLS_DIR")
-    loader = SkillLoader(folder, elsewhere=InstalledSkills.of(settings))
+    loader = SkillLoader(folder, installed=InstalledSkills.of(settings))
     loader.refresh()
     yield _shipped(loader)
     own = [skill for skill in loader.skills if not (skill.bundled or skill.installed)]

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from sqlite3 import Connection
 
-from app.skills.installed import is_from_elsewhere
+from app.skills.installed import is_installed_folder
 from app.store import alerts
 from app.store.database import Database
 
@@ -22,7 +22,7 @@ class AlertReporter:
 
     async def skill_failed(self, folder: Path, reason: str) -> None:
         """Alert that a skill's code is not run any more."""
-        skill = folder.parent.name if is_from_elsewhere(self._data_dir, folder) else folder.name
+        skill = folder.parent.name if is_installed_folder(self._data_dir, folder) else folder.name
         await self._tell(f"{alerts.ABOUT_SKILLS}{skill}:", reason and f"the skill {skill} is {reason}")
 
     async def server_failed(self, server: str, reason: str) -> None:

@@ -2,14 +2,14 @@
 
     python -I -S confine.py [network] [programs] [closed=PORT] [folder=DEVICE:INODE:PATH] [server] -- program…
 
-bubblewrap decides what can be seen; this decides how much can be used. It needs nothing but the standard
-library and is never imported by the server.
+bubblewrap decides which files can be seen; this decides how much can be used. It needs nothing but the
+standard library and is never imported by the server.
 
-A `server` is given the environment that came here with PASSED before each name, and no more: so a variable
-such as LD_PRELOAD has no effect on bubblewrap or on this.
+A `server` gets the environment whose names came here with PASSED before them, and no more: so a variable such
+as LD_PRELOAD has no effect on bubblewrap or on this.
 
-`closed` is the port of our own server, where whoever comes from this machine may pass for a person. `folder`
-is one that was granted: another program may have put a link in its place before it was mounted.
+`closed` is the port of our own server, which trusts connections from this machine. `folder` was granted: by
+the time it is mounted another program may have put a link in its place.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ CLOSED, FOLDER = "closed=", "folder="
 
 
 class _Machine(NamedTuple):
-    """AUDIT_ARCH_… of linux/audit.h and numbers of system calls, from asm/unistd_64.h and asm-generic."""
+    """AUDIT_ARCH_… of linux/audit.h and the system call numbers of asm/unistd_64.h and asm-generic."""
 
     arch: int
     clone: int
@@ -112,7 +112,7 @@ _Instruction = tuple[int, int, int, int]
 
 
 def main(arguments: list[str]) -> None:
-    """Never returns: the process becomes the program, or ends with the error."""
+    """Become the program, or end with the error; never returns."""
     end = arguments.index("--")
     granted, program = arguments[:end], arguments[end + 1 :]
     _load(list(filter_of(MACHINES[platform.machine()], granted)))
@@ -129,7 +129,7 @@ def main(arguments: list[str]) -> None:
 
 
 def filter_of(machine: _Machine, granted: Collection[str]) -> Iterator[_Instruction]:
-    """A program for the kernel's packet filter, over `struct seccomp_data` (linux/seccomp.h)."""
+    """Yield a program for the kernel's packet filter over `struct seccomp_data` (linux/seccomp.h)."""
     yield _LOAD, 0, 0, _ARCH
     yield from _when(_EQUAL, machine.arch, otherwise=_KILL)
     yield _LOAD, 0, 0, _NUMBER
@@ -162,7 +162,7 @@ def _passed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _no_shared_memory(mmap: int) -> Iterator[_Instruction]:
-    """What RLIMIT_AS counts for others: pages that are shared and belong to no file."""
+    """Refuse shared pages that belong to no file, which RLIMIT_DATA does not count."""
     yield _EQUAL, 0, 4, mmap
     yield _LOAD, 0, 0, _FOURTH_ARGUMENT
     yield _ANY_BIT, 0, 2, _SHARED
@@ -171,7 +171,7 @@ def _no_shared_memory(mmap: int) -> Iterator[_Instruction]:
 
 
 def _refused(number: int, argument: int, test: int, value: int) -> Iterator[_Instruction]:
-    """One system call with such an argument."""
+    """Refuse one system call with such an argument."""
     yield _EQUAL, 0, 4, number
     yield _LOAD, 0, 0, argument
     yield test, 0, 1, value
@@ -180,7 +180,7 @@ def _refused(number: int, argument: int, test: int, value: int) -> Iterator[_Ins
 
 
 def _when(test: int, value: int, *, then: int = 0, otherwise: int = 0) -> list[_Instruction]:
-    """Ends with `then` where the test holds, or with `otherwise` where it does not."""
+    """Return with `then` where the test holds, or with `otherwise` where it does not."""
     jump = (0, 1) if then else (1, 0)
     return [(test, *jump, value), (_RETURN, 0, 0, then or otherwise)]
 
@@ -188,7 +188,7 @@ def _when(test: int, value: int, *, then: int = 0, otherwise: int = 0) -> list[_
 def _only(
     number: int, tests: list[tuple[int, int]], *, matching: int = _ALLOW, otherwise: int = _EPERM
 ) -> Iterator[_Instruction]:
-    """One system call judged by its first argument: `matching` where a test holds, else `otherwise`."""
+    """Judge one system call by its first argument: `matching` where a test holds, else `otherwise`."""
     body = [step for test, value in tests for step in _when(test, value, then=matching)]
     yield _EQUAL, 0, len(body) + 2, number
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
@@ -197,7 +197,7 @@ def _only(
 
 
 def _load(instructions: list[_Instruction]) -> None:
-    """Raises OSError where the kernel takes no filter."""
+    """Load the filter. Raises OSError where the kernel takes none."""
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
     program = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(instructions), ctypes.addressof(program))
@@ -214,12 +214,12 @@ def _check_folder(device: str, inode: str, path: str) -> None:
 
 
 def closes_ports() -> bool:
-    """Whether this kernel can keep a program from one port: 6.7 and newer, where Landlock is on."""
+    """Tell whether this kernel can keep a program from one port: 6.7 and newer, with Landlock on."""
     return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) >= _KNOWS_PORTS
 
 
 def _close(port: int) -> None:
-    """No connection by TCP to this port, wherever: Landlock knows only what is allowed, so all others are."""
+    """Forbid TCP connections to this port. Landlock only allows, so all other ports are allowed."""
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     handled, rule = (ctypes.c_uint64 * 2)(0, _CONNECT_TCP), (ctypes.c_uint64 * 2)(_CONNECT_TCP, 0)
     rules = syscall(_CREATE_RULESET, handled, ctypes.c_size_t(ctypes.sizeof(handled)), 0)

@@ -122,19 +122,19 @@ class HostedProcess:
 
     @property
     def input(self) -> asyncio.StreamWriter:
-        """The input of a piped program."""
+        """Return the input of a piped program."""
         assert self._process.stdin is not None
         return self._process.stdin
 
     @property
     def output(self) -> asyncio.StreamReader:
-        """The output of a piped program."""
+        """Return the output of a piped program."""
         assert self._process.stdout is not None
         return self._process.stdout
 
     @property
     def exit_reason(self) -> str:
-        """How it ended, after "it" or "its process"; "" while it runs."""
+        """Say how it ended, after "it" or "its process"; "" while it runs."""
         code = self._process.returncode
         if code is None:
             return ""

@@ -1,4 +1,4 @@
-"""The sandbox of code that came from elsewhere: bubblewrap's namespaces, and the limits of `confine`."""
+"""The sandbox of installed code: bubblewrap's namespaces, and the limits of `confine`."""
 
 import json
 import os
@@ -52,8 +52,8 @@ class Grants:
     """What an owner allowed beyond the code's own folder; nothing by default.
 
     `network` is the whole network of the machine, its services included but our own port, where the kernel
-    can close it (`confine.closes_ports`): no name of a host is checked.
-    `programs`: to start other programs. The folders are there under their own paths.
+    can close it (`confine.closes_ports`): no name of a host is checked. `programs`: to start other programs.
+    The folders are there under their own paths.
     """
 
     network: bool = False
@@ -63,15 +63,15 @@ class Grants:
 
     @classmethod
     def of(cls, kept: Mapping[str, JSON]) -> "Grants":
-        """Those that were kept as JSON. Raises KeyError or TypeError for what are none."""
+        """Read grants that were kept as JSON. Raises KeyError or TypeError for another form."""
         folders = {key: tuple(map(Path, kept[key])) for key in ("folders_read", "folders_write")}
         return cls(**{**kept, **folders})
 
 
 class Program(Protocol):
-    """A server as the sandbox needs to know it: app/mcp/definitions.py has them.
+    """A server to run; `app.mcp.definitions` has them.
 
-    `folder` is shown as it is, `home` can be written and is where it starts; "" for none.
+    `folder` is shown read-only, `home` can be written and is where it starts; "" for none.
     """
 
     @property
@@ -90,14 +90,14 @@ class Program(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the sandbox holds on this machine; why not, in words for the operator."""
+    """The outcome of a trial: if the sandbox works on this machine, else why not, for the operator."""
 
     works: bool
     reason: str = ""
 
 
 class Sandbox:
-    """Puts a command line into a sandbox, after it was really tried."""
+    """Puts command lines into a sandbox, after a trial of it."""
 
     def __init__(self, settings: Settings) -> None:
         self.off = settings.sandbox == "off"
@@ -110,7 +110,7 @@ class Sandbox:
         self._trying = threading.Lock()
 
     def probe(self) -> Verdict:
-        """Tries it, once; blocks for up to 2 s. A trial that ran out of time is repeated at the next call."""
+        """Try the sandbox once, for up to 2 s; a trial that ran out of time is repeated at the next call."""
         if self.off:
             return Verdict(False, "it is turned off by SANDBOX=off")
         with self._trying:
@@ -122,14 +122,14 @@ class Sandbox:
             return self._verdict
 
     def refusal(self) -> str:
-        """Why code from elsewhere must not run here; "" where it may. Blocks as `probe` does."""
+        """Say why installed code must not run here; "" where it may. Blocks as `probe` does."""
         return "" if self.off else self.probe().reason
 
     def command(self, folder: Path, grants: Grants = Grants()) -> list[str]:
-        """What to put in front of a command line so that it runs in `folder` and sees little else.
+        """Return what stands before a command line to run it in `folder`, seeing little else.
 
         Open file descriptors are kept. Killing the first process ends all. Empty where the operator turned
-        the sandbox off. Raises ValueError for a folder that would open what is the operator's.
+        the sandbox off. Raises ValueError for a folder that would open private files of the operator.
         """
         if self.off:
             return []
@@ -141,12 +141,12 @@ class Sandbox:
         return _prefix(grants, options, rights)
 
     def server_command(self, program: Program) -> tuple[list[str], dict[str, str]]:
-        """The command line that runs a server in the sandbox, and the whole environment to start it with.
+        """Return the command line that runs a server in the sandbox, and its whole environment.
 
-        The command line holds no secret; the environment does, and is passed as it is, with nothing added.
-        Start it from the event loop's own thread: it ends with the thread that started it. Where the operator
-        turned the sandbox off it is the plain command, to be started in `home`, else in `folder`. Makes
-        `home`. Blocks as `probe` does. Raises ValueError where the server must not run, with the reason.
+        Secrets are in the environment, never in the command line. Start it from the thread of the event loop:
+        it ends with the thread that started it. Where the operator turned the sandbox off it is the plain
+        command, to be started in `home`, else in `folder`. Makes `home`. Blocks as `probe` does. Raises
+        ValueError with the reason where the server must not run.
         """
         if refusal := self.refusal():
             raise ValueError(f"a server from elsewhere runs in the sandbox alone, and {refusal}")
@@ -173,7 +173,6 @@ class Sandbox:
         return [*prefix, command, *program.args], passed
 
     def _rights(self, grants: Grants) -> list[str]:
-        """The words of `confine` for them."""
         rights = [name for name in ("network", "programs") if getattr(grants, name)]
         if grants.network and self._port:
             rights.append(f"{CLOSED}{self._port}")
@@ -184,7 +183,7 @@ class Sandbox:
             raise ValueError(f"{folder} holds {opened[0]}, which is not for code from elsewhere")
 
     def _hidden(self, grants: Grants) -> Iterator[str]:
-        """What members keep in the workspace: it is no owner's to give."""
+        """Hide the members' files in the workspace, which no owner can grant."""
         for granted in (*grants.folders_read, *grants.folders_write):
             people = self._workspace / "people"
             if self._workspace.is_relative_to(real := granted.resolve()) and self._workspace.is_dir():
@@ -193,7 +192,7 @@ class Sandbox:
                 yield from ("--tmpfs", place, "--remount-ro", place)
 
     def _checked(self, granted: Path) -> str:
-        """The folder as `confine` looks for it once it is mounted: by then another may be at its path."""
+        """Return the folder as `confine` checks it once it is mounted, since its path may change."""
         real, identity = _opened(granted)
         if granted.absolute().is_relative_to(self._workspace) and not real.is_relative_to(self._workspace):
             raise ValueError(f"{granted} is a link out of the workspace")  # another server may have made it
@@ -279,7 +278,7 @@ def _environment() -> dict[str, str]:
 
 
 def _opened(folder: Path) -> tuple[Path, str]:
-    """Where it really lies, and which one that is: both of the same folder, whatever becomes of its path."""
+    """Return the real path of a folder and its identity, both of one opened folder."""
     try:
         handle = os.open(folder, getattr(os, "O_PATH", os.O_RDONLY))
     except OSError:  # bubblewrap says so
@@ -300,7 +299,7 @@ def _only(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _mounts(grants: Grants) -> Iterator[str]:
-    """A later one lies over an earlier one; what can be written is limited in size, or granted."""
+    """Yield the mounts, a later one above earlier ones; writable ones are limited in size, or granted."""
     yield from ("--size", str(_TMP_BYTES), "--tmpfs", _TMP)  # first: the interpreter may lie in it
     for name in _LINKED:
         if os.path.islink(name):
@@ -325,12 +324,12 @@ def _shown(*paths: Path) -> Iterator[str]:
 
 
 def _seen() -> tuple[str, ...]:
-    """What is shown to all."""
+    """Return the paths that every program sees."""
     return (*_SYSTEM, *_python())
 
 
 def _unseen(command: str, places: Iterable[Path]) -> Iterator[Path]:
-    """A program that lies elsewhere, as in somebody's home, and what it is a link to."""
+    """Yield a program outside of those paths, as in a home folder, and the target of its links."""
     seen = [*map(Path, _seen()), *places]
     for path in dict.fromkeys((Path(command), Path(command).resolve())):
         if os.path.isabs(command) and not any(path.is_relative_to(one) for one in seen):
@@ -338,7 +337,7 @@ def _unseen(command: str, places: Iterable[Path]) -> Iterator[Path]:
 
 
 def _python() -> Iterator[str]:
-    """The interpreter, its libraries and packages; not whole prefixes, which may be somebody's home."""
+    """Yield the interpreter, its libraries and packages; not whole prefixes, which may be a home folder."""
     prefixes = {sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parents[1])}
     for prefix in sorted(prefixes):
         for part in ("bin", "lib", "lib64", "pyvenv.cfg"):

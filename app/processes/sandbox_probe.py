@@ -1,9 +1,10 @@
-"""What a trial of the sandbox attempts from the inside, and prints as JSON: the names of what it reached.
+"""The trial of a sandbox from the inside: prints as JSON the names of what it reached.
 
     python -I -S sandbox_probe.py mark port path…
 
-`mark`: a value in the environment of whoever started the sandbox; `port`: a TCP port that listens outside, as
-the abstract unix socket "\\0<mark>" does; the paths must not be readable, nor the kernel's settings writable.
+`mark`: a value in the environment of the process that started the sandbox; `port`: a TCP port that listens
+outside, as the abstract unix socket "\\0<mark>" does; the paths must not be readable, nor the kernel's
+settings writable.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The operator's own skill folders: begun, copied in, taken out. Each appears or goes in one step."""
+"""The operator's own skill folders: made, copied in, removed. Each appears or goes in one step."""
 
 import errno
 import os
@@ -18,8 +18,8 @@ from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
 from app.skills.starter import starter_files
 
+# Removed skills that are kept; another one pushes the oldest out.
 KEPT = 10
-"""Removed skills that are kept; the oldest goes when another comes."""
 
 _STAMP = re.compile(r"(?<=-)\d{8}-\d{6}-\d{6}$")
 _LONGEST_NAME = 200
@@ -31,14 +31,14 @@ class AuthoringError(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A skill that was copied in, and where the one is kept that it stands in place of."""
+    """A skill that was copied in, and where the one that it replaced is kept."""
 
     skill: Skill
     replaced: Path | None = None
 
 
 class OwnSkills:
-    """The folders of `skills_dir`. `removed` is where what was taken out is kept."""
+    """Makes, adds and removes the folders of `skills_dir`; `removed` keeps what was removed."""
 
     def __init__(self, skills_dir: Path, removed: Path, release: Path = RELEASE_SKILLS) -> None:
         self._folder = skills_dir
@@ -46,7 +46,7 @@ class OwnSkills:
         self._release = release
 
     def new(self, name: str) -> Skill:
-        """Writes a small skill that works. Raises AuthoringError for a name that cannot be or is taken."""
+        """Write a small skill that works. Raises AuthoringError for a name that cannot be or is taken."""
         _check_name(name)
         target = self._folder / name
         if os.path.lexists(target) or self._find(name) is not None or name in bundled_names(self._release):
@@ -60,7 +60,7 @@ class OwnSkills:
         return self._load(target)
 
     def add(self, source: Path, *, replace: bool = False) -> Added:
-        """Copies a skill folder in, after a look at it.
+        """Copy a skill folder in, after a check.
 
         Raises AuthoringError for one with faults, with links that lead out of it or too big, and for one
         whose name is taken, unless `replace`.
@@ -88,7 +88,7 @@ class OwnSkills:
         return Added(self._load(target), replaced)
 
     def remove(self, name: str) -> Path | None:
-        """Takes a skill out by its folder's or its own name; gives where it is kept, None for a mere link.
+        """Remove a skill by its folder's or its own name; return where it is kept, None for a link.
 
         Raises AuthoringError for a name that none has, and for a skill of the release.
         """
@@ -111,13 +111,13 @@ class OwnSkills:
                 yield folder
 
     def _find(self, name: str) -> Path | None:
-        """The folder of that name, else the one whose SKILL.md says it."""
+        """Return the folder of that name, else the one whose SKILL.md has that name."""
         folders = list(self._own())
         exact = next((folder for folder in folders if folder.name == name), None)
         return exact or next((folder for folder in folders if self._load(folder).name == name), None)
 
     def _present(self, *names: str) -> Path | None:
-        """What stands in the way of a skill of these names. Raises AuthoringError where it has to stay."""
+        """Return the skill that has one of these names. Raises AuthoringError where it has to stay."""
         found = next((folder for name in names if (folder := self._find(name)) is not None), None)
         target = self._folder / names[0]
         if found is None and os.path.lexists(target):
@@ -141,7 +141,7 @@ class OwnSkills:
         return load_skill(folder, release=self._release)
 
     def _show(self, arrival: "_Arrival", target: Path, present: Path | None) -> Path | None:
-        """What arrived, in place of the one that is there; where that cannot be kept all is as it was."""
+        """Show the new folder in place of the present one; undo it where that one cannot be kept."""
         if present is None:
             arrival.show(target)
             return None
@@ -154,7 +154,7 @@ class OwnSkills:
                 raise
 
     def _keep(self, gone: Path, name: str) -> Path | None:
-        """Moves a hidden folder to where removed ones are kept; a link is not kept, what it led to stays."""
+        """Move a hidden folder to the removed ones; a link is only deleted."""
         if gone.is_symlink():
             gone.unlink()
             return None
@@ -167,7 +167,7 @@ class OwnSkills:
         return kept
 
     def _prune(self) -> None:
-        """The oldest go, of those that were put here: what else lies beside them is not ours."""
+        """Delete the oldest of those that were put here; other files beside them are not ours."""
         stamped = [(stamp[0], one) for one in self._removed.iterdir() if (stamp := _STAMP.search(one.name))]
         for _, old in sorted(stamped)[:-KEPT]:
             if not old.is_symlink():
@@ -176,7 +176,7 @@ class OwnSkills:
 
 
 class _Arrival:
-    """A folder that nobody sees until it is whole."""
+    """A folder that stays hidden until it is whole."""
 
     def __init__(self, parent: Path, name: str) -> None:
         self.folder = parent / f".{name}-{secrets.token_hex(4)}"
@@ -197,7 +197,7 @@ class _Arrival:
 
 @contextmanager
 def _hidden(folder: Path) -> Iterator[Path]:
-    """A skill out of sight in one step, however long the way to another disk takes; seen again on failure."""
+    """Hide a skill in one step, however long a copy to another disk takes; show it again on failure."""
     hidden = folder.rename(folder.with_name(f".{secrets.token_hex(8)}"))
     try:
         yield hidden
@@ -207,7 +207,7 @@ def _hidden(folder: Path) -> Iterator[Path]:
 
 
 def _move(folder: Path, target: Path) -> None:
-    """Raises OSError where it cannot be copied to another disk; then nothing of it is there."""
+    """Move a folder, also to another disk. Raises OSError; then nothing is at the target."""
     try:
         folder.rename(target)
     except OSError as error:
@@ -222,7 +222,7 @@ def _move(folder: Path, target: Path) -> None:
 
 
 def _shortened(name: str) -> str:
-    """One that leaves room for a stamp in the 255 bytes of a file's name."""
+    """Return the name with room for a stamp in the 255 bytes of a file name."""
     return os.fsencode(name)[:_LONGEST_NAME].decode("utf-8", "ignore")
 
 
@@ -235,9 +235,9 @@ def _check_name(name: str) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies files, folders and links that stay inside; hidden files and caches stay behind.
+    """Copy files, folders and links that stay inside, without hidden files and caches.
 
-    Raises AuthoringError for other links, for what is no file, and for too much of it.
+    Raises AuthoringError for other links, for special files, and for too much.
     """
     size = 0
     for files, entry in enumerate(walk(str(source)), start=1):

@@ -1,4 +1,4 @@
-"""How much of a skill a model is shown: which texts stand in a prompt, and the tools that read the rest."""
+"""How much of a skill a model is shown: the texts in a prompt, and the tools that read the rest."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,19 +17,19 @@ from app.tools.result import MODEL_LIMIT
 LOAD_SKILL = "load_skill"
 READ_SKILL_FILE = "read_skill_file"
 
+# Of skill texts that enter a prompt in one turn without having been asked for.
 NEW_CHARACTERS = 16_000
-"""Of skill texts that enter a prompt in one turn without having been asked for."""
+# Of skill texts in one prompt.
 ALL_CHARACTERS = 40_000
-"""Of skill texts in one prompt."""
 MOST_FILES = 60
+# Of file names in one list.
 LISTED_BYTES = 8 * 1024
-"""Of file names in one list."""
+# Characters of a path that a model names.
 LONGEST_PATH = 1024
-"""Characters of a path that a model names."""
 LARGEST_FILE = 1024 * 1024
 _LONGEST_DESCRIPTION = 160
+# Bytes of a result that are neither text nor listed files.
 _ROOM_FOR_FORM = 512
-"""Bytes of a result that are neither text nor listed files."""
 
 _OF_THE_CODE = ("scripts/", "assets/", "tests/")
 
@@ -37,15 +37,16 @@ Find = Callable[[str], Skill | None]
 
 
 def text_of(skill: Skill) -> str:
-    """The instructions as a prompt holds them."""
+    """Return the instructions as a prompt holds them."""
     return skill.instructions.strip()
 
 
 def place(active: Sequence[str], chosen: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """Whose texts the prompt holds, in the order in which they came: so the beginning of it stays.
+    """Choose the skills whose texts the prompt holds, in the order in which they came.
 
-    `active` are there already; of the `chosen` those enter that fit. Where it becomes too much the oldest
-    leave, whole, those first that are not chosen now. `sizes`: characters of every text that may be shown.
+    The beginning of the prompt stays the same. `active` are there already; of the `chosen` those enter that
+    fit. Where it becomes too much the oldest leave, whole, those first that are not chosen now. `sizes`:
+    characters of every text that may be shown.
     """
     shown = [name for name in active if sizes.get(name, ALL_CHARACTERS + 1) <= ALL_CHARACTERS]
     left = NEW_CHARACTERS
@@ -63,10 +64,10 @@ def place(active: Sequence[str], chosen: Sequence[str], sizes: Mapping[str, int]
 
 
 def readable_files(skill: Skill) -> tuple[str, ...]:
-    """The files that a model may want to read, by their paths in the folder, sorted.
+    """Return the files that a model may want to read, by their paths in the folder, sorted.
 
-    What the folder's code needs for itself is left out, unless the instructions name it. None where the
-    folder cannot be read.
+    Files of the folder's code are left out, unless the instructions name them. Empty where the folder cannot
+    be read.
     """
     try:
         found = [one.path for one in walk(str(skill.folder)) if not os.path.isdir(one.path)]
@@ -84,7 +85,7 @@ def readable_files(skill: Skill) -> tuple[str, ...]:
 
 
 def reading_tools(find: Find) -> tuple[Tool, Tool]:
-    """`load_skill` and `read_skill_file`, for the skills that a call's context names as chosen."""
+    """Make `load_skill` and `read_skill_file`, for the skills that a call's context names as chosen."""
     reader = _Reader(find)
     options: dict[str, Any] = {"idempotent": True, "harmless": True, "outside": False}
     return (
@@ -94,7 +95,7 @@ def reading_tools(find: Find) -> tuple[Tool, Tool]:
 
 
 def narrowed(tool: Tool, parameter: str, skills: Collection[Skill]) -> Tool:
-    """The tool with just these skills to choose from."""
+    """Return the tool with just these skills to choose from."""
     properties = dict(tool.input_schema["properties"])
     listed = "; ".join(f"{one.name}: {shortened(one.description, _LONGEST_DESCRIPTION)}" for one in skills)
     properties[parameter] = {"type": "string", "enum": [one.name for one in skills], "description": listed}
@@ -102,7 +103,7 @@ def narrowed(tool: Tool, parameter: str, skills: Collection[Skill]) -> Tool:
 
 
 class _Reader:
-    """Reads skills for a model; blocking, and so called in threads."""
+    """Reads skills for a model; blocks, and so is called in threads."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
@@ -138,7 +139,7 @@ class _Reader:
 
 
 def _chosen(parameter: str) -> Callable[[dict[str, JSON], ToolContext], None]:
-    """Refuses a skill that was not chosen for the turn. Raises ValueError."""
+    """Return a check that refuses skills not chosen for the turn; it raises ValueError."""
 
     def check(args: dict[str, JSON], context: ToolContext) -> None:
         if args[parameter] not in context.chosen:
@@ -153,14 +154,13 @@ def _gone(name: str) -> ToolResult:
 
 
 def _fitting(paths: Iterable[str]) -> tuple[str, ...]:
-    """As many of them as a list holds."""
     listed = list(islice(paths, MOST_FILES))
     sizes = accumulate(len(orjson.dumps(path)) for path in listed)
     return tuple(path for path, size in zip(listed, sizes, strict=True) if size <= LISTED_BYTES)
 
 
 def _text(skill: Skill, path: str) -> str | ToolResult:
-    """A file's text, or why it cannot be read."""
+    """Return a file's text, or the failure that says why it cannot be read."""
     if len(path) > LONGEST_PATH:
         return _refused(path, f"has more than {LONGEST_PATH} characters")
     try:
@@ -193,8 +193,10 @@ def _refused(path: str, why: str) -> ToolResult:
 
 
 def _page(form: dict[str, JSON], name: str, text: str, offset: int) -> ToolResult:
-    """The form with as much of the text from `offset` on as one result holds; it ends with a line or a
-    sentence, where there is one. `next_offset` is where it goes on."""
+    """Return the form with as much of the text from `offset` on as one result holds.
+
+    It ends with a line or a sentence, where there is one. `next_offset` is where it goes on.
+    """
     if not 0 <= offset <= len(text):
         return ToolResult.failure("BAD_REQUEST", f"offset is {offset}, and there are {len(text)} characters")
     room = MODEL_LIMIT - _ROOM_FOR_FORM - len(orjson.dumps(form))

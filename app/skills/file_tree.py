@@ -1,4 +1,4 @@
-"""The files of a skill that came from elsewhere: their hash, and the folder that holds just them."""
+"""The files of an installed skill: their hash, and the read-only folder that holds just them."""
 
 import hashlib
 import os
@@ -13,22 +13,22 @@ from app.rmtree import rmtree
 MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
 
+# Contents by path inside the skill, with `/` between its parts.
 Files = Mapping[str, bytes]
-"""Contents by path inside the skill, with `/` between its parts."""
 
 
 class TreeError(RecadoError):
-    """A folder that does not hold what it should; the text says what differs."""
+    """A folder that does not hold what it should; the text says how it differs."""
 
 
 def digest(files: Files) -> str:
-    """sha256 over a line "hash size path" for each file, sorted by path."""
+    """Return the sha256 over a line "hash size path" for each file, sorted by path."""
     lines = [f"{_sha256(files[path])} {len(files[path])} {path}\n" for path in sorted(files)]
     return _sha256("".join(lines).encode())
 
 
 def write_tree(files: Files, folder: Path) -> None:
-    """Makes the folder with just these files, read-only, whole or not at all; one that is there is checked.
+    """Make the folder with just these files, read-only, whole or not at all; one that is there is checked.
 
     Raises TreeError where it is there with something else.
     """
@@ -53,7 +53,7 @@ def write_tree(files: Files, folder: Path) -> None:
 
 
 def read_tree(folder: Path) -> dict[str, bytes]:
-    """Every file beneath the folder. Raises TreeError for links, for what is no file, and for too much."""
+    """Return every file below the folder. Raises TreeError for links, special files, and too much."""
     files: dict[str, bytes] = {}
     size = 0
     for path in _paths(folder, ""):
@@ -66,13 +66,13 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 
 
 def check_tree(folder: Path, sha256: str) -> None:
-    """Raises TreeError unless the folder holds exactly the files of that hash."""
+    """Raise TreeError unless the folder holds exactly the files of that hash."""
     if digest(read_tree(folder)) != sha256:
         raise TreeError(f"{folder} was changed since it was approved; remove the skill and install it again")
 
 
 def remove_tree(folder: Path) -> None:
-    """Removes a folder, however deep it goes; it is out of sight in one step. No error where there is none.
+    """Remove a folder, however deep it goes; it is hidden in one step. No error where there is none.
 
     Raises OSError where something of it stays.
     """
@@ -98,7 +98,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Makes the names in a folder last, so that a power cut after the record leaves what it names."""
+    """Sync the names in a folder, so that a power cut after the record leaves what it names."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

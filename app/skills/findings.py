@@ -1,9 +1,10 @@
-"""What a reader of a skill from elsewhere should know: hidden text, orders to the model, risky commands.
+"""Findings in a skill that is to be installed: hidden text, orders to the model, risky commands and calls.
 
-Findings inform and never block: a quarter of honest skills have some. They look at every file as text, and at
-Python by its syntax tree (code_findings.py).
+Findings inform and never block: a quarter of honest skills have some. Every file is searched as text, Python
+also by its syntax tree; nothing of it runs.
 """
 
+import ast
 import base64
 import binascii
 import re
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Literal
 
-from app.skills.code_findings import MAX_SOURCE, MAX_SOURCES, is_python, python_findings
 from app.skills.file_tree import Files
 from app.text import visible
 
@@ -28,19 +28,22 @@ Kind = Literal[
     "unreadable",
 ]
 
+# Of one kind, each with other words than those before.
 MOST_PER_FILE = 20
-"""Of one kind, each with other words than those before; more would say no more."""
 LONGEST_EXCERPT = 120
+# Characters of a file: the searches of all files must end within the time limit of an examination.
 LOOKED_AT = 256 * 1024
-"""Characters of a file: the searches of all files must end within the time of `examining`."""
+# Bytes of a Python file that is parsed, and of all of them: code made to be slow takes 1 s for 300 KB.
+MAX_SOURCE = 256 * 1024
+MAX_SOURCES = 1024 * 1024
 
+# Kind, place in the text, excerpt.
 _Found = tuple[Kind, int, str]
-"""Kind, place in the text, excerpt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing seen at one place; `line` counts from 1, `excerpt` is on one line with nothing invisible."""
+    """A finding at one place; `line` counts from 1, `excerpt` is on one line with nothing invisible."""
 
     kind: Kind
     file: str
@@ -49,13 +52,13 @@ class Finding:
 
 
 def find(files: Files) -> tuple[Finding, ...]:
-    """Everything worth a look, by file and line. Reads all of it: not for the event loop."""
+    """Return all findings, by file and line. Takes up to seconds: not for the event loop."""
     parsed = _parsed(files)
     return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path], path in parsed))
 
 
 def hosts(files: Files) -> tuple[str, ...]:
-    """The hosts of all addresses in text and code, sorted; "example" ones left out."""
+    """Return the hosts of all addresses in text and code, sorted; "example" ones left out."""
     found: set[str] = set()
     for content in files.values():
         found.update(match[1].lower() for match in _ADDRESS.finditer(text_of(content) or ""))
@@ -63,16 +66,16 @@ def hosts(files: Files) -> tuple[str, ...]:
 
 
 def variables(files: Files) -> tuple[str, ...]:
-    """The names of environment variables that its text and code read or tell to set, sorted."""
+    """Return the names of environment variables that its text and code read or tell to set, sorted."""
     found: set[str] = set()
     for content in files.values():
         for match in _VARIABLE.finditer(text_of(content) or ""):
             found.update(name for name in match.groups() if name)
-    return tuple(sorted(found - _EVERYBODYS))
+    return tuple(sorted(found - _COMMON_VARIABLES))
 
 
 def text_of(content: bytes) -> str | None:
-    """The beginning of a file as text, None where it is something else."""
+    """Return the beginning of a file as text; None for other files."""
     try:
         return content.decode("utf-8-sig")[:LOOKED_AT]
     except UnicodeDecodeError:
@@ -80,9 +83,9 @@ def text_of(content: bytes) -> str | None:
 
 
 def _parsed(files: Files) -> frozenset[str]:
-    """The Python files whose syntax is looked at: the smallest, as many as there is time for."""
+    """Return the Python files that are parsed: the smallest, as many as there is time for."""
     sizes = sorted((len(content), path) for path, content in files.items() if len(content) <= MAX_SOURCE)
-    python = [(size, path) for size, path in sizes if is_python(path, text_of(files[path]) or "")]
+    python = [(size, path) for size, path in sizes if _is_python(path, text_of(files[path]) or "")]
     upto = accumulate(size for size, _ in python)
     return frozenset(path for (_, path), total in zip(python, upto, strict=True) if total <= MAX_SOURCES)
 
@@ -106,12 +109,12 @@ def _in_file(path: str, content: bytes, is_parsed: bool) -> Iterator[Finding]:
             if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
                 excerpts.add(excerpt)
                 yield Finding(kind, path, text.count("\n", 0, place) + 1, _excerpt(excerpt))
-    if not is_python(path, text):
+    if not _is_python(path, text):
         return
     if not is_parsed:
         yield Finding("unreadable", path, 1, f"{len(content)} bytes of Python, more than are looked through")
     else:
-        for kind, line, excerpt in islice(python_findings(content), MOST_PER_FILE):
+        for kind, line, excerpt in islice(_python_findings(content), MOST_PER_FILE):
             yield Finding(kind, path, line, _excerpt(excerpt))
 
 
@@ -146,11 +149,70 @@ def _encoded(text: str) -> Iterator[_Found]:
             yield "encoded", match.start(), plain[:LONGEST_EXCERPT].decode("latin-1")
 
 
+def _is_python(path: str, text: str) -> bool:
+    """Tell whether a file is Python, by its name or its first line."""
+    return path.lower().endswith((".py", ".pyw", ".pyi")) or bool(re.match(r"#!.{0,80}python", text))
+
+
+def _python_findings(source: bytes) -> Iterator[tuple[Literal["runs-code", "unreadable"], int, str]]:
+    """Yield kind, line and text of calls that start programs, run text or native code, or open sockets."""
+    try:
+        module = ast.parse(source)  # as bytes: a line "coding: utf-7" counts here as it will when it runs
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        yield "unreadable", getattr(error, "lineno", None) or 1, "Python that cannot be parsed"
+        return
+    nodes = sorted(
+        (node for node in ast.walk(module) if isinstance(node, ast.Call | ast.Import | ast.ImportFrom)),
+        key=lambda node: node.lineno,
+    )
+    names = dict(_imported(nodes))
+    lines = source.decode("utf-8", "replace").split("\n")
+    for node in nodes:
+        name = _dotted(node.func, names) if isinstance(node, ast.Call) else ""
+        if _RISKY.fullmatch(name) or _imports_native(node):
+            yield "runs-code", node.lineno, lines[node.lineno - 1] if node.lineno <= len(lines) else name
+
+
+def _imported(nodes: list[ast.Call | ast.Import | ast.ImportFrom]) -> Iterator[tuple[str, str]]:
+    """Yield the names that imports bind, and what each stands for."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield (alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+
+
+def _imports_native(node: ast.AST) -> bool:
+    return isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "ctypes" for alias in node.names)
+
+
+def _dotted(function: ast.expr, names: dict[str, str]) -> str:
+    """Return the full name of what is called; "" where it is no plain name."""
+    attributes: list[str] = []
+    while isinstance(function, ast.Attribute):
+        attributes.append(function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return ""
+    return ".".join([names.get(function.id, function.id), *reversed(attributes)])
+
+
+_RISKY = re.compile(
+    r"(?:subprocess|pty|ctypes|_ctypes|cffi|multiprocessing|runpy|code)\..+"
+    r"|os\.(?:system|popen|fork|forkpty|kill|killpg|setuid|setgid|exec\w+|spawn\w+|posix_spawnp?)"
+    r"|asyncio\.create_subprocess_(?:exec|shell)"
+    r"|(?:builtins\.)?(?:eval|exec|compile|__import__)"
+    r"|importlib\.(?:import_module|util\..+|machinery\..+)"
+    r"|(?:pickle|cPickle|dill|cloudpickle|marshal|shelve|joblib)\.(?:loads?|open|Unpickler)"
+    r"|(?:socket\.(?:socket|create_connection|create_server)|socketserver\..+)"
+)
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".ttf", ".otf", ".woff", ".woff2")
 _EXECUTABLES = (b"\x7fELF", b"MZ\x90", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa")
 
+# The flags of England, Scotland, Wales: tag characters that mean a picture.
 _FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f")
-"""The flags of England, Scotland, Wales: tag characters that mean a picture."""
 _HIDDEN = re.compile(
     "[\U000e0000-\U000e007f]+"
     "|[\U000e0100-\U000e01ef\ufe00-\ufe0f]{2,}|[\U000e0100-\U000e01ef]"  # bytes smuggled as variations
@@ -262,7 +324,7 @@ _VARIABLE = re.compile(
     r"|\$\{?([A-Z][A-Z0-9_]{0,50}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|API_ID|AUTH))\b"
     r"|(?<![\w$])([A-Z][A-Z0-9]{1,30}_(?:[A-Z0-9]{1,30}_)?(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD))(?![\w])"
 )
-_EVERYBODYS = frozenset(
+_COMMON_VARIABLES = frozenset(
     {"PATH", "HOME", "USER", "LANG", "TERM", "PWD", "SHELL", "TMPDIR", "EDITOR", "PYTHONPATH"}
 )
 

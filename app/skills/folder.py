@@ -1,4 +1,4 @@
-"""The files of a skill's folder: found without following links out of it, read without ever waiting."""
+"""The files of a skill's folder: found without following links out of it, read without ever blocking."""
 
 import errno
 import hashlib
@@ -73,8 +73,11 @@ def _add_stamps(found: list[Stamp], path: str, counted: str | None) -> None:
 
 
 def walk(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Files and folders below it by name, each folder before what it holds; hidden ones and caches are left
-    out, links are not followed. Raises OSError for what cannot be read or is nested beyond reason."""
+    """Yield files and folders below it by name, each folder before its content.
+
+    Hidden ones and caches are left out, links are not followed. Raises OSError for unreadable or endlessly
+    nested folders.
+    """
     waiting = [(folder, MAX_DEPTH)]
     while waiting:
         path, depth = waiting.pop()
@@ -87,7 +90,7 @@ def walk(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def is_skill(folder: str | Path) -> bool:
-    """Whether there is a SKILL.md; one that is not to be seen counts, so that its folder is named."""
+    """Tell whether there is a SKILL.md; an unreadable one counts, so that its folder is named."""
     try:
         os.lstat(f"{folder}/SKILL.md")
     except (FileNotFoundError, NotADirectoryError):
@@ -98,7 +101,7 @@ def is_skill(folder: str | Path) -> bool:
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """A file of the folder. Raises ManifestError for a link that leads out of it, and for what is no file."""
+    """Return a file of the folder. Raises ManifestError for a link out of it, and for special files."""
     if _leads_out(str(folder), name):
         raise ManifestError(f"{name} is a link that leads out of the skill's folder; copy the file into it")
     try:
@@ -108,7 +111,7 @@ def read_file(folder: Path, name: str) -> bytes:
 
 
 def read_regular(path: str | Path) -> bytes:
-    """A plain file's bytes. Raises OSError for a pipe, device or socket, which might never answer."""
+    """Return a plain file's bytes. Raises OSError for a pipe, device or socket, which might never answer."""
     _require_regular(os.stat(path).st_mode)  # opening a device may do something already
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         _require_regular(os.fstat(file.fileno()).st_mode)
@@ -119,7 +122,7 @@ def read_regular(path: str | Path) -> bytes:
 
 
 def code_hash(folder: Path) -> str:
-    """sha256 of all that lies in `scripts`, by name: the code's, whenever and however it came there."""
+    """Return the sha256 of all files in `scripts`, by name."""
     found = hashlib.sha256()
     for entry in walk(f"{folder}/scripts"):
         content = b"" if entry.is_dir() else _readable(entry.path)
@@ -129,7 +132,7 @@ def code_hash(folder: Path) -> str:
 
 
 def has_same_files(folder: Path, other: Path) -> bool:
-    """Whether two folders hold the same, byte by byte; False where one cannot be read."""
+    """Tell whether two folders hold the same, byte by byte; False where one cannot be read."""
     try:
         names = [[os.path.relpath(one.path, root) for one in walk(str(root))] for root in (folder, other)]
         return names[0] == names[1] and all(_is_same(folder / name, other / name) for name in names[0])
@@ -144,7 +147,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def check_size(folder: Path) -> None:
-    """Raises ManifestError for a folder with too much in it."""
+    """Raise ManifestError for a folder with too many files or bytes."""
     size = 0
     for files, entry in enumerate(walk(str(folder)), start=1):
         if not entry.is_dir(follow_symlinks=False):
@@ -154,7 +157,6 @@ def check_size(folder: Path) -> None:
 
 
 def _readable(path: str) -> bytes:
-    """A file's bytes; none of what the code cannot import either."""
     try:
         return read_regular(path)
     except OSError:
@@ -168,7 +170,7 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _leads_out(folder: str, name: str) -> bool:
-    """Whether a file of the folder is elsewhere once the links on its way are followed."""
+    """Tell whether links on its way lead a file out of the folder."""
     steps = name.split("/")
     if not any(os.path.islink(f"{folder}/{'/'.join(steps[: n + 1])}") for n in range(len(steps))):
         return False

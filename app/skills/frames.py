@@ -1,4 +1,4 @@
-"""What the server and a worker say to each other: messages, and their form on the wire.
+"""The messages between the server and a worker, and their form on the wire.
 
 A frame is four bytes of length, big-endian, and a JSON list of the message's name and its fields. The JSON is
 the standard library's, which keeps integers of any size.
@@ -13,29 +13,27 @@ from app.errors import RecadoError
 from app.messages import JSON
 from app.tools.result import OUTPUT_LIMIT
 
+# Bytes of a frame: arguments, or a page of stored rows; and a result with its envelope.
 TO_WORKER = 8 * 1024 * 1024
-"""Bytes of a frame: arguments, or a page of what a skill keeps."""
 FROM_WORKER = OUTPUT_LIMIT + 256 * 1024
-"""Bytes of a frame: a result and what is about it."""
+# The asks of one call, and their bytes in frames; the bytes of the answers.
 ASKS = 10_000
 ASKED_BYTES = 16 * 1024 * 1024
-"""What one call may ask, in number and in bytes of frames."""
 ANSWERED_BYTES = 64 * 1024 * 1024
-"""What one call may be answered, in bytes of frames."""
+# Messages that belong to no running call, such as those of a thread that a call left behind.
 UNASKED = 1000
 UNASKED_BYTES = 16 * 1024 * 1024
-"""What a worker may say that belongs to no call, such as a thread that a call left behind."""
 HEADER = 4
 
 
-class Written(str):
+class JsonText(str):
     """A value that is JSON text already."""
 
     __slots__ = ()
 
 
 class FrameError(RecadoError):
-    """A frame that is too large or none at all."""
+    """A frame that is too large, or no message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Server to worker: what an ask came to; `error` is "" where it came to a value."""
+    """Server to worker: the value that was asked for, or the error ("" for none)."""
 
     id: int
     value: JSON = None
@@ -59,19 +57,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Worker to server: the code runs, calls may come."""
+    """Worker to server: the code is loaded and takes calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Worker to server: the code does not run, and why."""
+    """Worker to server: the code cannot be loaded, and why."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Worker to server: a function of call `call` wants something of its context, such as `store.get`."""
+    """Worker to server: the function of call `call` uses its context, such as `store.get`."""
 
     id: int
     call: int
@@ -81,7 +79,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Worker to server: what call `id` came to, as ToolResult.to_json writes it."""
+    """Worker to server: the result of call `id`, as ToolResult.to_json writes it."""
 
     id: int
     result: JSON
@@ -89,6 +87,7 @@ class Result:
 
 Message = Call | Answer | Ready | Fault | Ask | Result
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Call, Answer, Ready, Fault, Ask, Result)}
+# The types of the fields once read; any JSON for those that are not named.
 _TYPES: dict[type[Any], dict[str, type]] = {
     Call: {"id": int, "function": str, "args": dict, "context": dict},
     Answer: {"id": int, "error": str},
@@ -97,11 +96,10 @@ _TYPES: dict[type[Any], dict[str, type]] = {
     Ask: {"id": int, "call": int, "method": str, "args": list},
     Result: {"id": int, "result": dict},
 }
-"""What the fields are once read; any JSON where nothing stands."""
 
 
 def encode(message: Message, limit: int) -> bytes:
-    """A frame. Raises FrameError where it is larger than `limit`, TypeError or ValueError for no JSON."""
+    """Return a frame. Raises FrameError above `limit` bytes, TypeError or ValueError for what is no JSON."""
     fields = ", ".join(f'"{name}": {_json(message, name)}' for name in message.__slots__)
     body = f'["{type(message).__name__}", {{{fields}}}]'.encode()
     if len(body) > limit:
@@ -110,7 +108,7 @@ def encode(message: Message, limit: int) -> bytes:
 
 
 def length(header: bytes, limit: int) -> int:
-    """How many bytes follow. Raises FrameError before anybody makes room for too many."""
+    """Return how many bytes follow. Raises FrameError before room is made for too many."""
     size = int.from_bytes(header, "big")
     if size > limit:
         raise FrameError(f"a frame of {size} bytes was announced, at most {limit} are taken")
@@ -118,7 +116,7 @@ def length(header: bytes, limit: int) -> int:
 
 
 def decode(body: bytes) -> Any:
-    """The message of a frame. Raises FrameError for anything else."""
+    """Return the message of a frame. Raises FrameError for anything else."""
     try:
         name, fields = json.loads(body, parse_constant=_refuse)
         message = _KINDS[name](**fields)
@@ -136,6 +134,6 @@ def _refuse(constant: str) -> NoReturn:
 
 def _json(message: Message, name: str) -> str:
     value = getattr(message, name)
-    if isinstance(value, Written):
+    if isinstance(value, JsonText):
         return value
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

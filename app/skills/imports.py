@@ -1,4 +1,4 @@
-"""Packages that a skill's code needs and that are not installed, told from its text alone."""
+"""Packages that a skill's code needs and that are not installed, found in its text alone."""
 
 import ast
 import importlib.util
@@ -10,22 +10,22 @@ from pathlib import Path
 from app.skills.folder import read_file
 from app.skills.manifest import ManifestError
 
+# Of all modules of a skill: parsing takes hundreds of times their size in memory.
 READ_BYTES = 512 * 1024
-"""Of a skill's modules, all together: parsing takes hundreds of times the size in memory."""
 
 
 def missing_packages(folder: Path, source: bytes) -> tuple[str, ...]:
-    """Names of packages that `source` and the modules beside it import unguarded and that are not there.
+    """Return the packages that `source` and the modules beside it import unguarded and that are missing.
 
-    Imports inside functions, `if` and `try` count as guarded. Of `a.b` it is `a` that counts. Beyond
-    `READ_BYTES` of modules nothing more is looked for: what is not there shows at the first call.
+    Imports inside functions, `if` and `try` count as guarded. Only `a` of `a.b` counts. Modules
+    beyond `READ_BYTES` are not read: what they lack shows at the first call.
     """
     names = _imported(folder, source)
     return tuple(sorted(name for name in set(names) if not is_installed(name)))
 
 
 def is_installed(name: str) -> bool:
-    """Whether a package of that name can be imported here; nothing is imported."""
+    """Tell whether a package of that name can be imported; nothing is imported."""
     if name in sys.stdlib_module_names or name in sys.modules:
         return True
     try:
@@ -35,7 +35,7 @@ def is_installed(name: str) -> bool:
 
 
 def lack_of(packages: Iterable[str]) -> str:
-    """In words, "" for none."""
+    """Say which packages are missing, "" for none."""
     return "; ".join(f"it needs the package {name}, which is not installed" for name in packages)
 
 
@@ -58,7 +58,7 @@ def _imported(folder: Path, source: bytes) -> Iterator[str]:
 
 
 def _beside(folder: Path, name: str) -> bytes | None:
-    """The text of a module in scripts/, b"" for one that cannot be read; None where there is none."""
+    """Return the text of a module in scripts/, b"" if it cannot be read; None where there is none."""
     for path in (f"scripts/{name}.py", f"scripts/{name}/__init__.py"):
         if os.path.exists(f"{folder}/{path}"):
             try:

@@ -1,4 +1,4 @@
-"""The installed skills that came from elsewhere: exactly the approved bytes, and who approved them."""
+"""The records of installed skills: which bytes were approved, and by whom."""
 
 import json
 import logging
@@ -14,13 +14,13 @@ from app.tools.tool import Audience
 
 log = logging.getLogger(__name__)
 
+# In the folder of each: says what is installed, and is replaced in one step.
 RECORD = "installed.json"
-"""In the folder of each: says what is installed, and is replaced in one step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The current version of one: `folder` holds it, read-only.
+    """The current version of an installed skill: `folder` holds it, read-only.
 
     `source` is the person's address, `sent_on` the one on another host that it led to, "" where it did not.
     `approved_by` is a person's id, `installed_at` Unix seconds. Without `trusted` its tools count as
@@ -41,26 +41,26 @@ class Installed:
 
     @property
     def phrases(self) -> Path:
-        """The file with what a model wrote for its tools: beside the approved bytes, no part of them."""
+        """Return the file with the phrases that a model wrote for its tools, beside the approved bytes."""
         return self.folder.parent / FILE
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether its tools ask each time, whatever its own metadata says of them."""
+        """Tell whether its tools ask each time, whatever its own metadata says of them."""
         return not self.trusted
 
     def check(self) -> None:
-        """Reads all of it. Raises TreeError where it is not what was approved."""
+        """Read all of it. Raises TreeError where it is not what was approved."""
         check_tree(self.folder, self.sha256)
 
 
 def current(data_dir: Path) -> list[Installed]:
-    """What is installed, by name: a small file for each is read, none of their own."""
+    """Return what is installed, by name; reads one small record for each."""
     paths = sorted((data_dir / "skills").glob(f"*/{RECORD}"))
     return [installed for path in paths if (installed := read_record(path)) is not None]
 
 
-def is_from_elsewhere(data_dir: Path, folder: Path) -> bool:
+def is_installed_folder(data_dir: Path, folder: Path) -> bool:
     """Tell whether the folder of a skill is one that came from an address."""
     place = Path(os.path.abspath(data_dir / "skills"))
     return Path(os.path.abspath(folder)).parents[1] == place

@@ -1,20 +1,30 @@
-"""All skills of the folders: compared before each turn, loaded, reloaded, removed."""
+"""The skills of all folders: compared before each turn, loaded, reloaded, removed."""
 
-import dataclasses
 import hashlib
 import logging
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.messages import JSON
-from app.skills.folder import Signature, Stamp, entries, has_same_files, is_skill, signature, stamp
+from app.processes.sandbox import Sandbox
+from app.settings import Settings
+from app.skills.file_tree import TreeError
+from app.skills.folder import (
+    Signature,
+    Stamp,
+    entries,
+    has_same_files,
+    is_skill,
+    signature,
+    stamp,
+    stamps_below,
+)
 from app.skills.imports import is_installed
-from app.skills.installed import Installed
-from app.skills.installed_skills import InstalledSkills
-from app.skills.runner import Workers
+from app.skills.installed import RECORD, Installed, current
+from app.skills.phrases import phrases
 from app.skills.skill import (
     RELEASE_SKILLS,
     Skill,
@@ -23,18 +33,19 @@ from app.skills.skill import (
     load_skill,
     machine_lacks,
 )
+from app.skills.workers import Workers
 from app.tools import Tool
 
 log = logging.getLogger(__name__)
 
 MAX_TOOL_NAME = 64
+# Names of tools that no skill may bring.
 RESERVED = frozenset({"load_skill", "read_skill_file"})
-"""Names of tools that no skill brings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Names of the skills that came, changed and went since the last look."""
+    """The names of the skills that were added, changed and removed since the last look."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -45,11 +56,11 @@ class Changes:
 
 
 class SkillLoader:
-    """The skills of `skills_dir`, those that bundled.txt names in the release's own folder, and those that
-    came from `elsewhere`.
+    """Loads the skills of `skills_dir`, the bundled ones of the release, and the `installed` ones.
 
-    Without `workers` each call of a tool of folders that are not bundled has a worker of its own; without
-    `runs_code` all are read as texts, and no tool's code runs.
+    `refresh` is called before each turn; the other methods answer from what it found. Without `workers` each
+    call of a tool of a folder that is not bundled has a worker of its own; without `runs_code` all are read
+    as texts, and no tool's code runs.
     """
 
     def __init__(
@@ -57,16 +68,16 @@ class SkillLoader:
         skills_dir: Path,
         bundled: Path = RELEASE_SKILLS,
         workers: Workers | None = None,
-        elsewhere: InstalledSkills | None = None,
+        installed: "InstalledSkills | None" = None,
         *,
         runs_code: bool = True,
     ) -> None:
         self._skills_dir = skills_dir
         self._release = bundled
         self._workers = workers
-        self._elsewhere = elsewhere
+        self._store = installed
         self._runs_code = runs_code
-        self._installed: Mapping[str, Installed] = {}
+        self._records: Mapping[str, Installed] = {}
         self._named: Stamp = None
         self._names: frozenset[str] = frozenset()
         self._loaded: dict[str, Skill] = {}
@@ -79,20 +90,20 @@ class SkillLoader:
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """Every skill by name, those that are broken or unavailable included."""
+        """Return every skill by name, including those that are broken or unavailable."""
         return self._skills
 
     @property
     def clashes(self) -> tuple[str, ...]:
-        """Names that two skills share, and what became of the second, in words."""
+        """Say which names two skills share, and what happened to the second."""
         return self._clashes
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that may be offered, each under a name of its own."""
+        """Return the tools that may be offered, each under a unique name."""
         return self._tools
 
     def phrases(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Example phrases by offered tool name and language."""
+        """Return example phrases by offered tool name and language."""
         return self._phrases
 
     def tool_assets(self, name: str) -> dict[str, JSON]:
@@ -106,12 +117,12 @@ class SkillLoader:
         return self._tool_assets[name]
 
     def skill(self, name: str) -> Skill | None:
-        """The skill of that name, the one in use where folders share it; None where there is none."""
+        """Return the skill of that name, the one in use where folders share it; None where there is none."""
         named = [skill for skill in self._skills if skill.name == name]
         return next((skill for skill in named if skill.available), named[0] if named else None)
 
     def refresh(self) -> Changes:
-        """Looks at the folders and loads what differs: a few file times when nothing does."""
+        """Load what differs from the last look; only file times are read where nothing does."""
         before = self._loaded
         after: dict[str, Skill] = {}
         for path in self._folders():
@@ -140,12 +151,12 @@ class SkillLoader:
         own = os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(self._names)]
         paths += [entry.path for entry in entries(own) if _is_folder(entry)]
-        if self._elsewhere is not None:
-            self._installed = self._elsewhere.look()
-        yield from dict.fromkeys((*paths, *self._installed))
+        if self._store is not None:
+            self._records = self._store.look()
+        yield from dict.fromkeys((*paths, *self._records))
 
     def _current(self, path: str, version: Signature) -> Skill:
-        """The skill as loaded before where nothing of it changed, else read anew."""
+        """Return the skill as loaded before if nothing of it changed, else read it anew."""
         known = self._loaded.get(path)
         if known is not None and known.version == version and not self._outdated(known):
             return known
@@ -155,10 +166,10 @@ class SkillLoader:
         return skill
 
     def _load(self, folder: Path, version: Signature) -> Skill:
-        installed = self._installed.get(str(folder))
+        installed = self._records.get(str(folder))
         try:
-            if self._elsewhere is not None and installed is not None:
-                return self._elsewhere.load(installed, release=self._release, workers=self._workers)
+            if self._store is not None and installed is not None:
+                return self._store.load(installed, release=self._release, workers=self._workers)
             return load_skill(
                 folder,
                 release=self._release,
@@ -172,8 +183,8 @@ class SkillLoader:
             return broken_skill(folder, fault, version=version)
 
     def _outdated(self, skill: Skill) -> bool:
-        """Whether what it needs came or went, its code was set aside, or a list or record says other."""
-        if skill.installed and self._elsewhere is not None and self._elsewhere.is_outdated(skill):
+        """Tell whether something outside its folder changed: requirements, set aside, bundled.txt, record."""
+        if skill.installed and self._store is not None and self._store.is_outdated(skill):
             return True
         needs = skill.manifest.requirements
         if needs and machine_lacks(needs, skill.packages) != skill.lacks:
@@ -197,7 +208,7 @@ class SkillLoader:
                     reason = "it is a copy of a skill of the release, which is used itself"
                 else:
                     clashes.append(f"{skill.folder} is left out: {reason}")
-                skill = dataclasses.replace(skill, tools=(), available=False, reason=skill.reason or reason)
+                skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(skill)
         tools: dict[str, Tool] = {}
         phrases: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -218,8 +229,10 @@ class SkillLoader:
         self._origins, self._tool_assets = origins, {}
 
     def _is_copy(self, skill: Skill) -> bool:
-        """Whether it is one of the release's, copied and not changed: whoever copies the whole folder to add
-        skills of their own does not want those that came with it to lose what only the release's may do."""
+        """Tell whether it is an unchanged copy of a bundled skill, which then runs in its place.
+
+        Someone who copies the whole folder to add skills must not lose what only bundled skills may do.
+        """
         if skill.bundled or skill.installed or skill.folder.name not in self._names:
             return False
         return has_same_files(skill.folder, Path(self._release, skill.folder.name))
@@ -227,23 +240,97 @@ class SkillLoader:
     def _precedence(
         self, skill: Skill, copies: Collection[Path]
     ) -> tuple[bool, bool, bool, bool, bool, bool, str]:
-        """Of one name: one that did not come from elsewhere, one that can be offered, a folder without
-        faults, one of that very name, the operator's before the release's but for an unchanged copy."""
-        shipped = skill.folder.parent != Path(os.path.abspath(self._skills_dir))
+        """Sort skills of one name: not installed first, then available, without faults, in a folder of that
+        name, and the operator's before the bundled one unless it is an unchanged copy.
+        """
+        is_release = skill.folder.parent != Path(os.path.abspath(self._skills_dir))
         misnamed = skill.folder.name != skill.name
         return (
             *(bool(skill.installed), not skill.available, bool(skill.faults)),
-            *(misnamed, skill.folder in copies, shipped, str(skill.folder)),
+            *(misnamed, skill.folder in copies, is_release, str(skill.folder)),
         )
 
 
+class InstalledSkills:
+    """The installed skills in DATA_DIR/skills, loaded as their cards allow.
+
+    `sandbox` decides whether their code may run here; its first trial may take seconds.
+    """
+
+    def __init__(self, data_dir: Path, sandbox: Sandbox) -> None:
+        self._data_dir = data_dir
+        self._sandbox = sandbox
+        self._stamps: Mapping[str, Stamp] = {}
+        self._installed: dict[str, Installed] = {}
+        self._phrases: dict[str, Stamp] = {}
+
+    @classmethod
+    def of(cls, settings: Settings) -> "InstalledSkills":
+        """Build it from the settings."""
+        return cls(settings.data_dir, Sandbox(settings))
+
+    def look(self) -> Mapping[str, Installed]:
+        """Return what is installed, by its folder's absolute path."""
+        stamps = stamps_below(self._data_dir / "skills", RECORD)
+        if stamps != self._stamps:
+            self._stamps = stamps
+            self._installed = {os.path.abspath(one.folder): one for one in current(self._data_dir)}
+        return self._installed
+
+    def load(self, installed: Installed, *, release: Path, workers: Workers | None) -> Skill:
+        """Load one, taking no more than was approved."""
+        folder = Path(os.path.abspath(installed.folder))
+        version = signature(folder)
+        try:
+            installed.check()
+        except TreeError as error:
+            skill = broken_skill(folder, str(error), version=version)
+        else:
+            skill = load_skill(folder, release=release, workers=workers, version=version, is_installed=True)
+        unrun = self._sandbox.refusal() if skill.tools else ""
+        self._phrases[str(folder)] = stamp(installed.phrases)
+        brought = {tool: said for tool, said in skill.phrases.items() if any(said.values())}
+        silent = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
+        written = phrases(installed.phrases, silent)
+        return replace(
+            skill,
+            phrases={**brought, **written},
+            written=frozenset(written),
+            name=installed.name,
+            audience=installed.audience,
+            tools=() if unrun else tuple(_limited(tool, installed) for tool in skill.tools),
+            reason=skill.reason or (f"its tools do not run: {unrun}" if unrun else ""),
+            unrun=unrun,
+            installed=installed,
+        )
+
+    def is_outdated(self, skill: Skill) -> bool:
+        """Tell whether it was approved anew, got other phrases, or may run now where it could not."""
+        installed = self._installed.get(str(skill.folder))
+        if installed is None or installed != skill.installed:
+            return True
+        if stamp(installed.phrases) != self._phrases.get(str(skill.folder)):
+            return True
+        return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
+
+
+def _limited(tool: Tool, installed: Installed) -> Tool:
+    """Restrict a tool to its card: its own metadata may only ask for more care."""
+    return tool.replace(
+        category=installed.name,
+        sensitive=tool.sensitive or installed.is_sensitive,
+        audience=installed.audience,
+        code=installed.sha256,
+    )
+
+
 def _real_name(folder: Path) -> str:
-    """A folder's name, that of where it leads if it is a link; links above it change nothing about that."""
+    """Return a folder's name, or that of its target if it is a link itself."""
     return os.path.basename(os.path.realpath(folder) if os.path.islink(folder) else folder)
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    """Whether it is a folder or leads to one."""
+    """Tell whether it is a folder or a link to one."""
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself
@@ -251,7 +338,7 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 
 
 def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:
-    """The tool's own name, or `<skill>_<tool>` where another skill has it; always a valid one."""
+    """Return the tool's own name, or `<skill>_<tool>` where another skill has it; always a valid one."""
     for name in (tool, f"{skill}_{tool}"):
         if (valid := _valid_name(name)) not in taken:
             return valid
@@ -260,7 +347,7 @@ def _offered_name(tool: str, skill: str, taken: Collection[str]) -> str:
 
 
 def _valid_name(name: str) -> str:
-    """A name that model servers take; a shortened one keeps its end and gets a stable hash in the middle."""
+    """Return a name that model servers accept; a long one keeps its end, with a stable hash in the middle."""
     clean = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     if len(clean) <= MAX_TOOL_NAME:
         return clean

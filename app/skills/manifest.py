@@ -1,4 +1,4 @@
-"""SKILL.md as data: the frontmatter as YAML reads it, the body, and what a reader should be warned of."""
+"""SKILL.md as data: the frontmatter as YAML reads it, the body, and warnings for its author."""
 
 import re
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_FRONTMATTER = 64 * 1024
 MAX_BODY = 256 * 1024
+# Characters of a string in `metadata`, which may be a list.
 MAX_LIST = 4096
-"""Characters of a string in `metadata`, which may be a list."""
+# References (`*name`) to other values; nested, a few dozen of them grow into gigabytes once written out.
 MAX_ALIASES = 16
-"""References (`*name`) to other values; nested, a few dozen of them grow into gigabytes once written out."""
 MAX_NESTING = 100
 SAFE_MARKS = 1000
+# Characters of a description in the catalogue line; half of the real ones are shorter than 212.
 CATALOGUE_DESCRIPTION = 300
-"""Characters of a description in the catalogue line; half of the real ones are shorter than 212."""
 
 GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 
@@ -42,7 +42,7 @@ class ManifestError(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a skill needs of the machine, as metadata of other assistants says it."""
+    """The programs, variables and systems a skill needs, as metadata of other assistants names them."""
 
     bins: tuple[str, ...] = ()
     any_bins: tuple[str, ...] = ()
@@ -73,21 +73,21 @@ class Manifest:
 
     @property
     def line(self) -> str:
-        """The description as the catalogue shows it: one line, shortened at a word."""
+        """Return the description for the catalogue: one line, shortened at a word."""
         return shortened(self.description, CATALOGUE_DESCRIPTION)
 
     def words(self, key: str) -> tuple[str, ...]:
-        """A list that stands in `metadata` as a string ("write_file delete_file") or as a YAML list."""
+        """Return a list of `metadata`, written as a string ("write_file delete_file") or a YAML list."""
         return self.lists.get(key, ())
 
     def text(self, key: str) -> str:
-        """One string of `metadata`, "" where it is absent."""
+        """Return one string of `metadata`, "" where it is absent."""
         value = self.metadata.get(key) if isinstance(self.metadata, dict) else None
         return "" if value is None or isinstance(value, dict | list) else str(value).strip()
 
 
 def read_manifest(content: bytes, folder: str) -> Manifest:
-    """Reads a SKILL.md found in a folder of that name.
+    """Read a SKILL.md found in a folder of that name.
 
     Raises ManifestError where there is no frontmatter, it is no mapping, or it has no description.
     """
@@ -124,12 +124,12 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
 
 
 def is_standard_name(name: str) -> bool:
-    """Whether the standard allows it as a skill's name: lowercase letters, digits and single hyphens."""
+    """Tell whether the standard allows the name: lowercase letters, digits and single hyphens."""
     return len(name) <= MAX_NAME and _STANDARD_NAME.fullmatch(name) is not None
 
 
 def split_frontmatter(text: str) -> tuple[str, str]:
-    """The YAML between the two --- lines, and what follows. Raises ManifestError without such lines."""
+    """Return the YAML between the two --- lines, and the rest. Raises ManifestError without such lines."""
     found = _FENCE.match(text)
     if found is None:
         raise ManifestError(
@@ -139,10 +139,10 @@ def split_frontmatter(text: str) -> tuple[str, str]:
 
 
 def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
-    """The mapping as PyYAML reads it, and warnings.
+    """Return the mapping as PyYAML reads it, and warnings.
 
-    Invalid YAML in real skills is nearly always an unquoted `: ` in a value, so plain top-level values
-    are quoted and read once more. Raises ManifestError for what is still invalid.
+    Invalid YAML in real skills is nearly always an unquoted `: ` in a value, so plain top-level values are
+    quoted and read once more. Raises ManifestError for what is still invalid.
     """
     if len(frontmatter) > MAX_FRONTMATTER:
         raise ManifestError(f"the frontmatter has {len(frontmatter)} characters; {MAX_FRONTMATTER} at most")
@@ -161,7 +161,7 @@ def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text on one line, cut at a word with … where it is longer than `limit` characters."""
+    """Return the text on one line, cut at a word with … where it is longer than `limit` characters."""
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
@@ -178,13 +178,13 @@ def _decode(content: bytes) -> str:
 
 
 def audience_of(manifest: Manifest) -> "Audience":
-    """Other assistants have other words there, which keep nobody out here."""
+    """Return who may use it; words of other assistants in that field keep nobody out."""
     words = {word.lower() for word in manifest.words("audience")}
     return "everyone" if words.isdisjoint({"owner", "owners"}) else "owners"
 
 
 def load_yaml(text: str, file: str = "", first_line: int = 1) -> JSON:
-    """A YAML text as PyYAML reads it, which begins at that line of the file.
+    """Read a YAML text that begins at that line of the file.
 
     Raises ManifestError, also for what grows or nests beyond reason.
     """
@@ -204,7 +204,7 @@ def _place(error: yaml.YAMLError, file: str, first_line: int) -> str:
 
 
 def _problem(error: yaml.YAMLError, first_line: int) -> str:
-    """What is wrong, without PyYAML's own name for a text that is in no file."""
+    """Describe an error, without PyYAML's own name for a text that is in no file."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     begun = f" from line {first_line + error.context_mark.line} on" if error.context_mark else ""
@@ -212,7 +212,7 @@ def _problem(error: yaml.YAMLError, first_line: int) -> str:
 
 
 def _check_shape(text: str) -> None:
-    """CSafeLoader recurses in C: nested 30,000 deep it ends the whole process. Each level needs a mark."""
+    """Refuse deep nesting: CSafeLoader recurses in C, and 30,000 levels end the whole process."""
     if text.count("*") <= MAX_ALIASES and sum(map(text.count, "[{-?:")) <= SAFE_MARKS:
         return
     aliases = depth = 0
@@ -226,7 +226,7 @@ def _check_shape(text: str) -> None:
 
 
 def _quoted(frontmatter: str) -> str:
-    """Every plain scalar of a top-level key, with its continuation lines, in double quotes."""
+    """Return the frontmatter with plain values of top-level keys in double quotes."""
     lines: list[str] = []
     open_value: list[str] = []
 

@@ -1,14 +1,14 @@
 """A folder's `scripts/tools.py` as a module of this process.
 
-The server does this with shipped skills alone; all other code runs in a worker.
+The server does this with bundled skills alone; all other code runs in a worker.
 """
 
 import hashlib
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -27,7 +27,7 @@ class ToolsModuleError(RecadoError):
 
 
 def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], list[str]]:
-    """The public, documented functions that a file defines at its top level, and why others are left out.
+    """Return the public, documented top-level functions of a file, and why others are left out.
 
     Raises ToolsModuleError where the file does not run.
     """
@@ -35,7 +35,7 @@ def tool_functions(path: Path, skill: str) -> tuple[dict[str, ToolFunction], lis
 
 
 def documented_functions(module: ModuleType) -> tuple[dict[str, ToolFunction], list[str]]:
-    """The same of a file that was run."""
+    """Return the same for a module that was run."""
     functions: dict[str, ToolFunction] = {}
     left_out: list[str] = []
     for name, value in vars(module).items():
@@ -51,8 +51,10 @@ def documented_functions(module: ModuleType) -> tuple[dict[str, ToolFunction], l
 
 
 def named_function(module: ModuleType, name: str) -> ToolFunction | None:
-    """What a decorator made of a function of that name: a cache, an object that is called, or one that keeps
-    the function as `fn`, as some MCP packages do. None where it cannot be called."""
+    """Return the callable that a decorator made of a function of that name; None where there is none.
+
+    It may be a cache, a callable object, or an object with the function as `fn`, as some MCP packages make.
+    """
     value = vars(module).get(name)
     if callable(value):
         return value  # type: ignore[no-any-return]
@@ -61,10 +63,10 @@ def named_function(module: ModuleType, name: str) -> ToolFunction | None:
 
 
 def run_module(path: Path, skill: str) -> ModuleType:
-    """Compiles and runs the file as a fresh module; `from .other import …` finds other.py beside it.
+    """Compile and run the file as a fresh module; `from .other import …` finds other.py beside it.
 
-    Raises ToolsModuleError where it does not run. It is not done as the import system does it: its .pyc files
-    are told apart by whole seconds, so a file changed twice within one would be taken from the cache.
+    Raises ToolsModuleError where it does not run. The import system is not used: its .pyc files are told
+    apart by whole seconds, so a file changed twice within one would be taken from the cache.
     """
     package = ModuleType(_package_name(path, skill))
     package.__path__ = [str(path.parent)]
@@ -76,7 +78,7 @@ def run_module(path: Path, skill: str) -> ModuleType:
     sys.modules[package.__name__] = package
     sys.modules[module.__name__] = module  # dataclasses and forward references look their module up here
     try:
-        exec(_compiled(path.read_bytes(), str(path)), module.__dict__)  # noqa: S102 - the caller says whose code it is
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the caller says whose code it is
     except (Exception, SystemExit) as error:
         _forget(package.__name__)
         raise ToolsModuleError(_fault(path, error)) from error
@@ -117,13 +119,7 @@ class _Fresh(SourceFileLoader):
     """Compiles anew each time, and leaves no .pyc behind."""
 
     def get_code(self, fullname: str) -> CodeType:
-        return _compiled(self.get_data(self.path), self.path)
-
-
-@lru_cache(maxsize=128)
-def _compiled(source: bytes, path: str) -> CodeType:
-    """A skill of which one file changed is read anew as a whole: its others give the code that they gave."""
-    return compile(source, path, "exec")
+        return compile(self.get_data(self.path), self.path, "exec")
 
 
 def _fault(path: Path, error: BaseException) -> str:
@@ -131,11 +127,9 @@ def _fault(path: Path, error: BaseException) -> str:
         return f"scripts/tools.py needs the package {error.name}, which is not installed"
     if isinstance(error, SyntaxError):
         return f"scripts/tools.py line {error.lineno}: {error.msg}"
-    lines = [f" line {frame.lineno}" for frame in _frames(error) if frame.filename == str(path)]
+    lines = [
+        f" line {frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
     return f"scripts/tools.py{lines[-1] if lines else ''}: {type(error).__name__}: {error}"
-
-
-def _frames(error: BaseException) -> list[Any]:
-    import traceback
-
-    return list(traceback.extract_tb(error.__traceback__))

@@ -1,4 +1,4 @@
-"""A call's context in a worker: some of it travels as data, the rest is asked for."""
+"""A call's context in a worker: some of it is sent with the call, the rest is asked for."""
 
 import asyncio
 import inspect
@@ -9,17 +9,17 @@ from dataclasses import asdict
 from json import dumps
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
-from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient, Parameters
+from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient
 from app.http.errors import FetchError
 from app.http.transport import Fetched
 from app.messages import JSON
 from app.people import Person
-from app.skills.frames import TO_WORKER, Answer, Ask, Written
+from app.skills.frames import TO_WORKER, Answer, Ask, JsonText
 from app.tools.context import PersonStore, Services, ToolContext
 
 ANSWER_SECONDS = 30.0
+# Of keys and values in one list.
 LIST_BYTES = TO_WORKER - 1024 * 1024
-"""Of keys and values in one list."""
 HTTP_SECONDS = SECONDS_MOST + MARGIN_SECONDS
 _STORE = frozenset({"store.get", "store.put", "store.list", "store.delete"})
 _HTTP = frozenset({"http.get", "http.post"})
@@ -27,22 +27,22 @@ _ABSENT = object()
 
 
 class Asker(Protocol):
-    """Asks the server for one call."""
+    """Asks the server something for one call."""
 
     def __call__(self, method: str, *args: JSON) -> "Future[Any]": ...
 
 
 @runtime_checkable
 class StoredTexts(Protocol):
-    """A store whose values are JSON texts already: they go to a worker as they are."""
+    """A store that has its values as JSON text, which goes to a worker unchanged."""
 
     async def text(self, key: str) -> str | None: ...
 
     async def texts(self, prefix: str, limit: int, most: int | None = None) -> dict[str, str]: ...
 
 
-def travelling(context: ToolContext) -> dict[str, JSON]:
-    """What of a context goes to a worker."""
+def serialize_context(context: ToolContext) -> dict[str, JSON]:
+    """Return the part of a context that is sent with a call."""
     return {
         "person": None if context.person is None else asdict(context.person),
         "conversation": context.conversation,
@@ -52,8 +52,8 @@ def travelling(context: ToolContext) -> dict[str, JSON]:
     }
 
 
-async def answer(ask: Ask, store: PersonStore | None, http: object | None) -> Answer:
-    """What an ask comes to in the server, by store and client of the call it belongs to."""
+async def answer_ask(ask: Ask, store: PersonStore | None, http: object | None) -> Answer:
+    """Answer an ask in the server, with the store and client of the call it belongs to."""
     try:
         if ask.method in _HTTP and isinstance(http, HttpClient):
             return Answer(ask.id, await _fetch(ask, http))
@@ -66,7 +66,7 @@ async def _value(ask: Ask, store: PersonStore | None) -> JSON:
     if store is None or ask.method not in _STORE:
         raise ValueError("it is not there for this call")
     if isinstance(store, StoredTexts) and ask.method in ("store.get", "store.list"):
-        return await _written(ask, store)
+        return await _stored_text(ask, store)
     if ask.method == "store.get":  # a list, since what is kept may be null
         (key,) = ask.args
         found = await _awaited(store.get(key, _ABSENT))
@@ -74,14 +74,14 @@ async def _value(ask: Ask, store: PersonStore | None) -> JSON:
     return await _awaited(getattr(store, ask.method.removeprefix("store."))(*ask.args))
 
 
-async def _written(ask: Ask, store: StoredTexts) -> JSON:
+async def _stored_text(ask: Ask, store: StoredTexts) -> JSON:
     if ask.method == "store.get":
         (key,) = ask.args
         text = await store.text(key)
-        return Written("[]" if text is None else f"[{text}]")
+        return JsonText("[]" if text is None else f"[{text}]")
     prefix, limit = ask.args
     texts = await store.texts(prefix, limit, LIST_BYTES)
-    return Written("{" + ", ".join(f"{dumps(key)}: {text}" for key, text in texts.items()) + "}")
+    return JsonText("{" + ", ".join(f"{dumps(key)}: {text}" for key, text in texts.items()) + "}")
 
 
 async def _awaited(value: Any) -> Any:
@@ -89,11 +89,12 @@ async def _awaited(value: Any) -> Any:
 
 
 async def _fetch(ask: Ask, http: HttpClient) -> JSON:
-    """A request that a worker asks for, whose every word may be hostile."""
+    """Send a request for a worker; every word of it may be hostile."""
     url, options = ask.args
-    if not 0 < options["seconds"] <= SECONDS_MOST or not 0 < options["limit_bytes"] <= BYTES:
+    seconds, limit_bytes = options.get("seconds", SECONDS), options.get("limit_bytes", BYTES)
+    if not 0 < seconds <= SECONDS_MOST or not 0 < limit_bytes <= BYTES:
         raise ValueError(f"at most {SECONDS_MOST:g} s and {BYTES // 1024**2} MiB for one request")
-    if "body" in options:
+    if options.get("body") is not None:
         options["body"] = b64decode(options["body"])
     try:
         fetched = await (http.get if ask.method == "http.get" else http.post)(url, **options)
@@ -107,14 +108,14 @@ async def _fetch(ask: Ask, http: HttpClient) -> JSON:
     }
 
 
-def context_of(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
-    """What the server handed over with a call, as the tool's function sees it."""
+def build_context(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> ToolContext:
+    """Build the context of a call from what the server sent with it."""
     person = given["person"]
     return ToolContext(
         person=Person(**person) if person is not None else None,
         conversation=given["conversation"],
-        store=AsyncRows(ask) if is_async else Rows(ask),
-        http=AsyncHttp(ask) if is_async else Http(ask),
+        store=AsyncStoreProxy(ask) if is_async else StoreProxy(ask),
+        http=AsyncHttpProxy(ask) if is_async else HttpProxy(ask),
         settings=given["settings"],
         idempotency_key=given["idempotency_key"],
         channel=given["channel"],
@@ -122,8 +123,8 @@ def context_of(given: Mapping[str, JSON], ask: Asker, *, is_async: bool) -> Tool
     )
 
 
-class Rows:
-    """The person's rows of this skill, for `def` tools."""
+class StoreProxy:
+    """`context.store` of `def` tools: the person's rows of this skill."""
 
     def __init__(self, ask: Asker) -> None:
         self._ask = ask
@@ -145,7 +146,7 @@ class Rows:
         return self._ask(f"store.{method}", *args).result(ANSWER_SECONDS)
 
 
-class AsyncRows:
+class AsyncStoreProxy:
     """The same for `async def` tools."""
 
     def __init__(self, ask: Asker) -> None:
@@ -169,97 +170,52 @@ class AsyncRows:
             return await asyncio.wrap_future(self._ask(f"store.{method}", *args))
 
 
-class Http:
-    """`context.http` of `def` tools: what HttpClient says, asked by the server."""
+class HttpProxy:
+    """`context.http` of `def` tools: takes the arguments of HttpClient; the server sends the request."""
 
     def __init__(self, ask: Asker) -> None:
         self._ask = ask
 
-    def get(
-        self,
-        url: str,
-        *,
-        params: Parameters | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
-    ) -> Fetched:
-        options = {"params": params, **_options(headers, seconds, limit_bytes, public)}
-        return _fetched(self._ask("http.get", url, options).result(HTTP_SECONDS))
+    def get(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.get", url, _sendable(options)).result(HTTP_SECONDS))
 
-    def post(
-        self,
-        url: str,
-        *,
-        json: JSON = None,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
-    ) -> Fetched:
-        options = {**_options(headers, seconds, limit_bytes, public), **_sent(json, body)}
-        return _fetched(self._ask("http.post", url, options).result(HTTP_SECONDS))
+    def post(self, url: str, **options: Any) -> Fetched:
+        return _fetched(self._ask("http.post", url, _sendable(options)).result(HTTP_SECONDS))
 
 
-class AsyncHttp:
+class AsyncHttpProxy:
     """The same for `async def` tools."""
 
     def __init__(self, ask: Asker) -> None:
         self._ask = ask
 
-    async def get(
-        self,
-        url: str,
-        *,
-        params: Parameters | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
-    ) -> Fetched:
-        options = {"params": params, **_options(headers, seconds, limit_bytes, public)}
-        return await self._asked("http.get", url, options)
+    async def get(self, url: str, **options: Any) -> Fetched:
+        return await self._request("http.get", url, options)
 
-    async def post(
-        self,
-        url: str,
-        *,
-        json: JSON = None,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = SECONDS,
-        limit_bytes: int = BYTES,
-        public: bool = False,
-    ) -> Fetched:
-        options = {**_options(headers, seconds, limit_bytes, public), **_sent(json, body)}
-        return await self._asked("http.post", url, options)
+    async def post(self, url: str, **options: Any) -> Fetched:
+        return await self._request("http.post", url, options)
 
-    async def _asked(self, method: str, url: str, options: JSON) -> Fetched:
+    async def _request(self, method: str, url: str, options: dict[str, Any]) -> Fetched:
         async with asyncio.timeout(HTTP_SECONDS):
-            return _fetched(await asyncio.wrap_future(self._ask(method, url, options)))
+            return _fetched(await asyncio.wrap_future(self._ask(method, url, _sendable(options))))
 
 
-def _options(
-    headers: Mapping[str, str] | None, seconds: float, limit_bytes: int, public: bool
-) -> dict[str, JSON]:
-    return {"headers": headers, "seconds": seconds, "limit_bytes": limit_bytes, "public": public}
-
-
-def _sent(json: JSON, body: bytes | None) -> dict[str, JSON]:
-    return {"json": json} if body is None else {"body": b64encode(body).decode()}
+def _sendable(options: dict[str, Any]) -> dict[str, JSON]:
+    """Return the options as JSON takes them, the body in base64."""
+    if options.get("body") is not None:
+        options["body"] = b64encode(options["body"]).decode()
+    return options
 
 
 def _fetched(answer: dict[str, Any]) -> Fetched:
-    """Raises FetchError where the server's request did."""
+    """Read the answer to a request. Raises FetchError where the server's request did."""
     if "code" in answer:
         raise FetchError(answer["code"], answer["text"])
     return Fetched(answer["url"], answer["status"], answer["headers"], b64decode(answer["body"]))
 
 
 class NoServices(Services):
-    """Services are for the skills of the release."""
+    """`context.services`, which only bundled skills have."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"context.services.{name}: only skills of the release have services")

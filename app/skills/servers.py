@@ -1,12 +1,12 @@
-"""The MCP servers of a skill from elsewhere: registry entries and https remotes, never a command."""
+"""The MCP servers of an installed skill: registry entries and https remotes, never a command."""
 
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from urllib.parse import urlsplit
 
 from app.messages import JSON
+from app.settings import Settings
 from app.skills.manifest import shortened
 from app.tools.plain import sendable
 
@@ -24,9 +24,9 @@ _KEYS = frozenset({"type", "url", "headers", "registry", "version", "env", "enab
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One that may be offered: `registry` names an entry (`version` "" is the newest), or `url` a remote.
+    """A server that may be offered: `registry` names an entry, or `url` a remote.
 
-    `secrets` are the names that its `${VAR}` ask for.
+    `version` "" is the newest. `secrets` are the names that its `${VAR}` ask for.
     """
 
     name: str
@@ -40,14 +40,14 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class RefusedServer:
-    """One that is left out, and why; the words may hold outside text."""
+    """A server that is left out, and why; the words may hold outside text."""
 
     name: str
     reason: str
 
 
 def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServer, ...]]:
-    """The servers of an `mcp.json` that came from elsewhere, and those left out; never raises.
+    """Read the servers of an installed `mcp.json`, and those left out; never raises.
 
     `{"mcpServers": {NAME: {"registry": "io.x/y", "version": "1.2"} | {"url": "https://…", "headers": {…}}}}`
     """
@@ -74,7 +74,7 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
 
 
 def _why_not(name: str, entry: JSON) -> str:
-    """Why an entry is refused; "" where it is fine."""
+    """Say why an entry is refused; "" where it is fine."""
     if len(name) > _LONGEST_NAME:
         return "its name is too long"
     if not isinstance(entry, dict):
@@ -107,7 +107,7 @@ def _registry_fault(entry: dict[str, JSON]) -> str:
 
 
 def remote_fault(url: JSON) -> str:
-    """What is wrong with an address as a text; where it leads is looked at when it is opened."""
+    """Say what is wrong with the form of an address; its target is checked when it is opened."""
     try:
         parts = urlsplit(url if isinstance(url, str) else "")
         _ = parts.port
@@ -147,9 +147,6 @@ def _is_texts(value: JSON) -> bool:
     )
 
 
-@cache
 def _ours() -> frozenset[str]:
-    from app.settings import Settings  # late: most skills name no server, and are looked through in a process
-
     fields = Settings.model_fields.items()
     return frozenset(name.upper() for key, field in fields for name in (key, field.alias or key))

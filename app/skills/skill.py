@@ -1,4 +1,4 @@
-"""One skill: what a folder holds, read without ever raising for what is wrong in it."""
+"""One skill: the content of a folder, read without ever raising for a fault in it."""
 
 import json
 import logging
@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from app.messages import JSON
@@ -16,13 +15,13 @@ from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.imports import lack_of
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
-from app.skills.runner import Workers
 from app.skills.tools import SkillTools, bundled_tools, described_tools
+from app.skills.workers import Workers
 from app.tools import Tool
 from app.tools.tool import Audience
 
+# The skills of this release; its `bundled.txt` names those that run in process.
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
-"""The skills shipped with this release; `bundled.txt` in it names those that run in process."""
 
 LANGUAGES = ("es", "pt", "en")
 MAX_PHRASES = 200
@@ -39,21 +38,22 @@ _OUR_KEYS = (
     _TOOL_LISTS | _ONE_WORD | {"calls-per-minute", "own-results", "search-results", "settings", "audience"}
 )
 
+# Example phrases: tool → language → what people write.
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""Example phrases: tool → language → what people write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
     """A folder with a SKILL.md.
 
-    `faults` are what does not work, `warnings` what a careful author would mend, `left_out` the public
-    functions that are no tools, and why. `available` is False where nothing of it may be offered; `reason`
-    says why. `lacks` is what the machine would need, `packages` those of Python among it; `aside` why its
-    code is not run any more in this version of the folder.
-    `instructions` is the body for the model, with the folder in place of `{baseDir}`.
-    `installed` is the record of one that came from elsewhere, and `unrun` why its code does not run here;
-    `written` are those of its tools whose phrases are a model's.
+    `faults` do not work, `warnings` a careful author would mend, `left_out` are the public functions that are
+    no tools, and why. Nothing is offered unless `available`; `reason` says why not. `lacks` is what the
+    machine would need, `packages` the Python packages among it; `aside` says why its code is no longer run in
+    this version of the folder.
+
+    `instructions` is the body for the model, with the folder in place of `{baseDir}`. `installed` is the
+    record of an installed skill, and `unrun` says why its code does not run here; `written` are its tools
+    whose phrases a model wrote.
     """
 
     name: str
@@ -104,12 +104,12 @@ class Skill:
 
     @property
     def include_tools(self) -> tuple[str, ...]:
-        """Tools of other skills that are wanted beside its own."""
+        """Return the tools of other skills that are wanted beside its own."""
         return self.manifest.words("include-tools")
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Names of the variables its tools find in `context.settings`."""
+        """Return the names of the variables that its tools find in `context.settings`."""
         return self.manifest.words("settings")
 
 
@@ -119,14 +119,14 @@ def load_skill(
     release: Path = RELEASE_SKILLS,
     workers: Workers | None = None,
     version: Signature | None = None,
-    from_elsewhere: bool = False,
+    is_installed: bool = False,
     runs_code: bool = True,
 ) -> Skill:
-    """Reads one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
+    """Read one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
-    The tools of the others run in `workers`; without them each call has a worker of its own, but what came
-    `from_elsewhere` does not run. Without `runs_code` no tool's code does: all have their schemas only.
-    `version` is the folder's signature, where it is known. Of one `from_elsewhere` not all is believed.
+    The tools of the others run in `workers`; without them each call has a worker of its own, but an installed
+    skill does not run. Without `runs_code` no tool's code does: all have their schemas only. `version` is the
+    folder's signature, where it is known. Not all that an installed skill says of itself is believed.
     """
     folder = Path(os.path.abspath(folder))
     version = signature(folder) if version is None else version
@@ -141,8 +141,8 @@ def load_skill(
             manifest,
             workers,
             version,
-            shipped=bundled,
-            from_elsewhere=from_elsewhere,
+            bundled=bundled,
+            is_installed=is_installed,
             runs_code=runs_code,
         )
     elif missing(manifest.requirements):
@@ -182,7 +182,7 @@ def load_skill(
 
 
 def broken_skill(folder: Path, fault: str, *, bundled: bool = False, version: Signature = ()) -> Skill:
-    """A folder that could not be read, kept so that it can be named with its fault."""
+    """Make a skill of a folder that could not be read, so that it can be named with its fault."""
     return Skill(
         name=folder.name,
         description="",
@@ -197,7 +197,7 @@ def broken_skill(folder: Path, fault: str, *, bundled: bool = False, version: Si
 
 
 def bundled_names(release: Path) -> frozenset[str]:
-    """The folder names in bundled.txt, one a line, # for comments; none where there is no such file."""
+    """Return the folder names in bundled.txt, one a line, # for comments; none without such a file."""
     try:
         lines = (release / "bundled.txt").read_text("utf-8").splitlines()
     except OSError:
@@ -206,7 +206,7 @@ def bundled_names(release: Path) -> frozenset[str]:
 
 
 def is_bundled(folder: Path, release: Path) -> bool:
-    """Whether it is, links followed, a folder directly in `release` that bundled.txt names."""
+    """Tell whether it is, links followed, a folder directly in `release` that bundled.txt names."""
     try:
         if not os.path.samefile(f"{folder}/..", release):
             return False
@@ -216,7 +216,7 @@ def is_bundled(folder: Path, release: Path) -> bool:
 
 
 def machine_lacks(needs: Requirements, packages: Collection[str]) -> str:
-    """What is not here of programs, variables and packages, in words; "" where nothing lacks."""
+    """Say which programs, variables and packages are missing; "" where nothing is."""
     return "; ".join(filter(None, (missing(needs), lack_of(packages))))
 
 
@@ -227,7 +227,7 @@ def missing(
     environment: Mapping[str, str] | None = None,
     system: str = sys.platform,
 ) -> str:
-    """What the machine lacks for these requirements, in words; "" where it has all.
+    """Say which of these requirements the machine does not meet; "" where it meets all.
 
     `environment` None: the variables that skills may ask for.
     """
@@ -262,9 +262,7 @@ def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str
         return {}, [f"assets/phrases.yaml is left out: {' '.join(str(error).split())}"]
 
 
-@lru_cache(maxsize=64)
 def _read_phrases(content: bytes, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:
-    """Most of the time that a skill's texts take, and mostly another file of it has changed."""
     value = load_yaml(content.decode("utf-8-sig"))
     if not isinstance(value, dict):
         return {}, ["assets/phrases.yaml is left out: expected tool: {es: […], pt: […], en: […]}"]
@@ -294,7 +292,7 @@ def _phrase_list(value: JSON) -> tuple[str, ...]:
 
 
 def _metadata_warnings(manifest: Manifest) -> list[str]:
-    """What was meant for us and stands where or how it is not read: a tool that was to ask would not."""
+    """Return warnings of keys of ours that are not read where or how they stand: a tool might not ask."""
     metadata = manifest.metadata
     if metadata is not None and not isinstance(metadata, dict):
         return ["metadata is not read: expected `key: text` lines under it"]
@@ -316,7 +314,7 @@ def _metadata_warnings(manifest: Manifest) -> list[str]:
 
 
 def _meant(key: object) -> str:
-    """Which of our keys somebody meant who wrote this one; "" for none."""
+    """Return the key of ours that a differently written one means; "" for none."""
     written = str(key).lower().replace("_", "-")
     return written if written in _OUR_KEYS else ""
 

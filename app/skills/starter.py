@@ -1,6 +1,25 @@
-"""What `recado skills new` writes: a small skill that works, made to be changed."""
+"""The files that `recado skills new` writes: a small skill that works, made to be changed."""
 
 from string import Template
+
+
+def starter_files(name: str) -> dict[str, str]:
+    """Return the text of each file of a new skill, by its path in the folder."""
+    words = name.replace("-", " ")
+    names = {
+        "name": name,
+        "words": words,
+        "title": words.capitalize(),
+        "stem": name.replace("-", "_"),
+        "upper": name.replace("-", "_").upper(),
+    }
+    return {path: template.substitute(names) for path, template in _FILES.items()}
+
+
+def starter_sentence(name: str) -> str:
+    """Return a message to the assistant that tries the new skill."""
+    return f"add milk to {name.replace('-', ' ')}"
+
 
 _MANIFEST = Template("""\
 ---
@@ -167,21 +186,3 @@ _FILES = {
     "assets/phrases.yaml": _PHRASES,
     "tests/test_tools.py": _TESTS,
 }
-
-
-def starter_files(name: str) -> dict[str, str]:
-    """The text of each file of a new skill, by its path in the folder."""
-    words = name.replace("-", " ")
-    names = {
-        "name": name,
-        "words": words,
-        "title": words.capitalize(),
-        "stem": name.replace("-", "_"),
-        "upper": name.replace("-", "_").upper(),
-    }
-    return {path: template.substitute(names) for path, template in _FILES.items()}
-
-
-def starter_sentence(name: str) -> str:
-    """What to write to the assistant to try the new skill."""
-    return f"add milk to {name.replace('-', ' ')}"

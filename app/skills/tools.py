@@ -1,4 +1,4 @@
-"""The tools of a skill's folder: functions of this process for shipped skills, else as its text says."""
+"""The tools of a skill's folder: functions of this process for bundled skills, else as its text says."""
 
 import os
 from collections.abc import Awaitable, Callable, Collection
@@ -11,8 +11,8 @@ from app.skills.folder import Signature, code_hash, read_file
 from app.skills.imports import missing_packages
 from app.skills.manifest import Manifest, ManifestError, audience_of
 from app.skills.modules import ToolsModuleError, tool_functions
-from app.skills.runner import Workers
 from app.skills.worker_process import WorkerFault
+from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.rates import MOST_PER_MINUTE
 
@@ -21,7 +21,7 @@ DEFAULT_TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SkillTools:
-    """What scripts/tools.py holds; `broken` where nothing of the skill may be offered because of it.
+    """The content of scripts/tools.py; `broken` where nothing of the skill may be offered because of it.
 
     `left_out` are the public functions that are no tools, each a sentence that says why.
     """
@@ -30,13 +30,13 @@ class SkillTools:
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    # That its code needs and that are not installed.
     packages: tuple[str, ...] = ()
-    """That its code needs and that are not installed."""
     broken: bool = False
 
 
 def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
-    """The tools of a shipped skill, imported into this process."""
+    """Import the tools of a bundled skill into this process."""
     if not has_tools(folder):
         return SkillTools()
     try:
@@ -65,18 +65,18 @@ def described_tools(
     workers: Workers | None,
     version: Signature,
     *,
-    shipped: bool = False,
-    from_elsewhere: bool = False,
+    bundled: bool = False,
+    is_installed: bool = False,
     runs_code: bool = True,
 ) -> SkillTools:
-    """The tools of a folder as its text describes them, calls to `workers`.
+    """Return the tools of a folder as its text describes them, with calls to `workers`.
 
-    Without those a call has a worker of its own, that ends with it: whoever loads one skill, as a test does,
-    has nothing to close. What came `from_elsewhere` does not run so, for nothing confines it, nor does a
-    shipped skill, nor anything without `runs_code`.
+    Without workers a call has one of its own that ends with it, so that a test that loads one skill has
+    nothing to close. An installed or bundled skill does not run so, for nothing confines it, nor does
+    anything without `runs_code`.
 
-    Only a `shipped` skill is believed that its tools are harmless. `from_elsewhere`: its results count as
-    text of others, whatever its metadata says of them.
+    Only a bundled skill is believed that its tools are harmless. The results of an installed one count as
+    text of others, whatever its metadata says.
     """
     if not has_tools(folder):
         return SkillTools()
@@ -90,9 +90,9 @@ def described_tools(
     except SyntaxError as error:
         where = f" line {error.lineno}" if error.lineno else ""
         return SkillTools(faults=(f"scripts/tools.py{where}: {error.msg}",), broken=True)
-    options = _Options(manifest, [one.name for one in found], bundled=shipped, from_elsewhere=from_elsewhere)
-    code = "" if shipped else code_hash(folder)
-    alone = runs_code and not (shipped or from_elsewhere)
+    options = _Options(manifest, [one.name for one in found], bundled=bundled, is_installed=is_installed)
+    code = "" if bundled else code_hash(folder)
+    alone = runs_code and not (bundled or is_installed)
     tools = [
         Tool(
             one.name,
@@ -101,7 +101,7 @@ def described_tools(
             _call(workers, folder, version, one.function, one.name in options.idempotent, alone),
             wants_context=True,
             examples=one.examples,
-            harmless=shipped and one.name in options.harmless,
+            harmless=bundled and one.name in options.harmless,
             warnings=one.warnings,
             code=code,
             **options.of(one.name),
@@ -160,7 +160,7 @@ class _Options:
     """What `metadata` says about tools, and what of it cannot be followed."""
 
     def __init__(
-        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, from_elsewhere: bool = False
+        self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool = False
     ) -> None:
         self._manifest = manifest
         self._sensitive = manifest.words("sensitive-tools")
@@ -184,12 +184,12 @@ class _Options:
         if self._searches and not bundled:
             self._searches = ()
             self.warnings.append("search-results is for skills of the release")
-        if self._own and from_elsewhere:
+        if self._own and is_installed:
             self._own = ()
             self.warnings.append("own-results is not believed of a skill from elsewhere")
 
     def of(self, name: str) -> dict[str, Any]:
-        """For the tool of that name."""
+        """Return the options of the tool of that name."""
         return {
             "category": self._manifest.name,
             "sensitive": not {name, "*"}.isdisjoint(self._sensitive),
@@ -214,7 +214,7 @@ class _Options:
         return DEFAULT_TIMEOUT
 
     def _read_rate(self, word: str) -> None:
-        """ "20" is for every tool, "search:5" for one."""
+        """Read a rate: "20" is for every tool, "search:5" for one."""
         tool, _, number = word.rpartition(":")
         if not number.isdecimal() or not 0 < int(number) <= MOST_PER_MINUTE:
             self.warnings.append(

@@ -1,4 +1,4 @@
-"""What runs in a worker process: the functions of one folder's scripts/tools.py, called by the server.
+"""The program of a worker process: runs the functions of one folder's scripts/tools.py for the server.
 
 What the code prints goes to the server's log, and it reads nothing: neither touches the socket to the server.
 """
@@ -29,10 +29,10 @@ from app.skills.frames import (
     Call,
     Fault,
     FrameError,
+    JsonText,
     Message,
     Ready,
     Result,
-    Written,
     decode,
     encode,
     length,
@@ -44,22 +44,22 @@ from app.skills.modules import (
     named_function,
     run_module,
 )
-from app.skills.proxies import context_of
+from app.skills.proxies import build_context
 from app.tools.context import ToolContext
 from app.tools.failures import raised, too_large
 from app.tools.plain import TooLarge
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded
 from app.tools.tool import Tool
 
+# Of address space, which also counts what is only reserved.
 MEMORY_BYTES = 4 * 1024**3
-"""Of address space, which also counts what is only reserved."""
 OPEN_FILES = 256
-FIRST_TO_GO = "500"
-"""oom_score_adj: where memory runs out, a worker ends before the server."""
+# oom_score_adj: where memory runs out, a worker ends before the server.
+OOM_SCORE = "500"
 
 
 def work(connection: socket.socket, folder: Path) -> None:
-    """Runs the folder's tools until the server closes its end."""
+    """Run the folder's tools until the server closes its end."""
     os.register_at_fork(after_in_child=lambda: _leave(connection))
     _limit()
     sys.dont_write_bytecode = True
@@ -71,7 +71,7 @@ def work(connection: socket.socket, folder: Path) -> None:
 
 
 def _leave(connection: socket.socket) -> None:
-    """In a process that the code forked: it must not speak for the worker, and ends when it is told to."""
+    """Detach a process that the code forked: it must not speak for the worker, and SIGTERM ends it."""
     os.close(connection.detach())  # close() alone would wait for the file that the worker reads from
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -83,7 +83,7 @@ def _limit() -> None:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(kind, (most, most))
     with suppress(OSError):  # other systems have no such file
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, "ascii")
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE, "ascii")
 
 
 class _Worker:
@@ -100,7 +100,7 @@ class _Worker:
         threading.Thread(target=self._loop.run_forever, daemon=True, name="async tools").start()
 
     def load(self, path: Path, skill: str) -> None:
-        """Runs the file; where that fails the server is told why, and the process ends."""
+        """Run the file; where that fails, tell the server why and end the process."""
         try:
             self._module = run_module(path, skill)
         except ToolsModuleError as error:
@@ -124,7 +124,7 @@ class _Worker:
         return tool
 
     def _find(self, name: str) -> Tool | None:
-        """The server found the name in the text, where decorators are only words."""
+        """Find a tool by the name that the server read in the text, where decorators were only words."""
         if name in self._tools:
             return self._tools[name]
         function = named_function(self._module, name)
@@ -200,7 +200,7 @@ class _Worker:
                 raise
             return answer
 
-        return context_of(call.context, ask, is_async=tool.is_async)
+        return build_context(call.context, ask, is_async=tool.is_async)
 
     def _answered(self, answer: Answer) -> None:
         waiting = self._asks.pop(answer.id, None)
@@ -233,12 +233,12 @@ class _Worker:
 
 
 def _takes_any(function: ToolFunction) -> bool:
-    """Whether it has `**kwargs`, as the functions that decorators make often have."""
+    """Tell whether it has `**kwargs`, as the functions that decorators make often have."""
     return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
 
 
 def _frame(call: Call, result: ToolResult) -> bytes:
-    return encode(Result(call.id, Written(result.to_json(limit=None))), FROM_WORKER)
+    return encode(Result(call.id, JsonText(result.to_json(limit=None))), FROM_WORKER)
 
 
 def _failure(call: Call, error: BaseException) -> ToolResult:

@@ -1,4 +1,4 @@
-"""One worker process as the server sees it: started, talked to, ended whole."""
+"""One worker process as the server sees it: started, talked to in frames, ended whole."""
 
 import asyncio
 import logging
@@ -45,15 +45,15 @@ from app.skills.frames import (
     encode,
     length,
 )
-from app.skills.proxies import answer, travelling
+from app.skills.proxies import answer_ask, serialize_context
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
 from app.tools.result import ToolError, ToolResult
 
 log = structlog.get_logger(__name__)
 
+# For running a folder's code, with its imports.
 START_SECONDS = 60.0
-"""For running a folder's code, its imports included."""
 REMOVAL_SECONDS = 5.0
 
 # The reaper is split off before the rest is loaded: it stays small.
@@ -73,7 +73,7 @@ _LONGEST_FAULT = 2000
 
 
 class WorkerFault(RecadoError):
-    """A worker that ended; the text says how. `started` tells whether its code ran before."""
+    """A worker that ended; the text says how. `started`: its code ran before that."""
 
     def __init__(self, how: str, *, started: bool) -> None:
         super().__init__(how)
@@ -82,7 +82,7 @@ class WorkerFault(RecadoError):
 
 @contextmanager
 def unsent(why: str) -> Iterator[None]:
-    """Raises WorkerFault for a call that is given up in here: nothing of it ran, and its result says so."""
+    """Raise WorkerFault for a call that is cancelled in here: nothing of it ran, and its result says so."""
     try:
         yield
     except asyncio.CancelledError:
@@ -90,24 +90,24 @@ def unsent(why: str) -> Iterator[None]:
 
 
 class Worker:
-    """One process that runs a folder's tools. `run` is its life; whoever cancels that ends it."""
+    """A process that runs a folder's tools. The task `life` runs it, and ends it when cancelled."""
 
     def __init__(self, folder: Path, prefix: Sequence[str], start_seconds: float, homes: Path | None) -> None:
         self.life: asyncio.Task[None] | None = None
+        # A call was cancelled, so its code may be stuck.
         self.abandoned = False
-        """A call was given up, so it may be stuck."""
         self._folder = folder
         self._prefix = prefix
         self._start_seconds = start_seconds
         self._homes = homes
         self._home = ""
+        # Holds why its code does not run, "" where it does.
         self._started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Why its code does not run, "" where it does."""
-        self._calls: dict[int, _InFlight] = {}
+        self._calls: dict[int, _RunningCall] = {}
         self._numbers = count(1)
         self._writer: asyncio.StreamWriter | None = None
+        # How it ended; "" until its exit status tells.
         self._how = "it was ended"
-        """How it ended; "" until its exit status tells."""
         self._over = False
         self._sending = asyncio.Lock()
         self._unasked = 0
@@ -122,24 +122,24 @@ class Worker:
 
     @property
     def said(self) -> str:
-        """The last lines that its code printed."""
+        """Return the end of what its code printed, masked."""
         return mask_text(str(self._printed))
 
     def end(self) -> None:
-        self.stay()
+        self.keep_awake()
         if self.life is not None:
             cancel(self.life)
 
     def rest(self, seconds: float, retire: Callable[[], None]) -> None:
-        """Retires it after so long without a call."""
+        """Call `retire` after so many seconds without a call."""
         self._idle = asyncio.get_running_loop().call_later(seconds, retire)
 
-    def stay(self) -> None:
+    def keep_awake(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
 
     async def call(self, function: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
-        """What a function came to. Raises WorkerFault where the worker ended before it did."""
+        """Call a function. Raises WorkerFault where the worker ended before the call did."""
         self._waiting += 1
         try:
             with unsent("it is still starting"):
@@ -153,10 +153,10 @@ class Worker:
     async def _run(self, function: str, args: dict[str, JSON], context: ToolContext) -> ToolResult:
         if self._over:
             raise WorkerFault(self._how, started=False)
-        number, call = next(self._numbers), _InFlight()
+        number, call = next(self._numbers), _RunningCall()
         self._calls[number] = call
         try:
-            await self._send(encode(Call(number, function, args, travelling(context)), TO_WORKER))
+            await self._send(encode(Call(number, function, args, serialize_context(context)), TO_WORKER))
             while isinstance(message := await call.inbox.get(), Ask):
                 await self._send(await call.answer(message, context))
         except asyncio.CancelledError:
@@ -186,8 +186,8 @@ class Worker:
             self._fail()
         return self._how
 
-    async def leave(self) -> None:
-        """After `run`: remove its home, in case its reaper did not come to it.
+    async def remove_home(self) -> None:
+        """Remove its home after `run`, in case its reaper did not come to it.
 
         Cancelled, it still ends what it began: `to_thread` alone would not begin where no thread was free.
         """
@@ -208,7 +208,7 @@ class Worker:
         )
 
     async def _converse(self, reader: asyncio.StreamReader) -> str:
-        """Hands its messages to the calls they belong to, until it ends; why, "" where its status says it."""
+        """Hand its messages to their calls until it ends; return why, "" where its exit status tells."""
         try:
             async with asyncio.timeout(self._start_seconds):
                 first, _ = await _read(reader)
@@ -227,7 +227,7 @@ class Worker:
             return ""
 
     def _take(self, message: Message, size: int) -> None:
-        """Raises FrameError for what no worker of ours says."""
+        """Raise FrameError for what no worker of ours says."""
         match message:
             case Ask(call=number) if number in self._calls:
                 self._calls[number].ask(message, size)
@@ -239,20 +239,20 @@ class Worker:
                 raise FrameError(f"a {type(message).__name__} that nobody waits for")
 
     def _ignore(self, size: int) -> None:
-        """Of a call that is over. Raises FrameError for more than calls leave behind."""
+        """Skip a message of a call that is over. Raises FrameError for more than calls leave behind."""
         self._unasked += 1
         self._unasked_bytes += size
         if self._unasked > UNASKED or self._unasked_bytes > UNASKED_BYTES:
             raise FrameError(f"more than {UNASKED} frames or {UNASKED_BYTES // 1024**2} MiB of no call")
 
     async def _send(self, frame: bytes) -> None:
-        """Once there is room: of a worker that does not read, one frame waits in memory."""
+        """Send once there is room: for a worker that does not read, one frame waits in memory."""
         assert self._writer is not None
         try:
             async with self._sending:
                 await self._writer.drain()
                 self._writer.write(frame)
-        except ConnectionError:  # it ended: the call hears of it from the one who reads
+        except ConnectionError:  # it ended: the reading side tells the call
             return
 
     def _fail(self) -> None:
@@ -280,8 +280,8 @@ class _LoggedTail(PrintedTail):
             log.debug("a skill printed", skill=self._skill, text=mask_text(logged.decode("utf-8", "replace")))
 
 
-class _InFlight:
-    """A call that runs: what the worker says about it; None where the worker ended."""
+class _RunningCall:
+    """A running call: what the worker says about it, then None where the worker ended."""
 
     def __init__(self) -> None:
         self.inbox: asyncio.Queue[ToolResult | Ask | None] = asyncio.Queue()
@@ -291,7 +291,7 @@ class _InFlight:
         self._ended = False
 
     def ask(self, ask: Ask, size: int) -> None:
-        """Raises FrameError for more than a worker of ours lets through: what it asks waits in memory."""
+        """Queue an ask. Raises FrameError for more than a call may ask, since asks wait in memory."""
         self._asks += 1
         self._bytes += size
         if self._asks > ASKS or self._bytes > ASKED_BYTES:
@@ -299,16 +299,16 @@ class _InFlight:
         self.inbox.put_nowait(ask)
 
     async def answer(self, ask: Ask, context: ToolContext) -> bytes:
-        """The frame of an answer."""
+        """Return the frame of an answer."""
         if self._answered > ANSWERED_BYTES:
             why = f"one call is answered at most {ANSWERED_BYTES // 1024**2} MiB"
             return encode(Answer(ask.id, error=why), TO_WORKER)
-        frame = _written(await answer(ask, context.store, context.http))
+        frame = _answer_frame(await answer_ask(ask, context.store, context.http))
         self._answered += len(frame)
         return frame
 
     def end(self, result: ToolResult) -> None:
-        """Raises FrameError for a second one."""
+        """Queue the result. Raises FrameError for a second one."""
         if self._ended:
             raise FrameError("a second result of one call")
         self._ended = True
@@ -316,13 +316,13 @@ class _InFlight:
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[Message, int]:
-    """The next message, and its bytes."""
+    """Return the next message and its size in bytes."""
     size = length(await reader.readexactly(HEADER), FROM_WORKER)
     return decode(await reader.readexactly(size)), size
 
 
 def _result(form: dict[str, JSON]) -> ToolResult:
-    """Raises FrameError for another form than a worker of ours writes."""
+    """Read a result. Raises FrameError for another form than our workers write."""
     match form:
         case {"ok": True, "meta": dict(meta)}:
             return ToolResult(True, form.get("data"), meta=meta)
@@ -335,7 +335,7 @@ def _result(form: dict[str, JSON]) -> ToolResult:
     raise FrameError("a result that is none")
 
 
-def _written(answer: Answer) -> bytes:
+def _answer_frame(answer: Answer) -> bytes:
     try:
         return encode(answer, TO_WORKER)
     except FrameError:
@@ -343,6 +343,6 @@ def _written(answer: Answer) -> bytes:
 
 
 def cancel(task: asyncio.Task[None]) -> None:
-    """Once: a second time would cut off the end of what the first began to end."""
+    """Cancel a task once: a second time would cut off its clean-up."""
     if not task.cancelling():
         task.cancel()

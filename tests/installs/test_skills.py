@@ -26,9 +26,10 @@ from app.installs.skills import (
     tidy_skills,
     write_skill,
 )
+from app.settings import Settings
 from app.skills.file_tree import TreeError, read_tree
 from app.skills.installed import Installed, current
-from app.skills.installed_skills import InstalledSkills
+from app.skills.loader import InstalledSkills
 from app.skills.skill import load_skill
 from app.tools import Tool
 from tests.installs.archives import SKILL, TOOLS, install_tree, tarred, zipped
@@ -434,7 +435,7 @@ write_skill(data_dir, tree, made, Approval("", "person_2"))
 
 def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
     mended = TOOLS.replace(b"return station", b"return station + station")
-    installed = InstalledSkills(tmp_path, lambda: "")
+    installed = InstalledSkills.of(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
     first, second = (
         installed.load(
             install_tree(tmp_path, tree_of(files={"scripts/tools.py": code})), release=tmp_path, workers=None

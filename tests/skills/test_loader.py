@@ -263,7 +263,7 @@ def test_a_search_of_the_release_permits_the_addresses_that_it_lists(
 def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(tmp_path: Path) -> None:
     front = "metadata:\n  harmless-tools: hello\n  own-results: '*'\n  search-results: hello\n"
     folder = write(tmp_path / "own" / "first", HELLO, front=front)
-    own, elsewhere = load_skill(folder), load_skill(folder, from_elsewhere=True)
+    own, elsewhere = load_skill(folder), load_skill(folder, is_installed=True)
     assert [(skill.tools[0].harmless, skill.tools[0].outside) for skill in (own, elsewhere)] == [
         (False, False),
         (False, True),

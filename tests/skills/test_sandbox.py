@@ -17,7 +17,7 @@ from app.processes import confine
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
 from app.skills.folder import signature
-from app.skills.runner import Workers
+from app.skills.workers import Workers
 from app.tools import ToolContext
 from tests.world import ROOT, wait_for
 

@@ -10,8 +10,9 @@ from app.installs.quarantine import unpack
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
+from app.settings import Settings
 from app.skills import RELEASE_SKILLS, SkillLoader
-from app.skills.installed_skills import InstalledSkills
+from app.skills.loader import InstalledSkills
 from app.tools import ToolContext, ToolRegistry
 from app.tools.context import Services
 from tests.installs.archives import install_tree, zipped
@@ -112,8 +113,8 @@ async def test_what_the_author_of_a_skill_from_elsewhere_says_of_it_is_text_of_o
     }
     tree = unpack(zipped(files), "https://example.net/tide.zip")
     install_tree(tmp_path, tree)
-    elsewhere = InstalledSkills(tmp_path, lambda: "")
-    service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", elsewhere=elsewhere)))
+    elsewhere = InstalledSkills.of(Settings(_env_file=None, DATA_DIR=tmp_path, sandbox="off"))  # type: ignore[call-arg]
+    service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", installed=elsewhere)))
     for listed in (
         await list_categories(context=here(service)),
         await search_tools("tell the tide", context=here(service)),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.skills.runner import CALLS_AT_ONCE
+from app.skills.workers import CALLS_AT_ONCE
 from tests.skills.folders import House, gone
 from tests.skills.worker_code import CRASHES, OTHER
 from tests.world import until

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from app.skills.folder import signature
 from app.skills.frames import ANSWERED_BYTES, UNASKED, UNASKED_BYTES
-from app.skills.runner import GIVEN_UP, Workers
 from app.skills.worker_process import WorkerFault
+from app.skills.workers import GIVEN_UP, Workers
 from app.tools import ToolContext
 from tests.skills.folders import House, gone
 from tests.world import until

@@ -13,7 +13,7 @@ from app.http.address import origins
 from app.http.client import HttpClient
 from app.http.transport import Transport
 from app.skills.frames import Ask
-from app.skills.proxies import answer as answered
+from app.skills.proxies import answer_ask as answered
 from app.tools import ToolContext
 from tests.skills.folders import House
 from tests.standins.site import Site, answer, site
@@ -120,7 +120,6 @@ OPTIONS = {"seconds": 1, "limit_bytes": 10}
     [
         [],
         ["URL"],
-        ["URL", {}],
         ["URL", []],
         ["URL", {**OPTIONS, "seconds": math.nan}],
         ["URL", {**OPTIONS, "seconds": 1e9}],

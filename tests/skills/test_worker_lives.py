@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from app.skills.runner import IDLE_WORKERS
+from app.skills.workers import IDLE_WORKERS
 from tests.skills.folders import House, alive, gone
 from tests.skills.worker_code import HANGING, OTHER
 from tests.world import until

@@ -181,7 +181,7 @@ async def test_five_calls_of_a_round_run_at_once(house: House) -> None:
     assert [result.data for result in await asyncio.gather(*calls)] == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("how", [{"from_elsewhere": True}, {"runs_code": False}])
+@pytest.mark.parametrize("how", [{"is_installed": True}, {"runs_code": False}])
 async def test_without_workers_what_nothing_confines_is_known_and_does_not_run(
     how: dict[str, bool], tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
-from app.skills.proxies import answer
+from app.skills.proxies import answer_ask
 from app.store import disk_space
 from app.store.database import Database
 from app.store.migrations import migrate, migrations
@@ -142,7 +142,7 @@ async def test_what_a_worker_asks_for_is_handed_on_as_it_is_stored_and_bounded(s
     await face.put("c", "own")
 
     async def asked(method: str, *args: object) -> Answer:
-        answered = await answer(Ask(1, 1, f"store.{method}", args), face, None)  # type: ignore[arg-type]
+        answered = await answer_ask(Ask(1, 1, f"store.{method}", args), face, None)  # type: ignore[arg-type]
         found: Answer = decode(encode(answered, TO_WORKER)[HEADER:])
         return found
 

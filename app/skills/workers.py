@@ -18,28 +18,28 @@ from app.tools.result import ToolResult
 log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 300.0
+# Workers that are kept while no call needs them.
 IDLE_WORKERS = 8
-"""That are kept though nobody uses them."""
+# In the workers of one folder; further calls wait.
 CALLS_AT_ONCE = 32
-"""In the workers of one folder; the others wait."""
+# Workers of one version that finish their other calls after one was cancelled; one more ends the oldest.
 GIVEN_UP = 3
-"""Workers of one version that go on for their other calls; with one more the oldest ends."""
+# In a row, after which a skill is set aside.
 FAILURES = 3
-"""In a row, after which a skill is set aside."""
 
+# Returns what stands before the command line of a folder's worker, such as a sandbox.
 Launcher = Callable[[Path], Sequence[str]]
-"""What stands before the command line of a folder's worker, such as a sandbox."""
+# Is told a skill's folder, and why it is set aside; "" once it may be tried again.
 OnAside = Callable[[Path, str], Awaitable[None]]
-"""Told a skill's folder, and why it is set aside; "" once it may be tried again."""
 
 
 class Workers:
-    """At most one worker that takes calls for each folder, besides those that finish what they have.
+    """Runs the calls of skills, with one worker for each folder.
 
-    A folder is used in the version its tools were made from. A worker whose call was given up takes no
-    more, and is killed with everything it started as soon as its other calls have ended or reached their
-    own limits, or three more were given up. Of three failures in a row the version is set aside. `homes` is
-    the folder for the workers' homes; None: where temporary files go.
+    A folder is used in the version its tools were made from. A worker of which a call was cancelled takes no
+    new ones; it is killed, with everything it started, as soon as its other calls have ended or `GIVEN_UP`
+    more workers were given up. After `FAILURES` failures in a row the version is set aside. `homes` is the
+    folder for the workers' homes; None: where temporary files go.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class Workers:
         self._homes = homes
         self._cleared = False
         self._loop: asyncio.AbstractEventLoop | None = None
+        # The one used last stands last.
         self._versions: dict[Path, _Version] = {}
-        """The one used last stands last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def call(
         self, folder: Path, version: Signature, function: str, args: dict[str, JSON], context: ToolContext
     ) -> ToolResult:
-        """Calls a function of the folder's tools.
+        """Call a function of the folder's tools.
 
-        Raises WorkerFault where its worker ended meanwhile, for a call given up before it was sent, and where
-        the folder is not in that version any more: its tools are other ones by now.
+        Raises WorkerFault where its worker ended meanwhile, for a call cancelled before it was sent, and
+        where the folder has another version by now.
         """
         self._loop = asyncio.get_running_loop()
         used = self._used(folder, version)
@@ -91,17 +91,17 @@ class Workers:
         return result
 
     def aside(self, folder: Path, version: Signature) -> str:
-        """Why this version of a folder is set aside; "" where it is not. May be asked from any thread."""
+        """Return why this version of a folder is set aside, "" where it is not. Safe from any thread."""
         used = self._versions.get(folder)
         return used.aside if used is not None and used.version == version else ""
 
     def keep(self, versions: Mapping[Path, Signature]) -> None:
-        """Lets go of the workers of other folders and versions. May be said from any thread."""
+        """Let go of the workers of other folders and versions. Safe from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._keep, versions)
 
     async def close(self) -> None:
-        """Ends every worker and waits until they are gone."""
+        """End every worker and wait until they are gone."""
         self._closed = True
         for task in self._tasks:
             cancel(task)
@@ -121,17 +121,17 @@ class Workers:
             self._clear()
             used.worker = Worker(folder, self._launcher(folder), self._start_seconds, self._homes)
             used.worker.life = self._task(self._lead(folder, used, used.worker))
-        used.worker.stay()
+        used.worker.keep_awake()
         return used.worker
 
     async def _lead(self, folder: Path, used: "_Version", worker: "Worker") -> None:
         try:
             await self._follow(folder, used, worker)
         finally:
-            await worker.leave()
+            await worker.remove_home()
 
     async def _follow(self, folder: Path, used: "_Version", worker: "Worker") -> None:
-        """The worker's life, and what follows from its end where nobody wanted it."""
+        """Run the worker, and count an end that was not asked for."""
         try:
             how = await worker.run()
         except Exception as error:  # a fault of ours must not let its skill go on for ever
@@ -149,7 +149,7 @@ class Workers:
             await self._tell(folder, used.aside)
 
     def _after(self, folder: Path, used: "_Version", worker: "Worker") -> None:
-        """After a call: a worker that is to take no more ends with its last one, others rest."""
+        """End a worker that takes no more calls once it is idle; let others wait for calls."""
         if worker.abandoned and used.worker is worker:
             used.worker = None
             used.abandoned.append(worker)
@@ -169,7 +169,7 @@ class Workers:
                 self._retire(one)
 
     def _clear(self) -> None:
-        """Before the first worker: only then is it sure that no other server uses the folder."""
+        """Clear the homes before the first worker: only then is it sure that no other server uses them."""
         if self._cleared or self._homes is None:
             return
         try:
@@ -220,7 +220,7 @@ async def _require_unchanged(folder: Path, version: Signature) -> None:
 
 @dataclass(slots=True)
 class _Version:
-    """A state of a folder, and what runs it."""
+    """A version of a folder, and the workers that run it."""
 
     version: Signature
     worker: "Worker | None" = None
