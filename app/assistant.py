@@ -17,10 +17,8 @@ from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.progress import Notices
 from app.llm.model import Model
-from app.mcp.configuration import Configuration
-from app.mcp.own_server import ToolServer
-from app.mcp.servers import McpServers
-from app.mcp.skill_servers import of_skills
+from app.mcp.server import ToolServer
+from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.messages import Channel
 from app.operator_calls import OperatorCalls, nobody_to_ask
@@ -110,14 +108,9 @@ class Assistant:
         elsewhere = InstalledSkills(settings.data_dir, self.sandbox)
         loader = SkillLoader(settings.skills_dir, workers=self.workers, installed=elsewhere)
         environment = skill_environment()
-        self.configuration = Configuration(settings, environment, of_skills(loader))
-        self.servers = McpServers(
-            self.configuration.look,
-            sandbox=self.sandbox,
-            data_dir=settings.data_dir,
-            on_change=self._look,
-            on_trouble=self.troubles.server_failed,
-        )
+        mcp = build_mcp(settings, environment, loader, self.sandbox, self.troubles)
+        self.configuration, self.servers = mcp.configuration, mcp.servers
+        self.servers.subscribe(self._look)
         served = ServerToolCatalog(self.servers, settings.data_dir)
         self.abilities = ToolCatalog(
             loader, registry, environment, servers=served, on_change=self._look_for_phrases

@@ -45,13 +45,8 @@ async def started(folder: Path, side_by_side: bool) -> float:
     program, *args = command(busy=BUSY_SECONDS)
     names = [f"server{number}" for number in range(SERVERS)]
     definitions: list[ServerDefinition] = []
-    servers = McpServers(
-        lambda: list(definitions),
-        sandbox=Sandbox(Settings(_env_file=None, DATA_DIR=folder)),  # type: ignore[call-arg]
-        data_dir=folder,
-        on_change=lambda: None,
-        on_trouble=_told,
-    )
+    sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=folder))  # type: ignore[call-arg]
+    servers = McpServers(_Written(definitions), sandbox, folder, _Alerts())
     began = time.perf_counter()
     for name in names:
         definitions.append(ServerDefinition(name, command=program, args=tuple(args)))
@@ -67,5 +62,14 @@ async def started(folder: Path, side_by_side: bool) -> float:
     return took
 
 
-async def _told(server: str, reason: str) -> None:
-    raise RuntimeError(f"{server}: {reason}")
+class _Written:
+    def __init__(self, definitions: list[ServerDefinition]) -> None:
+        self._definitions = definitions
+
+    def look(self) -> list[ServerDefinition]:
+        return list(self._definitions)
+
+
+class _Alerts:
+    async def server_failed(self, server: str, reason: str) -> None:
+        raise RuntimeError(f"{server}: {reason}")

@@ -23,7 +23,7 @@ from app.installs.sentences import reason_said
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.definitions import is_server_name
-from app.mcp.mapping import remove_server as remove_entry
+from app.mcp.mapping_file import remove_server as remove_entry
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings

@@ -52,6 +52,6 @@ def _told(server: RunningServer, name: str) -> ServerState:
 
 def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
     """Start the server just to read its tools."""
-    from app.mcp.probe import visit
+    from app.mcp.probe import probe
 
-    return asyncio.run(visit(definition, Sandbox(settings), settings.data_dir))
+    return asyncio.run(probe(definition, Sandbox(settings), settings.data_dir))

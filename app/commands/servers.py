@@ -16,11 +16,9 @@ from app.errors import RecadoError
 from app.http.address import Address, is_public
 from app.http.errors import FetchError
 from app.mcp.configuration import Configuration
-from app.mcp.declared import declare
-from app.mcp.definitions import ServerDefinition, ServerState, at_rest
-from app.mcp.mapping import add_server
-from app.mcp.report import report
-from app.mcp.skill_servers import of_skills
+from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
+from app.mcp.mapping_file import add_server
+from app.mcp.server_entry import parse_entry
 from app.messages import JSON
 from app.settings import Settings, skill_environment
 
@@ -51,7 +49,7 @@ def servers_table(settings: Settings, *, as_json: bool) -> str:
 
 def configuration(settings: Settings) -> Configuration:
     """Read the configuration as a server does."""
-    return Configuration(settings, skill_environment(), of_skills(read_skills(settings)))
+    return Configuration(settings, skill_environment(), read_skills(settings))
 
 
 def definition_of(written: Configuration, name: str) -> ServerDefinition:
@@ -102,7 +100,7 @@ def add(settings: Settings, name: str, entry: JSON) -> str:
     """Write an entry into the configuration and return what is left to do. Raise RecadoError for a faulty
     one.
     """
-    trial = declare(name, entry, {})
+    trial = parse_entry(name, entry, {})
     if trial.fault:
         raise RecadoError(f"{name}: {trial.fault}")
     written = configuration(settings)
@@ -144,10 +142,10 @@ def exposed_cure(name: str) -> str:
 
 def _written(settings: Settings) -> JSON:
     written = configuration(settings)
-    states = [at_rest(one) or ServerState(one.name, "off", "", one) for one in written.look()]
-    known = report(written, states)
+    states = [state_at_rest(one) or ServerState(one.name, "off", "", one) for one in written.look()]
+    known = written.report(states)
     for row, state in zip(known["servers"], states, strict=True):
-        if state.definition is not None and at_rest(state.definition) is None:
+        if state.definition is not None and state_at_rest(state.definition) is None:
             row["phase"] = "stopped"
     return known
 

@@ -12,7 +12,6 @@ from app.assistant import Assistant
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
-from app.mcp.report import report
 from app.store import alerts, approvals, people, tool_statistics, traces
 from app.store.alerts import Alert
 from app.store.people import PersonLine
@@ -209,7 +208,7 @@ def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRou
     async def list_servers() -> Result[dict[str, Any]]:
         """List the MCP servers with state and tools, without commands, addresses and secrets."""
         await assistant.servers.refresh()
-        return Result(result=report(assistant.configuration, assistant.servers.states()))
+        return Result(result=assistant.configuration.report(assistant.servers.states()))
 
     @router.post("/servers/approve")
     async def approve_tools(approval: ToolApproval) -> Result[dict[str, str]]:

@@ -12,7 +12,6 @@ from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition
-from app.mcp.report import report
 from app.messages import JSON
 from app.processes.confine import closes_ports
 from app.processes.sandbox import Sandbox
@@ -143,10 +142,10 @@ def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, J
             return list(server.ask("servers")["servers"])
     except RecadoError:  # the line about the server says so
         pass
-    from app.mcp.probe import visit_all
+    from app.mcp.probe import probe_all
 
-    states = asyncio.run(visit_all(written.look(), Sandbox(settings), settings.data_dir))
-    return list(report(written, states)["servers"])
+    states = asyncio.run(probe_all(written.look(), Sandbox(settings), settings.data_dir))
+    return list(written.report(states)["servers"])
 
 
 def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from app.http.errors import FetchError
 from app.http.transport import Transport
 from app.installs.entries import Entry, read_entry
 from app.installs.errors import RegistryError
-from app.mcp.hosting import host_of, runs_at_smithery
+from app.mcp.installed import host_of, runs_at_smithery
 from app.messages import JSON
 
 PAGE_ENTRIES = 100  # the API's own limit

@@ -38,7 +38,7 @@ from app.installs.quarantine import keep_plan, kept_plan
 from app.mcp import installed
 from app.mcp.definitions import NAME_RULE, is_server_name
 from app.mcp.installed import InstalledServer, entry_of, home_of, read, records
-from app.mcp.mapping import add_server, read_file, remove_server
+from app.mcp.mapping_file import add_server, read_mapping, remove_server
 from app.mcp.package_tree import PackageTreeError, digest
 from app.mcp.secrets import Secrets
 from app.processes.sandbox import Sandbox
@@ -139,7 +139,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
     def _free_name(self, entry: Entry, name: str) -> str:
         """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
         skills = self._skills.skill_names if self._skills is not None else ()
-        taken = {*read_file(self._config).entries, *skills}
+        taken = {*read_mapping(self._config).entries, *skills}
         if name in taken:
             raise InstallError("BAD_VALUE", f"there is a server or a skill {name} already: choose another")
         if name and not is_server_name(name):
@@ -203,7 +203,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         is_older = has_new_sdk(folder)
         if is_older:
             report("trying")
-            server = replace(installed.definition(record, {}), home=plan.home)
+            server = replace(installed.to_definition(record, {}), home=plan.home)
             is_older = await needs_older_sdk(self._sandbox, server)
         if is_older:
             report("older-sdk")
@@ -240,14 +240,14 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             for folder in record.grants.folders_write:
                 folder.mkdir(parents=True, exist_ok=True)
             write_private(home / _INSTALLING, record.subject)
-            write_private(home / installed.RECORD, installed.text_of(record))
+            write_private(home / installed.RECORD, installed.to_json(record))
             try:
                 add_server(self._config, record.name, entry_of(record))
             except RecadoError as error:
                 if before is None:
                     (home / installed.RECORD).unlink()
                 else:
-                    write_private(home / installed.RECORD, installed.text_of(before))
+                    write_private(home / installed.RECORD, installed.to_json(before))
                 raise InstallError("FAILED", str(error)) from error
         return record
 
@@ -258,10 +258,10 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             self._finish_removal(home)
 
     def _is_written(self, record: InstalledServer) -> bool:
-        return installed.agrees(record, read_file(self._config).entries.get(record.name))
+        return installed.agrees(record, read_mapping(self._config).entries.get(record.name))
 
     def _is_edited(self, record: InstalledServer) -> bool:
-        return installed.is_edited(record, read_file(self._config).entries.get(record.name))
+        return installed.is_edited(record, read_mapping(self._config).entries.get(record.name))
 
     def _finish_removal(self, home: Path) -> None:
         remove_server(self._config, home.name)

@@ -17,7 +17,7 @@ from app.installs.cards import Difference, SkillCard, compare_cards, examine, ex
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.pipeline import Approval, InstallPipeline, ReportStage
 from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
-from app.mcp.skill_servers import forget_gone, kept_for
+from app.mcp.skill_servers import forget_unused_secrets, secret_names
 from app.security import write_private
 from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree
 from app.skills.installed import RECORD, Installed, current, read_record
@@ -122,9 +122,9 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
             raise QuarantineError("what was looked at had another name; fetch it again")
         if candidate.replaces not in (replaces, sha256):
             raise InstallError("UNAVAILABLE", f"{name} was changed meanwhile; ask again")
-        secrets = kept_for(self.data_dir, name)
+        secrets = secret_names(self.data_dir, name)
         installed = write_skill(self.data_dir, tree, candidate.card, approval, self._reserved())
-        forget_gone(self.data_dir, name, secrets)
+        forget_unused_secrets(self.data_dir, name, secrets)
         return installed
 
     def _remove(self, record: Installed) -> None:
@@ -206,13 +206,13 @@ def remove_skill(data_dir: Path, name: str) -> bool:
     Return False if none of that name was installed.
     """
     home = _home(data_dir, name)
-    secrets = kept_for(data_dir, name)
+    secrets = secret_names(data_dir, name)
     try:
         (home / RECORD).unlink()
     except FileNotFoundError:
         return False
     remove_tree(home)
-    forget_gone(data_dir, name, secrets)
+    forget_unused_secrets(data_dir, name, secrets)
     return True
 
 

@@ -1,59 +1,75 @@
-"""A server's tool as one of ours: bounded, with nothing hidden in it, and believed in nothing by default."""
+"""A server's tool as one of ours: bounded, nothing hidden in it, and by default trusted in nothing."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import PINNED, definition_hash
-from app.mcp.schemas import Unusable, lowered, readable, takes_null
+from app.mcp.schema import Unusable, accepts_null, clean_text, normalize_schema
 from app.messages import JSON
 from app.skills.findings import Finding, find
+from app.text import visible
 from app.tools.context import ToolContext
 from app.tools.plain import dumps
 from app.tools.result import ToolResult
 from app.tools.tool import Tool
 
+# Sends a call: the tool's name at its server, the arguments, the context.
 Call = Callable[[str, dict[str, JSON], ToolContext], Awaitable[ToolResult]]
-"""Sends a call: the tool as its server names it, the arguments, the context."""
+# A server and its tool, both as they name themselves.
+ServerTool = tuple[str, str]
 
+# Bytes of JSON of one definition, of what is pinned.
 LARGEST_DEFINITION = 64 * 1024
-"""Bytes of JSON of one definition, as far as it is pinned."""
-DEEPEST_DEFINITION = 100
-LONGEST_NAME = 256
+MAX_DEPTH = 100
+MAX_NAME = 256
+# Bytes that a model reads of a tool beside its parameters.
 LONGEST_DESCRIPTION = 2048
-"""Bytes that a model reads of a tool beside its parameters."""
-TIMEOUT = 600.0
-"""Seconds at most; a call without any sign of progress ends long before."""
+# At most; a call without any sign of progress ends long before.
+TIMEOUT_SECONDS = 600.0
+
+LONGEST_NAME = 64
+# Characters of the end that a shortened name keeps: models know a tool by its own name.
+KEPT_END = 40
+_MARK = 8
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+
+_LONGEST_ABOUT = 300
+_MAX_NAMED = 15
+_LONGEST_NAMED = 40
 
 
 def why_unusable(raw: JSON) -> str:
-    """Why an entry of `tools/list` cannot be offered, in words for the owner; "" where it can."""
+    """Return why an entry of `tools/list` cannot be offered, for the owner; "" if it can."""
     if not isinstance(raw, Mapping):
         return "its definition is no object"
     name = raw.get("name")
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
-    if len(name) > LONGEST_NAME:
-        return f"its name has more than {LONGEST_NAME} characters"
+    if len(name) > MAX_NAME:
+        return f"its name has more than {MAX_NAME} characters"
     if any("\ud800" <= character <= "\udfff" for character in name):
         return "its name is not text that can be sent"
     pinned = {key: raw[key] for key in PINNED if key in raw}
     if _is_too_deep(pinned):
-        return f"its definition is nested more than {DEEPEST_DEFINITION} levels deep"
+        return f"its definition is nested more than {MAX_DEPTH} levels deep"
     if len(dumps(pinned)) > LARGEST_DEFINITION:
         return f"its definition is larger than {LARGEST_DEFINITION // 1024} KiB"
     try:
-        lowered(raw.get("inputSchema"))
+        normalize_schema(raw.get("inputSchema"))
     except Unusable as fault:
         return str(fault)
     return ""
 
 
-def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, *, name: str, category: str) -> Tool:
-    """The tool as the engine runs it; calls go out under its own name. Raises Unusable."""
-    schema = lowered(raw.get("inputSchema"))
+def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: str) -> Tool:
+    """Return the tool as the engine runs it under `name`. Raises Unusable."""
+    schema = normalize_schema(raw.get("inputSchema"))
     own_name = raw["name"]
-    reads_only = server.trusted and _hints(raw).get("readOnlyHint") is True
-    repeats = server.trusted and _hints(raw).get("idempotentHint") is True
+    annotations = raw.get("annotations")
+    hints = annotations if server.trusted and isinstance(annotations, Mapping) else {}
+    reads_only = hints.get("readOnlyHint") is True
 
     async def execute(args: dict[str, JSON], context: ToolContext) -> ToolResult:
         return await call(own_name, without_nulls(args, schema), context)
@@ -63,10 +79,10 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, *, name
         description(raw),
         schema,
         execute,
-        category=category,
+        category=server.name,
         sensitive=not reads_only,
-        idempotent=reads_only or repeats,
-        timeout=TIMEOUT,
+        idempotent=reads_only or hints.get("idempotentHint") is True,
+        timeout=TIMEOUT_SECONDS,
         audience=server.audience,
         outside=True,
         code=f"{definition_hash(raw)} {server.version}".strip(),
@@ -74,14 +90,25 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, *, name
 
 
 def description(raw: Mapping[str, JSON]) -> str:
-    """What the model reads of a tool: what its server says, at most 2 KiB, with nothing hidden in it."""
+    """Return what the model reads of a tool: its server's text, at most 2 KiB, nothing hidden in it."""
     texts = (raw.get(key) for key in ("description", "title", "name"))
     said = next((text for text in texts if isinstance(text, str) and text.strip()), "")
-    return _cut(readable(said, LONGEST_DESCRIPTION))
+    text = clean_text(said, LONGEST_DESCRIPTION)
+    encoded = text.encode()
+    if len(encoded) <= LONGEST_DESCRIPTION:
+        return text
+    return encoded[: LONGEST_DESCRIPTION - 3].decode(errors="ignore") + "…"
+
+
+def describe_server(server: ServerDefinition, tools: Sequence[Mapping[str, JSON]]) -> str:
+    """Return a line on a server and its tools: outside text, so short and with nothing hidden."""
+    said = visible(server.description[:_LONGEST_ABOUT]).strip() or f"the server {server.name}"
+    names = [visible(raw["name"][:_LONGEST_NAMED]) for raw in tools[:_MAX_NAMED]]
+    return f"{said}: {', '.join(names)}{', …' if len(tools) > _MAX_NAMED else ''}"
 
 
 def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
-    """Hidden characters and orders to the model in a definition, none twice."""
+    """Return hidden characters and orders to the model in a definition, each once."""
     texts = "\n.\n".join(_texts({key: raw.get(key) for key in PINNED}))
     found = find({"tool.md": texts.encode("utf-8", "replace")})
     told = (one for one in found if one.kind in ("hidden-text", "instruction"))
@@ -89,7 +116,7 @@ def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
 
 
 def without_nulls(args: Mapping[str, JSON], schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Arguments without the nulls that only say "left out": servers refuse them.
+    """Return the arguments without nulls that only say "left out": servers refuse them.
 
     A null stays where it is required or where the schema names null.
     """
@@ -97,37 +124,81 @@ def without_nulls(args: Mapping[str, JSON], schema: Mapping[str, JSON]) -> dict[
     known = properties if isinstance(properties, Mapping) else {}
     required = schema.get("required") or ()
     return {
-        name: _inner(value, known.get(name))
+        name: _inner_without_nulls(value, known.get(name))
         for name, value in args.items()
-        if value is not None or name in required or name not in known or takes_null(known[name])
+        if value is not None or name in required or name not in known or accepts_null(known[name])
     }
 
 
-def _inner(value: JSON, schema: JSON) -> JSON:
+def offered_name(server: str, tool: str) -> str:
+    """Return `mcp_<server>_<tool>` in at most 64 fit characters; a shortened one has a hash in the middle."""
+    name = _clean(f"mcp_{server}_{tool}")
+    return name if len(name) <= LONGEST_NAME else _shorten(name, _mark(server, tool))
+
+
+def unique_names(pairs: Iterable[ServerTool]) -> dict[ServerTool, str]:
+    """Return a name for each, none twice; which ones does not depend on their order.
+
+    Of several with the same name the one that is spelled so keeps it, if it is the only one; the others get
+    a hash of server and tool in the middle.
+    """
+    groups: dict[str, list[ServerTool]] = {}
+    for pair in sorted(set(pairs)):
+        groups.setdefault(offered_name(*pair), []).append(pair)
+    names: dict[ServerTool, str] = {}
+    for name, group in groups.items():
+        exact = [pair for pair in group if f"mcp_{pair[0]}_{pair[1]}" == name] if len(group) > 1 else group
+        if len(exact) == 1:
+            names[exact[0]] = name
+    used = set(groups)
+    for group in groups.values():
+        for pair in group:
+            if pair not in names:
+                names[pair] = _marked_name(pair, used)
+                used.add(names[pair])
+    return names
+
+
+def _marked_name(pair: ServerTool, used: Collection[str]) -> str:
+    """Return the first free name with a hash in the middle; the first hash is nearly always free."""
+    server, tool = pair
+    salt = ""
+    while True:
+        mark = _mark(server, tool + salt)
+        name = _clean(f"mcp_{server}_{mark}_{tool}")
+        if len(name) > LONGEST_NAME:
+            name = _shorten(_clean(f"mcp_{server}_{tool}"), mark)
+        if name not in used:
+            return name
+        salt += "\0"
+
+
+def _clean(name: str) -> str:
+    return _UNFIT.sub("_", name)
+
+
+def _shorten(name: str, mark: str) -> str:
+    return f"{name[: LONGEST_NAME - KEPT_END - _MARK - 2]}_{mark}_{name[-KEPT_END:]}"
+
+
+def _mark(server: str, tool: str) -> str:
+    written = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(written).hexdigest()[:_MARK]
+
+
+def _inner_without_nulls(value: JSON, schema: JSON) -> JSON:
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, Mapping) and "properties" in schema:
         return without_nulls(value, schema)
     if isinstance(value, list) and "items" in schema:
-        return [_inner(one, schema["items"]) for one in value]
+        return [_inner_without_nulls(one, schema["items"]) for one in value]
     return value
-
-
-def _hints(raw: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    annotations = raw.get("annotations")
-    return annotations if isinstance(annotations, Mapping) else {}
-
-
-def _cut(text: str) -> str:
-    written = text.encode()
-    if len(written) <= LONGEST_DESCRIPTION:
-        return text
-    return written[: LONGEST_DESCRIPTION - 3].decode(errors="ignore") + "…"
 
 
 def _is_too_deep(value: JSON) -> bool:
     level = [value]
-    for _ in range(DEEPEST_DEFINITION):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for part in level
@@ -140,7 +211,7 @@ def _is_too_deep(value: JSON) -> bool:
 
 
 def _texts(value: JSON) -> Iterator[str]:
-    """Every text in it, names of fields too."""
+    """Yield every text in a value, names of fields too."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -1,20 +1,18 @@
-"""Which servers there are: the operator's file, what was installed, and what skills bring."""
+"""Which servers there are: those of the operator's file, those installed, and those that skills bring."""
 
 import logging
 import os
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 
 from app.mcp import installed
-from app.mcp.declared import declare
-from app.mcp.definitions import ServerDefinition, is_server_name
-from app.mcp.hosting import with_smithery_key
-from app.mcp.installed import InstalledServer
-from app.mcp.mapping import MappingError, Servers, read_file
+from app.mcp.definitions import ServerDefinition, ServerState, is_server_name
+from app.mcp.installed import InstalledServer, with_smithery_key
+from app.mcp.mapping_file import MappingError, ServerMapping, read_mapping
 from app.mcp.secrets import Secrets
-from app.mcp.skill_servers import SkillServers, entries_of, kept_as, name_of
+from app.mcp.server_entry import parse_entry
+from app.mcp.skill_servers import SkillFile, SkillSource, skill_files
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import Settings
@@ -24,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedServer:
     """A server of the registry that a skill names and that is not installed; `version` "" is the newest."""
 
     skill: str
@@ -33,128 +31,153 @@ class Wanted:
 
 
 class Configuration:
-    """The servers as they are written down, read again when a file of theirs has changed.
+    """The servers as they are configured, read again when one of the files has changed.
 
     `environment` fills in `${VARIABLE}` of what the operator wrote, after the server's own secrets.
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        environment: Mapping[str, str],
-        skill_servers: SkillServers = lambda: (),
+        self, settings: Settings, environment: Mapping[str, str], skills: SkillSource | None = None
     ) -> None:
         self.path = settings.mcp_config_path
         self.secrets = Secrets(settings.data_dir)
         self._smithery_key = settings.smithery_api_key.get_secret_value()
         self._data_dir = settings.data_dir
         self._environment = dict(environment)
-        self._skill_servers = skill_servers
-        self._seen: object = None
-        self._servers = Servers({})
+        self._skills = skills
+        self._stamps: object = None
+        self._mapping = ServerMapping({})
         self._definitions: tuple[ServerDefinition, ...] = ()
         self._faults: tuple[str, ...] = ()
-        self._wanted: tuple[Wanted, ...] = ()
+        self._wanted: tuple[WantedServer, ...] = ()
 
     @property
     def faults(self) -> Sequence[str]:
-        """What is wrong with whole files, a line each, with the cure."""
+        """The faults of whole files, a line each, with the cure."""
         return self._faults
 
     @property
-    def wanted(self) -> Sequence[Wanted]:
-        """What skills would like to have installed."""
+    def wanted(self) -> Sequence[WantedServer]:
+        """The servers that skills would like to have installed."""
         return self._wanted
 
     def look(self) -> Sequence[ServerDefinition]:
-        """Every server under a name of its own; the same object while nothing has changed. Blocks briefly.
+        """Return every server under a name of its own; the same object while nothing has changed.
 
-        Where the file is broken the servers that it named before stay. Never raises.
+        If the file is broken the servers that it named before stay. Blocks briefly; never raises.
         """
-        skills = tuple(self._skill_servers())
-        seen = (
+        files = skill_files(self._skills) if self._skills is not None else []
+        stamps = (
             stamp(self.path),
-            [(skill, source, stamp(path)) for skill, path, source in skills],
+            [(file, stamp(file.path)) for file in files],
             stamps_below(self._data_dir / "mcp", installed.RECORD),
             stamps_below(self.secrets.folder),
         )
-        if seen != self._seen:  # of before the reading: what changes meanwhile is read the next time
-            self._read(skills)
-            self._seen = seen
+        if stamps != self._stamps:  # taken before the reading: a change meanwhile is read the next time
+            self._read(files)
+            self._stamps = stamps
         return self._definitions
 
-    def _read(self, skills: Iterable[tuple[str, Path, str | None]]) -> None:
+    def report(self, states: Sequence[ServerState]) -> JSON:
+        """Return the servers and their states as JSON, without commands, addresses and secrets."""
+        return {
+            "servers": [_row(state) for state in states],
+            "faults": list(self._faults),
+            "wanted": [asdict(one) for one in self._wanted],
+        }
+
+    def _read(self, files: Iterable[SkillFile]) -> None:
         faults: list[str] = []
         try:
-            self._servers = read_file(self.path)
-            faults += self._servers.notes
+            self._mapping = read_mapping(self.path)
+            faults += self._mapping.notes
         except MappingError as error:
-            kept = "; the servers that it named before stay" if self._servers.entries else ""
+            kept = "; the servers that it named before stay" if self._mapping.entries else ""
             faults.append(f"{error}{kept}")
         records = {record.name: record for record in installed.records(self._data_dir)}
-        found = {name: self._written(name, entry, records) for name, entry in self._servers.entries.items()}
-        wanted = self._add_of_skills(skills, found, faults)
+        found = {name: self._of_file(name, entry, records) for name, entry in self._mapping.entries.items()}
+        wanted = self._add_of_skills(files, found, faults)
         for fault in set(faults) - set(self._faults):
             log.warning("%s", fault)
-        there = {record.registry_id for record in records.values()}
+        installed_ids = {record.registry_id for record in records.values()}
         self._definitions = tuple(found.values())
         self._faults = tuple(faults)
-        self._wanted = tuple(one for one in wanted if one.registry_id not in there)
+        self._wanted = tuple(one for one in wanted if one.registry_id not in installed_ids)
 
-    def _written(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
-        """What stands in the file; while it agrees with the record of an install, what was approved."""
-        own = self._own(name)
+    def _of_file(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
+        """Return the server of an entry; what was approved, as long as it agrees with an install's record."""
+        own = self._own_secrets(name)
         record = records.get(name)
-        if record is None and _has_record(self._data_dir, name):
+        if record is None and installed.has_record(self._data_dir, name):
             fault = "the record of what was approved cannot be read; remove it and install it again"
             return ServerDefinition(name, "installed", audience="owners", fault=fault)
         if record is None:
-            return declare(name, entry, ChainMap(own, self._environment))
+            return parse_entry(name, entry, ChainMap(own, self._environment))
         if installed.agrees(record, entry):
             enabled = entry.get("enabled", True) is not False
             keyed = with_smithery_key(record, self._smithery_key, own)
-            return replace(installed.definition(keyed, own), enabled=enabled)
-        # The operator's by now; still it is given no more than what its yes was for.
-        edited = declare(name, entry, own)
+            return replace(installed.to_definition(keyed, own), enabled=enabled)
+        # The operator edited it; it still gets no more than what was approved.
+        edited = parse_entry(name, entry, own)
         if not edited.sandboxed or edited.grants != Grants():
             return edited
-        approved = installed.definition(record, own)
+        approved = installed.to_definition(record, own)
         return replace(edited, grants=approved.grants, home=approved.home)
 
     def _add_of_skills(
-        self,
-        skills: Iterable[tuple[str, Path, str | None]],
-        found: dict[str, ServerDefinition],
-        faults: list[str],
-    ) -> list[Wanted]:
-        """Adds what skills bring to what was found; gives what they would like to have."""
-        wanted: list[Wanted] = []
-        for skill, path, source in skills:
+        self, files: Iterable[SkillFile], found: dict[str, ServerDefinition], faults: list[str]
+    ) -> list[WantedServer]:
+        """Add the servers of skills to those found; return what the skills would like to have."""
+        wanted: list[WantedServer] = []
+        for file in files:
             try:
-                entries = entries_of(path, source is not None)
+                entries = file.entries()
             except MappingError as error:
-                faults.append(f"skill {skill}: {error}")
+                faults.append(f"skill {file.skill}: {error}")
                 continue
             for name, entry in entries:
-                called = name_of(skill, name, source is not None, found)
+                server = file.server_name(name, found)
                 if isinstance(entry, dict) and "registry" in entry:
-                    wanted.append(Wanted(skill, str(entry["registry"]), str(entry.get("version", ""))))
-                elif called in found:
-                    faults.append(f"skill {skill}: its server {name} is left out: there is another {called}")
+                    version = str(entry.get("version", ""))
+                    wanted.append(WantedServer(file.skill, str(entry["registry"]), version))
+                elif server in found:
+                    faults.append(
+                        f"skill {file.skill}: its server {name} is left out: there is another {server}"
+                    )
                 else:
-                    found[called] = self._of_skill(called, entry, path, source)
+                    found[server] = self._of_skill(file, server, entry)
         return wanted
 
-    def _of_skill(self, name: str, entry: JSON, path: Path, source: str | None) -> ServerDefinition:
-        kept = kept_as(source, name) if source is not None else ""
-        own = self._own(kept or name)
-        values = own if source is not None else ChainMap(own, self._environment)
-        declared = declare(name, entry, values, origin="skill", folder=os.path.abspath(path.parent))
-        return replace(declared, kept_as=kept)
+    def _of_skill(self, file: SkillFile, name: str, entry: JSON) -> ServerDefinition:
+        kept_as = file.secrets_name(name)
+        own = self._own_secrets(kept_as or name)
+        values = own if file.is_foreign else ChainMap(own, self._environment)
+        read = parse_entry(name, entry, values, origin="skill", folder=os.path.abspath(file.path.parent))
+        return replace(read, kept_as=kept_as)
 
-    def _own(self, name: str) -> dict[str, str]:
+    def _own_secrets(self, name: str) -> dict[str, str]:
         return self.secrets.get(name) if is_server_name(name) else {}
 
 
-def _has_record(data_dir: Path, name: str) -> bool:
-    return is_server_name(name) and (data_dir / "mcp" / name / installed.RECORD).exists()
+def _row(state: ServerState) -> JSON:
+    definition = state.definition or ServerDefinition(state.name)
+    return {
+        "name": state.name,
+        "phase": state.phase,
+        "reason": state.reason,
+        "kind": "remote" if definition.url else "program",
+        "origin": definition.origin,
+        "version": definition.version,
+        "audience": definition.audience,
+        "sandboxed": definition.sandboxed,
+        "trusted": definition.trusted,
+        "revision": state.revision,
+        "tools": list(state.tools),
+        "held_back": [
+            {"tool": one.tool, "before": one.before, "after": one.after} for one in state.held_back
+        ],
+        "dropped": [{"tool": tool, "reason": reason} for tool, reason in state.dropped],
+        "missing": list(definition.missing),
+        "exposed": list(definition.exposed),
+        "deaths": state.deaths,
+    }

@@ -1,4 +1,4 @@
-"""What a server is to us before it runs, and how it does once somebody started it."""
+"""A server as it is configured, and the state of one: plain data."""
 
 import json
 import re
@@ -10,33 +10,32 @@ from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.tools.tool import Audience
 
+# Who configured it: the operator's own file, an install that an owner approved, a skill's `mcp.json`.
 Origin = Literal["operator", "installed", "skill"]
-"""Who wrote it down: the operator's own file, an install that an owner agreed to, a skill's `mcp.json`."""
-
+# off: disabled. waiting: for its next start. broken: set aside after too many deaths. faulty: cannot be
+# started as it is configured, or a secret is missing.
 Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty"]
-"""off: disabled. waiting: for its next start. broken: set aside after too many deaths. faulty: cannot be
-started as it is written, or a secret is missing."""
 
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
-_FETCHING = frozenset({"npx", "uvx", "pipx", "bunx"})
-_SHORTEST_SECRET = 4
-_SHORTEST_TOLD = 8
-"""The same in what tools say, which is to be of use: shorter ones are words of all sorts."""
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
+_FETCHING_COMMANDS = frozenset({"npx", "uvx", "pipx", "bunx"})
+_MIN_SECRET = 4
+# In what tools say shorter ones are left: they are words of all sorts.
+_MIN_SECRET_IN_RESULTS = 8
 
 
 def is_server_name(name: str) -> bool:
-    """Whether a server may be called so: it names its folder, its secrets and its tools."""
+    """Tell whether a server may have that name: it names its folder, its secrets and its tools."""
     return bool(_NAME.fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True)
 class ServerDefinition:
-    """One server, ready to be started: `command` or `url`, never both; `fault` says why it cannot be.
+    """A server ready to be started: `command` or `url`, never both; `fault` says why it cannot be.
 
-    Values of `env` and `headers` have their `${VARIABLE}` filled in: they are never shown. Two that are equal
-    need no restart. `trusted`: its annotations are believed. `version` is of what runs, "" where unknown.
+    Values of `env` and `headers` have their `${VARIABLE}` filled in and are never shown. A change of any
+    field restarts the server.
     """
 
     name: str
@@ -46,49 +45,51 @@ class ServerDefinition:
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     url: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    # Where it starts and what the sandbox shows of it; "" for the current folder.
     folder: str = ""
-    """Where it starts and what the sandbox shows of it; "" for the current folder."""
+    # A folder of its own, which the sandbox lets it write to, and where it starts; "" for none.
     home: str = ""
-    """A folder of its own: the sandbox lets it write there, and it starts there; "" for none."""
+    # Of the approved files in `folder`: checked before each start.
     sha256: str = ""
-    """Of the files in `folder`, where somebody approved them: looked at before each start."""
     sandboxed: bool = False
     grants: Grants = field(default_factory=Grants)
     audience: Audience = "everyone"
+    # Its annotations are believed.
     trusted: bool = False
     enabled: bool = True
+    # Of what runs; "" where unknown.
     version: str = ""
+    # A line of its author's.
     description: str = ""
-    """What its registry entry or its author says of it, in a line."""
+    # Secrets that it needs and does not have.
     missing: tuple[str, ...] = ()
-    """Secrets that it needs and nobody gave."""
+    # Where its entry holds a secret in plain text, such as "env API_KEY".
     exposed: tuple[str, ...] = ()
-    """Where its entry holds a secret as it is, such as "env API_KEY": for a warning."""
+    # Secrets that it was given: removed from what its tools say.
     hidden: tuple[str, ...] = field(default=(), repr=False)
-    """Secrets that it was given: what its tools say is told on without them."""
+    # The name under which its secrets are kept, "" for its own.
     kept_as: str = ""
-    """Under which name its secrets are kept, "" for its own."""
     fault: str = ""
 
     @property
     def downloads(self) -> bool:
-        """Whether its start first fetches what it does not find here, which may take minutes."""
-        return self.command.rpartition("/")[2] in _FETCHING
+        """Tell whether its command first fetches what is not here, which may take minutes."""
+        return self.command.rpartition("/")[2] in _FETCHING_COMMANDS
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that must not be shown: those of `env` and `headers`."""
+        """The values that must not be shown: those of `env` and `headers`."""
         return tuple(value for _, value in (*self.env, *self.headers) if value)
 
-    def masked(self, text: str) -> str:
-        """A text of the server's without its secrets, before anything of it is cut off."""
+    def mask(self, text: str) -> str:
+        """Remove the server's secrets from a text of its own; to be done before the text is cut."""
         tokens = (value.rpartition(" ")[2] for _, value in self.headers)  # of "Bearer …"
-        return _without((*self.secrets, *tokens), _SHORTEST_SECRET, text)
+        return _without((*self.secrets, *tokens), _MIN_SECRET, text)
 
-    def told(self, text: str) -> str:
-        """What one of its tools says, without the secrets that it was given."""
+    def redact(self, text: str) -> str:
+        """Remove the secrets that the server was given from what one of its tools says."""
         tokens = (value.rpartition(" ")[2] for value in self.hidden)
-        return _without((*self.hidden, *tokens), _SHORTEST_TOLD, text)
+        return _without((*self.hidden, *tokens), _MIN_SECRET_IN_RESULTS, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +103,24 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """How a server does; `reason` is for the owner and holds no secret. `tools` are offered names."""
+    """The state of a server. `reason` is for the owner and holds no secret; `tools` are offered names.
+
+    `revision` is of the protocol, "" before the first connection; `dropped` are unusable tools and why.
+    """
 
     name: str
     phase: Phase
     reason: str = ""
     definition: ServerDefinition | None = None
     revision: str = ""
-    """Of the protocol, as "2025-11-25"; "" before the first connection."""
     tools: tuple[str, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
-    """Tools whose definition is of no use, and why."""
     deaths: int = 0
 
 
-def at_rest(definition: ServerDefinition) -> ServerState | None:
-    """How one does that is not to be started, or cannot be; None for one that can."""
+def state_at_rest(definition: ServerDefinition) -> ServerState | None:
+    """Return the state of a server that is off or cannot be started; None for any other."""
     name, reason = definition.name, definition.fault
     if not definition.enabled:
         return ServerState(name, "off", "", definition)
@@ -135,5 +137,5 @@ def _without(secrets: Iterable[str], shortest: int, text: str) -> str:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """As it is and as it stands in JSON: that of a key's file, or of an account, has quotes and line ends."""
+    """Return it in plain text and inside of JSON: a key's file has quotes and line ends."""
     return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]

@@ -3,12 +3,15 @@
 import dataclasses
 import json
 import logging
-from dataclasses import dataclass, field
+import re
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from app.mcp.definitions import ServerDefinition, is_server_name
-from app.mcp.templates import Filling, TemplateError, is_secret
+from app.mcp.server_entry import EntryError, Template, is_secret
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.skills.folder import read_regular
@@ -18,17 +21,19 @@ log = logging.getLogger(__name__)
 
 RECORD = "installed.json"
 HOME = "data"
+# How an entry of Smithery's asks for the owner's key, there and in the registry.
+_SMITHERY_KEY = re.compile(r"Bearer \$\{(SERVER_SMITHERY_API_KEY)\}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledServer:
-    """One server as it was approved: `command` with what it consists of in `folder`, or `url`.
+    """A server as it was approved: `command` with its package in `folder`, or `url`.
 
     `package` is its name and version, `lock_sha256` of the file with those of all that it needs.
     `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
-    `folder`, `subject` what the yes was for, `approved_by` a person's id, `installed_at` Unix seconds.
-    `older_sdk`: it was installed with mcp<2, because it does not run with what its package asks for.
-    `updated_from`: the version whose place it took, "" for none.
+    `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id, `installed_at`
+    Unix seconds. `older_sdk`: it was installed with mcp<2, because it does not run with what its package
+    asks for. `updated_from`: the version whose place it took, "" for none.
     """
 
     name: str
@@ -43,7 +48,6 @@ class InstalledServer:
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     folder: str = ""
-    """The absolute path of its package; "" for a remote."""
     sha256: str = ""
     package: str = ""
     lock_sha256: str = ""
@@ -56,21 +60,26 @@ class InstalledServer:
 
 
 def home_of(data_dir: Path, name: str) -> Path:
-    """Where all of a server lies. Raises ValueError for what is no server's name."""
+    """Return the folder of a server. Raises ValueError for what is no server's name."""
     if not is_server_name(name):
         raise ValueError(f"{name!r} is no server's name")
     return data_dir.absolute() / "mcp" / name
 
 
 def records(data_dir: Path) -> list[InstalledServer]:
-    """What is installed, by name: a small file for each is read."""
+    """Return what is installed, by name."""
     names = sorted(path.parent.name for path in (data_dir / "mcp").glob(f"*/{RECORD}"))
     found = (read(data_dir, name) for name in names if is_server_name(name))
     return [record for record in found if record is not None]
 
 
+def has_record(data_dir: Path, name: str) -> bool:
+    """Tell whether a server has a record, readable or not."""
+    return is_server_name(name) and (data_dir / "mcp" / name / RECORD).exists()
+
+
 def read(data_dir: Path, name: str) -> InstalledServer | None:
-    """None where there is none; and a line in the log where it cannot be read."""
+    """Return a server's record; None if there is none or, with a line in the log, it cannot be read."""
     path = home_of(data_dir, name) / RECORD
     try:
         record = _from_json(json.loads(read_regular(path)))
@@ -84,13 +93,13 @@ def read(data_dir: Path, name: str) -> InstalledServer | None:
     return record
 
 
-def text_of(record: InstalledServer) -> str:
-    """What is kept of it."""
+def to_json(record: InstalledServer) -> str:
+    """Return the record as it is kept."""
     return json.dumps(dataclasses.asdict(record), default=str)
 
 
 def entry_of(record: InstalledServer) -> dict[str, JSON]:
-    """How it stands in the file of the operator, who may edit it; then it is the operator's."""
+    """Return its entry in the file of the operator, who may edit it; then it is the operator's."""
     if record.url:
         headers = {"headers": dict(record.headers)} if record.headers else {}
         return {"type": "http", "url": record.url, **headers, "enabled": True}
@@ -99,26 +108,25 @@ def entry_of(record: InstalledServer) -> dict[str, JSON]:
 
 
 def is_edited(record: InstalledServer, entry: JSON) -> bool:
-    """Whether the operator made an entry their own; one that was taken out is none."""
+    """Tell whether the operator edited an entry; one that was taken out is not edited."""
     return entry is not None and not agrees(record, entry)
 
 
 def agrees(record: InstalledServer, entry: JSON) -> bool:
-    """Whether an entry is still what was approved; it may be turned off and on."""
+    """Tell whether an entry is what was approved; it may be turned off and on."""
     return isinstance(entry, dict) and {**entry, "enabled": True} == entry_of(record)
 
 
-def definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDefinition:
-    """The server ready to be started, with only its own secrets filled in; `fault` where that cannot be."""
-    filling = Filling(secrets)
+def to_definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDefinition:
+    """Return the server ready to be started, with only its own secrets filled in, or with a `fault`."""
+    template = Template(secrets)
     try:
-        env = _filled(record.env, filling)
-        headers = _filled(record.headers, filling)
-        url = filling.fill(record.url)
+        env = _filled(record.env, template)
+        headers = _filled(record.headers, template)
+        url = template.fill(record.url)
         fault = ""
-    except TemplateError as error:
+    except EntryError as error:
         env, headers, url, fault = (), (), "", str(error)
-    place = Path(record.folder).parent if record.folder else None
     return ServerDefinition(
         name=record.name,
         origin="installed",
@@ -128,7 +136,7 @@ def definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDefini
         url=url,
         headers=headers,
         folder=record.folder,
-        home=str(place / HOME) if place else "",
+        home=str(Path(record.folder).parent / HOME) if record.folder else "",
         sha256=record.sha256,
         sandboxed=not record.url,
         grants=record.grants,
@@ -136,14 +144,40 @@ def definition(record: InstalledServer, secrets: dict[str, str]) -> ServerDefini
         trusted=record.trusted,
         version=record.version,
         description=record.description,
-        missing=filling.missing,
-        hidden=(*filling.secrets, *(value for name, value in (*env, *headers) if is_secret(name, value))),
+        missing=template.missing,
+        hidden=(*template.secrets, *(value for name, value in (*env, *headers) if is_secret(name, value))),
         fault=fault,
     )
 
 
+def runs_at_smithery(url: str) -> bool:
+    """Tell whether an address is one of Smithery's (https://smithery.ai/docs), which takes its key."""
+    return host_of(url).endswith((".smithery.ai", ".run.tools"))
+
+
+def host_of(url: str) -> str:
+    """Return the host of an https address; "" for anything else."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if parts.scheme == "https" else ""
+
+
+def with_smithery_key(record: InstalledServer, key: str, own: Container[str]) -> InstalledServer:
+    """Return the record with the owner's key, "" for none, if it runs at Smithery and has none of its own."""
+    if not (key and runs_at_smithery(record.url)):
+        return record
+
+    def fill(name: str, value: str) -> str:
+        asked = _SMITHERY_KEY.fullmatch(value) if name.lower() == "authorization" else None
+        return value if asked is None or asked[1] in own else f"Bearer {key}"
+
+    return replace(record, headers=tuple((name, fill(name, value)) for name, value in record.headers))
+
+
 def _sandbox(grants: Grants) -> JSON:
-    """As the operator would write it, so that an entry which is edited can do what it could before."""
+    """Return the grants as the operator would write them: an edited entry can do what it could before."""
     folders = {"read": grants.folders_read, "write": grants.folders_write}
     granted: dict[str, JSON] = {
         key: [str(one) for one in places] for key, places in folders.items() if places
@@ -152,9 +186,9 @@ def _sandbox(grants: Grants) -> JSON:
     return granted or True
 
 
-def _filled(templates: tuple[tuple[str, str], ...], filling: Filling) -> tuple[tuple[str, str], ...]:
-    """Those that come to nothing are left out: they may be given and were not."""
-    filled = ((name, filling.fill(template)) for name, template in templates)
+def _filled(texts: tuple[tuple[str, str], ...], template: Template) -> tuple[tuple[str, str], ...]:
+    """Fill the texts in; the empty ones are left out: they are optional and were not given."""
+    filled = ((name, template.fill(text)) for name, text in texts)
     return tuple((name, text) for name, text in filled if text)
 
 

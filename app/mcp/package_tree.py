@@ -1,4 +1,4 @@
-"""The files of an installed package: how many there may be, their hash, whether they are still the same."""
+"""The files of an installed package: their limits, their hash, and a check that they are unchanged."""
 
 import hashlib
 import os
@@ -9,24 +9,23 @@ from pathlib import Path
 
 from app.errors import RecadoError
 
-MOST_FILES = 60_000
-MOST_BYTES = 400 * 1024 * 1024
-DEEPEST = 200
-"""Folders inside each other."""
+MAX_FILES = 60_000
+MAX_BYTES = 400 * 1024 * 1024
+MAX_DEPTH = 200
 
 
 class PackageTreeError(RecadoError):
-    """Files that are no package that could be kept; the text says why."""
+    """Files that cannot be kept as a package; the text says why."""
 
 
 class Integrity:
-    """Whether packages are still what was installed: the first look reads every file, later ones times."""
+    """Checks that packages are what was installed: at first by every file, later by their times."""
 
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
 
     def fault(self, place: str, sha256: str) -> str:
-        """Why what lies there must not be started; "" where it may, or where nobody approved it.
+        """Return why a package must not be started; "" if it may, or if it is nobody's install.
 
         Blocks: some tenths of a second for the first look, a few milliseconds for others.
         """
@@ -45,18 +44,20 @@ class Integrity:
 
 
 def check_room(folder: Path) -> None:
-    """Raises PackageTreeError where a package is larger than any may be."""
+    """Raise PackageTreeError if a package is too large."""
     size = 0
     for files, (_, entry) in enumerate(_walk(folder, ""), 1):
         size += entry.stat(follow_symlinks=False).st_size
-        if files > MOST_FILES or size > MOST_BYTES:
-            most = f"{MOST_BYTES // 1024**2} MiB in {MOST_FILES} files"
+        if files > MAX_FILES or size > MAX_BYTES:
+            most = f"{MAX_BYTES // 1024**2} MiB in {MAX_FILES} files"
             raise PackageTreeError(f"with what it needs the package has more than {most}")
 
 
 def digest(folder: Path) -> str:
-    """sha256 over every file and link. Raises PackageTreeError for a link that leads out, and for what is
-    neither file nor link."""
+    """Return the sha256 over every file and link.
+
+    Raises PackageTreeError for a link that leads out, and for what is neither file nor link.
+    """
     whole = hashlib.sha256()
     for path, entry in _walk(folder, ""):
         mode = entry.stat(follow_symlinks=False).st_mode
@@ -73,7 +74,7 @@ def digest(folder: Path) -> str:
 
 
 def stamps(folder: Path) -> str:
-    """What changes when any file does, in a fraction of the time that reading them takes."""
+    """Return what changes when any file does, without reading them."""
     whole = hashlib.sha256()
     for path, entry in _walk(folder, ""):
         one = entry.stat(follow_symlinks=False)
@@ -86,15 +87,15 @@ def stamps(folder: Path) -> str:
 
 
 def _check_link(folder: Path, path: str) -> None:
-    """Of links out of it a package has only those of its own Python to the one that made it."""
+    """Refuse links out of the package, but those of its own Python to the one that made it."""
     target = Path(os.path.realpath(folder / path))
     if not target.is_relative_to(folder.resolve()) and target != Path(sys.executable).resolve():
         raise PackageTreeError(f"{path} is a link out of the package")
 
 
 def _walk(folder: Path, inside: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    if inside.count("/") > DEEPEST:
-        raise PackageTreeError(f"the package has more than {DEEPEST} folders inside each other")
+    if inside.count("/") > MAX_DEPTH:
+        raise PackageTreeError(f"the package has more than {MAX_DEPTH} folders inside each other")
     with os.scandir(folder / inside) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Definitions of tools that somebody approved: what a server may offer without being asked about again."""
+"""Definitions of tools that an owner approved: a changed one is held back until it is approved again."""
 
 import hashlib
 import json
@@ -11,11 +11,11 @@ from app.mcp.definitions import HeldBack, ServerState
 from app.messages import JSON
 from app.security import write_private
 
+# A tool as `tools/list` gives it.
 Definition = Mapping[str, JSON]
-"""A tool as `tools/list` gives it."""
 
+# What the model or an owner is told of a tool: a change of any of them is a change of the tool.
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""What the model or an owner is told of a tool: a change of any of them is a change of the tool."""
 
 _VERSION = 1
 
@@ -24,7 +24,7 @@ Part = Literal["title", "description", "annotation", "parameter", "parameters", 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The tools that are as they were approved, in their order, and those that differ or are new."""
+    """The tools that are still what was approved, in their order, and those that differ or are new."""
 
     approved: tuple[Definition, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
@@ -32,7 +32,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One part that changed; `name` of which parameter or annotation. None where it was not or is no more.
+    """One part that changed; `name` is of the parameter or annotation. None stands for one that is not there.
 
     `parameters` stands for what the schema says beside its parameters.
     """
@@ -44,7 +44,7 @@ class Difference:
 
 
 def definition_hash(raw: Definition) -> str:
-    """sha256 of what is pinned of a definition. Raises ValueError where that is nested too deeply."""
+    """Return the sha256 of what is pinned of a definition. Raises ValueError if that is nested too deeply."""
     try:
         text = _canonical(_pinned(raw))
     except RecursionError:
@@ -53,17 +53,17 @@ def definition_hash(raw: Definition) -> str:
 
 
 def differences(before: Definition | None, after: Definition) -> tuple[Difference, ...]:
-    """What an owner has to know of a change; all of it for a tool that is new."""
+    """Return what an owner has to know of a change; everything for a new tool."""
     return tuple(_differences(before or {}, after))
 
 
 def hashes(held_back: Sequence[HeldBack]) -> dict[str, str]:
-    """Tool → sha256 of the definition that is held back."""
+    """Return the sha256 of each definition that is held back, by tool."""
     return {one.tool: definition_hash(one.after) for one in held_back}
 
 
 def subject_of(state: ServerState) -> str:
-    """The hash of all that a yes to what a server has held back would approve."""
+    """Return the hash of all that an approval of what a server has held back covers."""
     return hashlib.sha256(_canonical([state.name, hashes(state.held_back)]).encode()).hexdigest()
 
 
@@ -75,16 +75,15 @@ class Pins:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         self.fault = ""
-        """Why the file counts for nothing, "" where it counts or is not there yet."""
+        self._path = path
 
     def exists(self) -> bool:
-        """Whether anything was ever approved."""
+        """Tell whether anything was ever approved."""
         return self._path.exists()
 
     def compare(self, raws: Sequence[Definition]) -> Comparison:
-        """What of these may be offered. Raises ValueError for a definition that is nested too deeply."""
+        """Tell which of these may be offered. Raises ValueError for one that is nested too deeply."""
         pinned = self._read() or {}
         hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
         approved, held_back = [], []
@@ -96,10 +95,10 @@ class Pins:
                 held_back.append(HeldBack(name, after=raw, before=pinned.get(name)))
         return Comparison(tuple(approved), tuple(held_back))
 
-    def first(self, raws: Sequence[Definition]) -> bool:
-        """Approves all of these where nothing was ever approved; says whether it did.
+    def approve_first(self, raws: Sequence[Definition]) -> bool:
+        """Approve all of these if nothing was ever approved; tell whether it did.
 
-        A file that counts for nothing was written once: an owner is asked then.
+        With a faulty file an owner is asked instead.
         """
         if self._read() is not None or self.fault:
             return False
@@ -107,17 +106,14 @@ class Pins:
         return True
 
     def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> Collection[str]:
-        """Approves those of them that are what was shown (tool → sha256); gives their names.
-
-        What was approved before and is not named here stays so.
-        """
+        """Approve those that are what was shown (sha256 by tool); return their names. Earlier ones stay."""
         chosen = {raw["name"]: raw for raw in raws if shown.get(raw["name"]) == definition_hash(raw)}
         if chosen:
             self._write({**(self._read() or {}), **chosen})
         return frozenset(chosen)
 
     def _read(self) -> dict[str, Definition] | None:
-        """Approved definitions by name; None where there is no file or it counts for nothing."""
+        """Return approved definitions by name; None if there is no file or it is faulty."""
         self.fault = ""
         try:
             return _checked(json.loads(self._path.read_bytes()))
@@ -137,7 +133,7 @@ class Pins:
 
 
 def _checked(written: JSON) -> dict[str, Definition]:
-    """The definitions of a file. Raises ValueError unless each is the one that its hash was made of."""
+    """Return the definitions of a file. Raises ValueError unless each has its own hash."""
     tools = written.get("tools") if isinstance(written, dict) and written.get("version") == _VERSION else None
     if not isinstance(tools, dict):
         raise ValueError(f"it does not hold tools in version {_VERSION} of the form")

@@ -1,59 +1,59 @@
-"""What a server answered to a call, as a result of ours: text, data, and files for the person."""
+"""A server's answer to a call as a result of ours: text, data, and files for the person."""
 
 import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from app.mcp.definitions import ServerDefinition
 from app.messages import JSON
 from app.text import visible_lines
 from app.tools.plain import dumps, is_small
 from app.tools.result import ReturnedFile, ToolResult
 from app.tools.validation import find_mismatch
 
-MOST_TEXT = 128 * 1024
-"""Characters of text: written as JSON, whatever they are, they stay below what a call may return."""
-MOST_FILES = 5
+# Characters of text: written as JSON, whatever they are, they stay below what a call may return.
+MAX_TEXT = 128 * 1024
+MAX_FILES = 5
 LARGEST_FILE = 16 * 1024 * 1024
-MOST_BESIDE = 24 * 1024
-"""Bytes that text and structured content may have together: less than of one result reaches a model."""
-_MOST_BLOCKS = 1000
+# Bytes that text and structured content may have together: less than reaches a model of one result.
+MAX_BESIDE = 24 * 1024
+_MAX_BLOCKS = 1000
 _LONGEST_MESSAGE = 2000
 _LONGEST_NAME = 200
 
 _MIME = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}")
+_NO_SERVER = ServerDefinition("")
 _INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
 _READ_IT = "read what it says; mend the arguments, or say why it could not be done"
 
 
-def to_result(
-    raw: JSON, output_schema: JSON = None, told: Callable[[str], str] = lambda text: text
-) -> ToolResult:
-    """A CallToolResult, as the server sent it, as our result; never raises for what is in it.
+def to_result(raw: JSON, output_schema: JSON = None, server: ServerDefinition = _NO_SERVER) -> ToolResult:
+    """Return a CallToolResult, as the server sent it, as our result; never raises for what is in it.
 
-    Text is text, also where it is JSON. `structuredContent` is the data where it fits `output_schema`; text
+    Text is text, also where it is JSON. `structuredContent` is the data if it fits `output_schema`; text
     that says more than a copy of it stands beside: `{"text", "data"}`. With files, or blocks that are no
-    text, `"content"` says what each of them is; the files themselves are attachments. Decodes them, so large
-    answers are not for the event loop. `told` takes out of a text what nobody may read.
+    text, `"content"` says what each of them is; the files themselves are attachments. The secrets of
+    `server` are removed. Decodes files: not for the event loop.
     """
     if not isinstance(raw, Mapping):
         return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
-    read = _Read(told)
+    read = _Content(server)
     content = raw.get("content")
     blocks = content if isinstance(content, list) else []
-    for block in blocks[:_MOST_BLOCKS]:
+    for block in blocks[:_MAX_BLOCKS]:
         read.block(block)
     structured = raw.get("structuredContent")
-    if is_small(structured, MOST_TEXT):
-        structured = _told(structured, told)
+    if is_small(structured, MAX_TEXT):
+        structured = _redact(structured, server)
     if raw.get("isError") is True:
-        return _failed(read.text.strip() or (told(dumps(structured).decode()) if structured else ""))
+        return _failed(read.text.strip() or (server.redact(dumps(structured).decode()) if structured else ""))
     warnings = list(read.warnings)
-    if len(blocks) > _MOST_BLOCKS:
-        warnings.append(f"only the first {_MOST_BLOCKS} of {len(blocks)} blocks were read")
+    if len(blocks) > _MAX_BLOCKS:
+        warnings.append(f"only the first {_MAX_BLOCKS} of {len(blocks)} blocks were read")
     misfit = _misfit(structured, output_schema) if structured is not None else ""
     if misfit:
         warnings.append(misfit)
@@ -61,7 +61,7 @@ def to_result(
 
 
 def error_result(code: int, message: str) -> ToolResult:
-    """The result of a call that the server answered with an error of JSON-RPC."""
+    """Return the result of a call that the server answered with an error of JSON-RPC."""
     said = _message(message) or f"the server answered with error {code}"
     if code == _INVALID_PARAMS:
         return ToolResult.failure("BAD_REQUEST", said, "mend the arguments and call it again")
@@ -71,10 +71,10 @@ def error_result(code: int, message: str) -> ToolResult:
 
 
 @dataclass
-class _Read:
-    """The blocks of one answer, gathered."""
+class _Content:
+    """The blocks of one answer."""
 
-    told: Callable[[str], str]
+    server: ServerDefinition
     texts: list[str] = field(default_factory=list)
     entries: list[dict[str, JSON]] = field(default_factory=list)
     files: list[ReturnedFile] = field(default_factory=list)
@@ -103,11 +103,11 @@ class _Read:
 
     def _text(self, text: JSON) -> None:
         if isinstance(text, str):
-            self.texts.append(self.told(text))
+            self.texts.append(self.server.redact(text))
 
     def _resource(self, resource: JSON) -> None:
         given = resource if isinstance(resource, Mapping) else {}
-        uri = self.told(_word(given.get("uri")))
+        uri = self.server.redact(_word(given.get("uri")))
         if isinstance(given.get("text"), str):
             self._text(f"{uri}\n{given['text']}" if uri else given["text"])
         else:
@@ -118,8 +118,8 @@ class _Read:
         entry: dict[str, JSON] = {"type": kind}
         entry |= {key: value for key, value in (("mime", mime), ("uri", uri)) if value}
         self.entries.append(entry)
-        if len(self.files) == MOST_FILES:
-            entry["problem"] = f"more than {MOST_FILES} files; this one is left out"
+        if len(self.files) == MAX_FILES:
+            entry["problem"] = f"more than {MAX_FILES} files; this one is left out"
             return
         try:
             data = _decoded(encoded)
@@ -130,19 +130,19 @@ class _Read:
         self.files.append(ReturnedFile(data, mime, _file_name(uri)))
 
 
-def _succeeded(read: _Read, structured: JSON, warnings: list[str]) -> ToolResult:
+def _succeeded(read: _Content, structured: JSON, warnings: list[str]) -> ToolResult:
     text, data = read.text, structured
-    if structured is not None and not is_small(structured, MOST_TEXT):
-        text, data = read.told(dumps(structured).decode()), None
+    if structured is not None and not is_small(structured, MAX_TEXT):
+        text, data = read.server.redact(dumps(structured).decode()), None
     elif structured is not None:
-        text = "\n".join(_beside(read.texts, structured))
-        if text and len(dumps([text, structured])) > MOST_BESIDE:
+        text = "\n".join(_without_copies(read.texts, structured))
+        if text and len(dumps([text, structured])) > MAX_BESIDE:
             warnings.append(f"a text of {len(text)} characters beside the data was left out")
             text = ""
     meta: dict[str, JSON] = {"warning": "; ".join(warnings)} if warnings else {}
-    if len(text) > MOST_TEXT:
+    if len(text) > MAX_TEXT:
         meta |= {"truncated": True, "size": len(text)}
-        text = text[:MOST_TEXT]
+        text = text[:MAX_TEXT]
     said: dict[str, JSON] = {"text": text} if text else {}
     said |= {"data": data} if data is not None else {}
     if read.entries:
@@ -151,8 +151,8 @@ def _succeeded(read: _Read, structured: JSON, warnings: list[str]) -> ToolResult
     return ToolResult(ok=True, data=alone, meta=meta, attachments=tuple(read.files))
 
 
-def _beside(texts: Iterable[str], structured: JSON) -> Iterable[str]:
-    """Those that are no copy of the structured content or of a part of it, as servers add for older hosts."""
+def _without_copies(texts: Iterable[str], structured: JSON) -> Iterable[str]:
+    """Return the texts that are no copy of the structured content, as servers add for older hosts."""
     inner = _parts(structured)  # such as of {"result": [one text for each]}
     copies = {
         _spelled(part) for part in (structured, *inner, *(one for part in inner for one in _parts(part)))
@@ -189,17 +189,16 @@ def _message(text: JSON) -> str:
     return visible_lines(said[:_LONGEST_MESSAGE])[:_LONGEST_MESSAGE]
 
 
-def _told(value: JSON, told: Callable[[str], str]) -> JSON:
-    """The same in every text of a value that is small."""
+def _redact(value: JSON, server: ServerDefinition) -> JSON:
     if isinstance(value, dict):
-        return {told(name): _told(part, told) for name, part in value.items()}
+        return {server.redact(name): _redact(part, server) for name, part in value.items()}
     if isinstance(value, list):
-        return [_told(part, told) for part in value]
-    return told(value) if isinstance(value, str) else value
+        return [_redact(part, server) for part in value]
+    return server.redact(value) if isinstance(value, str) else value
 
 
 def _misfit(value: JSON, schema: JSON) -> str:
-    """Why structured content is not what its schema promises; "" where it is, or nobody can tell."""
+    """Return why structured content does not fit its schema; "" if it does, or that cannot be told."""
     if not isinstance(schema, Mapping):
         return ""
     mismatch = find_mismatch(value, schema)
@@ -207,7 +206,7 @@ def _misfit(value: JSON, schema: JSON) -> str:
 
 
 def _decoded(encoded: JSON) -> bytes:
-    """The bytes of a block. Raises ValueError, whose text says why there are none."""
+    """Return the bytes of a block. Raises ValueError, whose text says why there are none."""
     if not isinstance(encoded, str) or not encoded:
         raise ValueError("it holds no data")
     if len(encoded) > LARGEST_FILE * 4 // 3 + 4:

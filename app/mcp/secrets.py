@@ -3,11 +3,13 @@
 import json
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.errors import RecadoError
 from app.mcp.definitions import NAME_RULE, is_server_name
-from app.mcp.locks import locked
+from app.mcp.mapping_file import locked
 from app.messages import JSON
 from app.security import write_private
 from app.settings import is_own
@@ -15,7 +17,7 @@ from app.skills.folder import read_regular
 
 log = logging.getLogger(__name__)
 
-MOST_SECRETS = 64
+MAX_SECRETS = 64
 LONGEST_SECRET = 16 * 1024
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
@@ -32,7 +34,7 @@ class Secrets:
         self.folder = data_dir / "secrets"
 
     def get(self, server: str) -> dict[str, str]:
-        """Its secrets by name; none, and a line in the log, where the file cannot be read."""
+        """Return its secrets by name; none, and a line in the log, if the file cannot be read."""
         try:
             return self._read(server)
         except SecretError as error:
@@ -40,33 +42,25 @@ class Secrets:
             return {}
 
     def put(self, server: str, name: str, value: str) -> None:
-        """Keeps a secret, in place of one of that name. Raises SecretError for what cannot be one."""
-        path = self._path(server)
+        """Keep a secret, in place of one of that name. Raises SecretError for what cannot be one."""
         _check(name, value)
-        try:
-            with locked(path):
-                kept = {**self._read(server), name: value}
-                if len(kept) > MOST_SECRETS:
-                    raise SecretError(f"{server} has {MOST_SECRETS} secrets already")
-                self._write(path, kept)
-        except OSError as error:
-            raise _unwritable(path, error) from error
+        with self._writing(server) as path:
+            kept = {**self._read(server), name: value}
+            if len(kept) > MAX_SECRETS:
+                raise SecretError(f"{server} has {MAX_SECRETS} secrets already")
+            self._write(path, kept)
 
     def forget(self, server: str, name: str = "") -> bool:
-        """Removes one secret, or all of a server; False where there was none."""
-        path = self._path(server)
-        if not path.exists():
+        """Remove one secret, or all of a server; return False if there was none."""
+        if not self._path(server).exists():
             return False
-        try:
-            with locked(path):
-                kept = self._read(server) if name else {}
-                found = not name or kept.pop(name, None) is not None
-                if kept:
-                    self._write(path, kept)
-                else:
-                    path.unlink(missing_ok=True)
-        except OSError as error:
-            raise _unwritable(path, error) from error
+        with self._writing(server) as path:
+            kept = self._read(server) if name else {}
+            found = not name or kept.pop(name, None) is not None
+            if kept:
+                self._write(path, kept)
+            else:
+                path.unlink(missing_ok=True)
         return found
 
     def _read(self, server: str) -> dict[str, str]:
@@ -77,11 +71,22 @@ class Secrets:
             return {}
         except OSError as error:
             raise SecretError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (ValueError, RecursionError):  # its text would show what stands there
+        except (ValueError, RecursionError):  # its text would show the content
             raise SecretError(f"{path} is not JSON; remove it and give the secrets again") from None
         if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
             raise SecretError(f"{path} is no object of texts; remove it and give the secrets again")
         return found
+
+    @contextmanager
+    def _writing(self, server: str) -> Iterator[Path]:
+        path = self._path(server)
+        try:
+            with locked(path):
+                yield path
+        except OSError as error:
+            raise SecretError(
+                f"{path} cannot be written: {error.strerror}; run this as the user of the server"
+            ) from error
 
     def _write(self, path: Path, kept: dict[str, str]) -> None:
         self.folder.chmod(0o700)
@@ -105,7 +110,3 @@ def _check(name: str, value: str) -> None:
         raise SecretError(f"the value of {name} is empty")
     if len(value) > LONGEST_SECRET or "\0" in value:
         raise SecretError(f"the value of {name} has at most {LONGEST_SECRET} characters, none of them NUL")
-
-
-def _unwritable(path: Path, error: OSError) -> SecretError:
-    return SecretError(f"{path} cannot be written: {error.strerror}; run this as the user of the server")

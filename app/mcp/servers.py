@@ -1,81 +1,117 @@
-"""The servers of others that run beside us: kept as they are written down, their tools offered as ours."""
+"""The MCP servers that run beside us: kept as they are configured, with their tools offered as ours."""
 
 import asyncio
+import hashlib
 import importlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from app.mcp.definitions import ServerDefinition, ServerState, at_rest
-from app.mcp.offer import Offer, offer
+from app.mcp.adapter import adapt, describe_server, unique_names
+from app.mcp.configuration import Configuration
+from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
 from app.mcp.package_tree import Integrity
 from app.mcp.pins import Pins
-from app.mcp.revisions import Revisions
+from app.mcp.skill_servers import SkillSource
 from app.mcp.supervisor import Limits, Supervisor
 from app.mcp.wire import Unstartable
+from app.messages import JSON
 from app.processes.sandbox import Sandbox
+from app.security import write_private
+from app.settings import Settings
 from app.tools.failures import own_words
 from app.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from app.mcp.session import Connection
+    from app.mcp.client import Connection
 
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 5.0
+# Servers that are asked at once which revision they speak: they have 2.5 s to start and say so.
 PROBES_AT_ONCE = 4
-"""Servers that are asked which revision they speak: they have 2.5 s to start and say so."""
 
-OnTrouble = Callable[[str, str], Awaitable[None]]
+
+class ConfiguredServers(Protocol):
+    """Knows the servers as they are configured now."""
+
+    def look(self) -> Sequence[ServerDefinition]: ...
+
+
+class ServerAlerts(Protocol):
+    """Tells an owner of a server's trouble, with "" as the reason once it is over."""
+
+    async def server_failed(self, server: str, reason: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mcp:
+    """The servers of a data folder, and what configures them."""
+
+    configuration: Configuration
+    servers: "McpServers"
+
+
+def build_mcp(
+    settings: Settings,
+    environment: Mapping[str, str],
+    skills: SkillSource,
+    sandbox: Sandbox,
+    alerts: ServerAlerts,
+) -> Mcp:
+    """Build the servers of a data folder; none is started before `refresh`."""
+    configuration = Configuration(settings, environment, skills)
+    return Mcp(configuration, McpServers(configuration, sandbox, settings.data_dir, alerts))
 
 
 class McpServers:
-    """All of them; the app starts and goes on whatever becomes of any.
+    """All servers; the app starts and goes on whatever becomes of any.
 
-    `look` gives the servers as they are written down now. `on_change` is called on the loop after `tools`
-    became others; `on_trouble(server, reason)` is awaited when an owner has to know of one, with "" once it
-    is over. `allowed`: hosts and ports that any server's address may lead to although they are not public.
+    `allowed`: hosts and ports that any server's address may lead to although they are not public.
     """
 
     def __init__(
         self,
-        look: Callable[[], Sequence[ServerDefinition]],
-        *,
+        configuration: ConfiguredServers,
         sandbox: Sandbox,
         data_dir: Path,
-        on_change: Callable[[], None],
-        on_trouble: OnTrouble,
+        alerts: ServerAlerts,
+        *,
         allowed: Collection[tuple[str, int]] = (),
         limits: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
-        self._look = look
+        self._configuration = configuration
         self._sandbox = sandbox
         self._folder = data_dir / "mcp"
-        self._revisions = Revisions(self._folder)
-        self._integrity = Integrity()
-        self._on_change = on_change
-        self._on_trouble = on_trouble
+        self._alerts = alerts
         self._allowed = frozenset(allowed)
         self._limits = limits
+        self._integrity = Integrity()
+        self._listeners: list[Callable[[], None]] = []
         self._definitions: dict[str, ServerDefinition] = {}
         self._running: dict[str, tuple[Supervisor, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
-        self._telling = asyncio.Lock()
+        self._alerting = asyncio.Lock()
         self._probing = asyncio.Semaphore(PROBES_AT_ONCE)
         self._told: dict[str, str] = {}
-        self._offer = self._announced = Offer()
+        self._toolset = self._announced = _ServerTools()
         self._made_of: object = []
-        """What the offer was made of."""
         self._stopped = False
 
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Have it called on the loop each time after `tools` changed."""
+        self._listeners.append(listener)
+
     async def refresh(self) -> None:
-        """Looks at what is written down, and begins to start and end servers accordingly."""
+        """Read the configuration, and begin to start and end servers accordingly."""
         async with self._refreshing:
-            found = {one.name: one for one in await asyncio.to_thread(self._look)}
+            found = {one.name: one for one in await asyncio.to_thread(self._configuration.look)}
             if self._stopped or found == self._definitions:
                 return
             before, self._definitions = self._definitions, found
@@ -84,48 +120,20 @@ class McpServers:
                     self._replace(name, found.get(name))
             self._announce()
 
-    def _replace(self, name: str, definition: ServerDefinition | None) -> None:
-        ending = None
-        if name in self._running:
-            _, ending = self._running.pop(name)
-            ending.cancel()
-        rest = at_rest(definition) if definition is not None else None
-        if definition is None or rest is not None:
-            self._tell(name, rest.reason if rest is not None else "")
-            return
-        pins = Pins(self._folder / name / "pins.json")
-        supervisor = Supervisor(definition, self._connect, pins, self._limits, self._hear)
-        self._running[name] = supervisor, self._task(supervisor.run(before=ending))
-
-    @asynccontextmanager
-    async def _connect(self, definition: ServerDefinition) -> AsyncIterator["Connection"]:
-        """What the packages of the protocol cost is paid here, off the loop, when a server first starts."""
-        if fault := await asyncio.to_thread(self._integrity.fault, definition.folder, definition.sha256):
-            raise Unstartable(fault)
-        session = await asyncio.to_thread(importlib.import_module, "app.mcp.session")
-        known = await asyncio.to_thread(self._revisions.known, definition)
-        connecting = session.connected(
-            definition, self._sandbox, known=known, allowed=self._allowed, probing=self._probing
-        )
-        async with connecting as connection:
-            if connection.revision != known:
-                await asyncio.to_thread(self._revisions.remember, definition, connection.revision)
-            yield connection
-
     @property
     def tools(self) -> Sequence[Tool]:
-        """Of the servers that run, as far as they were approved. The same object while nothing changed."""
+        """The approved tools of the servers that run; the same object while nothing changed."""
         return self._current().tools
 
     @property
     def descriptions(self) -> Mapping[str, str]:
-        """What each server is about, in a line."""
+        """A line about each server."""
         return self._current().descriptions
 
     async def first_starts(self) -> bool:
-        """Waits until the servers that start for the first time have done so; whether there were any.
+        """Wait for the servers that start for the first time; tell whether there were any.
 
-        At most `Limits.first_start` seconds from when each was seen, so nobody waits for one again.
+        Takes at most `Limits.first_start` seconds from when each was seen, and waits for each once.
         """
         new = [supervisor for supervisor, _ in self._running.values() if supervisor.is_new]
         if new:
@@ -133,22 +141,22 @@ class McpServers:
         return bool(new)
 
     def states(self) -> list[ServerState]:
-        """How each server does, those that are off included, in the order in which they are written down."""
+        """Return the state of each server, also of those turned off, in the order of the configuration."""
         return [self._state(name) for name in self._definitions]
 
     async def settled(self, name: str, seconds: float) -> ServerState:
-        """How it does once it is ready or known not to become so, or after so long. Raises KeyError."""
+        """Return its state once it is ready or known not to become so, or after so long. Raises KeyError."""
         if name in self._running:
             await self._running[name][0].settled(seconds)
         return self._state(name)
 
     async def approve(self, name: str, shown: Mapping[str, str]) -> None:
-        """Has the definitions with these sha256, by tool, count from now on."""
+        """Approve the definitions with these sha256, by tool."""
         if name in self._running:
             await self._running[name][0].approve(shown)
 
     async def stop(self) -> None:
-        """Ends all of them with what they started."""
+        """End all servers with what they started."""
         self._stopped = True
         tasks = set(self._tasks)
         for task in tasks:
@@ -158,10 +166,51 @@ class McpServers:
         self._running.clear()
         self._definitions.clear()
 
+    @asynccontextmanager
+    async def connect(self, definition: ServerDefinition) -> AsyncIterator["Connection"]:
+        """Connect one of the servers, for its supervisor. The SDK is loaded here, off the loop."""
+        if fault := await asyncio.to_thread(self._integrity.fault, definition.folder, definition.sha256):
+            raise Unstartable(fault)
+        client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
+        path = self._folder / definition.name / "revision.json"
+        known = await asyncio.to_thread(_read_revision, path, definition)
+        connecting = client.connect(
+            definition, self._sandbox, known=known, allowed=self._allowed, probing=self._probing
+        )
+        async with connecting as connection:
+            if connection.revision != known:
+                kept = {"of": _start_mark(definition), "revision": connection.revision}
+                await asyncio.to_thread(write_private, path, json.dumps(kept))
+            yield connection
+
+    def on_news(self, supervisor: Supervisor) -> None:
+        """Take over a supervisor's new state, unless it was replaced."""
+        name = supervisor.definition.name
+        if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
+            return
+        self._announce()
+        if supervisor.phase in ("broken", "faulty"):
+            self._alert(name, supervisor.reason)
+        elif supervisor.phase == "ready":
+            held = ", ".join(one.tool for one in supervisor.held_back)
+            self._alert(name, f"tools changed and wait to be approved: {held}" if held else supervisor.reason)
+
+    def _replace(self, name: str, definition: ServerDefinition | None) -> None:
+        ending = None
+        if name in self._running:
+            _, ending = self._running.pop(name)
+            ending.cancel()
+        rest = state_at_rest(definition) if definition is not None else None
+        if definition is None or rest is not None:
+            self._alert(name, rest.reason if rest is not None else "")
+            return
+        supervisor = Supervisor(definition, self, Pins(self._folder / name / "pins.json"), self._limits)
+        self._running[name] = supervisor, self._start_task(supervisor.run(before=ending))
+
     def _state(self, name: str) -> ServerState:
         definition = self._definitions[name]
         if name not in self._running:
-            return at_rest(definition) or ServerState(name, "off", "", definition)
+            return state_at_rest(definition) or ServerState(name, "off", "", definition)
         supervisor, _ = self._running[name]
         return ServerState(
             name,
@@ -175,45 +224,85 @@ class McpServers:
             supervisor.deaths,
         )
 
-    def _hear(self, supervisor: Supervisor) -> None:
-        """Of news from one that runs; from one that was replaced they are none."""
-        name = supervisor.definition.name
-        if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
-            return
-        self._announce()
-        if supervisor.phase in ("broken", "faulty"):
-            self._tell(name, supervisor.reason)
-        elif supervisor.phase == "ready":
-            held = ", ".join(one.tool for one in supervisor.held_back)
-            self._tell(name, f"tools changed and wait to be approved: {held}" if held else supervisor.reason)
-
-    def _current(self) -> Offer:
-        servers = [supervisor for supervisor, _ in self._running.values()]
-        made_of = [(server, server.approved) for server in servers if server.approved]
+    def _current(self) -> "_ServerTools":
+        servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
+        made_of = [(server, server.approved) for server in servers]
         if made_of != self._made_of:
-            self._made_of, self._offer = made_of, offer(servers, self._offer)
-        return self._offer
+            self._made_of, self._toolset = made_of, _adapt_tools(servers, self._toolset)
+        return self._toolset
 
     def _announce(self) -> None:
         if (now := self._current()) is not self._announced:
             self._announced = now
-            self._on_change()
+            for listener in self._listeners:
+                listener()
 
-    def _tell(self, name: str, reason: str) -> None:
+    def _alert(self, name: str, reason: str) -> None:
         if self._told.get(name, "") == reason:
             return
         self._told[name] = reason
-        self._task(self._tell_now(name, reason))
+        self._start_task(self._alert_now(name, reason))
 
-    async def _tell_now(self, name: str, reason: str) -> None:
-        async with self._telling:  # one after the other, in the order in which they came
+    async def _alert_now(self, name: str, reason: str) -> None:
+        async with self._alerting:  # one after the other, in their order
             try:
-                await self._on_trouble(name, reason)
+                await self._alerts.server_failed(name, reason)
             except Exception as error:  # the log has it; the servers go on
                 log.error("could not tell of a server", server=name, reason=reason, error=own_words(error))
 
-    def _task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+@dataclass(frozen=True, slots=True)
+class _AdaptedTool:
+    server: Supervisor
+    raw: Mapping[str, JSON]
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True)
+class _ServerTools:
+    """The tools of all servers; `adapted` is by the tool's name: an unchanged tool stays the same object."""
+
+    tools: tuple[Tool, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    adapted: Mapping[str, _AdaptedTool] = field(default_factory=dict)
+
+
+def _adapt_tools(servers: Sequence[Supervisor], before: _ServerTools) -> _ServerTools:
+    pairs = [(server, raw) for server in servers for raw in server.approved]
+    offered = unique_names((server.definition.name, raw["name"]) for server, raw in pairs)
+    adapted: dict[str, _AdaptedTool] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    for server, raw in pairs:
+        definition = server.definition
+        name = offered[definition.name, raw["name"]]
+        known = before.adapted.get(name)
+        if known is None or known.server is not server or known.raw != raw:
+            known = _AdaptedTool(server, raw, adapt(definition, raw, server.call, name))
+        adapted[name] = known
+        names[definition.name] = (*names.get(definition.name, ()), name)
+    described = {one.definition.name: describe_server(one.definition, one.approved) for one in servers}
+    return _ServerTools(tuple(one.tool for one in adapted.values()), names, described, adapted)
+
+
+def _read_revision(path: Path, definition: ServerDefinition) -> str:
+    """Return the revision that a server spoke last; "" if unknown, or if something else is started now."""
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return ""
+    if not isinstance(kept, dict) or kept.get("of") != _start_mark(definition):
+        return ""
+    return str(kept.get("revision", ""))
+
+
+def _start_mark(definition: ServerDefinition) -> str:
+    """Return a hash of what is started: an argument may be a secret."""
+    parts = [definition.version, definition.command, definition.args, definition.url]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

@@ -1,40 +1,109 @@
-"""The servers that skills bring: what they are called, and under which name their secrets are kept."""
+"""The servers that skills bring in their mcp.json: their names, and where their secrets are kept."""
 
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from app.mcp.definitions import LONGEST_NAME, is_server_name
-from app.mcp.mapping import MappingError, read_file
+from app.mcp.mapping_file import MappingError, read_mapping
 from app.mcp.secrets import SecretError, Secrets
 from app.messages import JSON
-from app.skills import SkillLoader
 from app.skills.folder import read_regular
 from app.skills.installed import current
 from app.skills.servers import read_servers
+from app.skills.skill import Skill
 
 log = logging.getLogger(__name__)
 
-SkillServers = Callable[[], Iterable[tuple[str, Path, str | None]]]
-"""The name of each skill, where its mcp.json would be, and the address it came from, None for one that a
-person put on the disk."""
+
+class SkillSource(Protocol):
+    """Knows the skills that there are now."""
+
+    @property
+    def skills(self) -> Sequence[Skill]: ...
 
 
-def of_skills(loader: SkillLoader) -> SkillServers:
-    """Where those skills may name servers that can be used."""
-    return lambda: [
-        (skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else None)
-        for skill in loader.skills
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """The place of a skill's mcp.json; `source` is the address it came from, None on this disk."""
+
+    skill: str
+    path: Path
+    source: str | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Tell whether the skill was installed, and not put on this disk by a person."""
+        return self.source is not None
+
+    def entries(self) -> Iterable[tuple[str, JSON]]:
+        """Return its servers. Raises MappingError."""
+        return _foreign_entries(self.path) if self.is_foreign else read_mapping(self.path).entries.items()
+
+    def server_name(self, name: str, taken: Collection[str]) -> str:
+        """Return the name of one of its servers; a skill from elsewhere never gets the name, and with it
+        the secrets, of another's."""
+        if not self.is_foreign and name not in taken:
+            return name
+        joined = f"{self.skill}_{name}"  # skill names have no _: no two of them give the same
+        if is_server_name(joined):
+            return joined
+        mark = hashlib.sha256(f"{self.skill}/{name}".encode()).hexdigest()[:10]
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", joined).lstrip("_-")
+        return f"{plain[: LONGEST_NAME - 11]}-{mark}"
+
+    def secrets_name(self, server: str) -> str:
+        """Return the name under which a server's secrets are kept, "" for its own.
+
+        For a skill from elsewhere it depends on the address: an earlier skill of that name shares nothing.
+        """
+        if not self.is_foreign:
+            return ""
+        return f"skill-{hashlib.sha256(f'{self.source} {server}'.encode()).hexdigest()[:24]}"
+
+
+def skill_files(source: SkillSource) -> list[SkillFile]:
+    """Return where the usable skills may name servers."""
+    return [
+        SkillFile(skill.name, skill.folder / "mcp.json", skill.installed.source if skill.installed else None)
+        for skill in source.skills
         if skill.available
     ]
 
 
-def entries_of(path: Path, is_foreign: bool) -> Iterable[tuple[str, JSON]]:
-    """Those of a skill's mcp.json. Raises MappingError."""
-    if not is_foreign:
-        return read_file(path).entries.items()
+def secret_names(data_dir: Path, skill: str) -> frozenset[str]:
+    """Return under which names the secrets of an installed skill's servers are kept.
+
+    Empty if there is no such skill, or its servers cannot be read. Blocks.
+    """
+    try:
+        return frozenset(_secret_names(data_dir, skill))
+    except MappingError:
+        return frozenset()
+
+
+def forget_unused_secrets(data_dir: Path, skill: str, before: frozenset[str]) -> None:
+    """After a change of a skill, forget the secrets of servers that it does not have any more. Blocks."""
+    secrets = Secrets(data_dir)
+    try:
+        for name in before.difference(_secret_names(data_dir, skill)):
+            secrets.forget(name)
+    except (MappingError, SecretError) as error:
+        log.warning("secrets of the servers that %s had stay: %s", skill, error)
+
+
+def _secret_names(data_dir: Path, skill: str) -> Iterator[str]:
+    for one in current(data_dir):
+        if one.name == skill:
+            file = SkillFile(one.name, one.folder / "mcp.json", one.source)
+            yield from (file.secrets_name(file.server_name(name, ())) for name, _ in file.entries())
+
+
+def _foreign_entries(path: Path) -> Iterable[tuple[str, JSON]]:
     try:
         servers, _ = read_servers(read_regular(path))  # what is refused in it stood on its card
     except FileNotFoundError:
@@ -47,52 +116,3 @@ def entries_of(path: Path, is_foreign: bool) -> Iterable[tuple[str, JSON]]:
         else (one.name, {"registry": one.registry, "version": one.version})
         for one in servers
     ]
-
-
-def name_of(skill: str, name: str, is_foreign: bool, taken: Collection[str]) -> str:
-    """Its own where that is free; one from elsewhere never gets a name, and with it secrets, of another's."""
-    if not is_foreign and name not in taken:
-        return name
-    joined = f"{skill}_{name}"  # no standard name has a _, so that no two of them are joined to the same
-    if is_server_name(joined):
-        return joined
-    mark = hashlib.sha256(f"{skill}/{name}".encode()).hexdigest()[:10]
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", joined).lstrip("_-")
-    return f"{plain[: LONGEST_NAME - 11]}-{mark}"
-
-
-def kept_as(source: str, name: str) -> str:
-    """Under which name the secrets of a skill from elsewhere are kept: one that left that name behind, or a
-    skill of the same name from another address, gives it none."""
-    return f"skill-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:24]}"
-
-
-def kept_for(data_dir: Path, skill: str) -> frozenset[str]:
-    """Under which names the secrets of the servers are kept that a skill from elsewhere brings now.
-
-    Empty where there is no such skill, or its servers cannot be read. Blocks.
-    """
-    try:
-        return _kept_for(data_dir, skill)
-    except MappingError:
-        return frozenset()
-
-
-def forget_gone(data_dir: Path, skill: str, before: frozenset[str]) -> None:
-    """Forgets those of the secrets that were kept before a change of a skill which it has no server for any
-    more: nothing leads to them. Blocks."""
-    secrets = Secrets(data_dir)
-    try:
-        for name in before - _kept_for(data_dir, skill):
-            secrets.forget(name)
-    except (MappingError, SecretError) as error:
-        log.warning("secrets of the servers that %s had stay: %s", skill, error)
-
-
-def _kept_for(data_dir: Path, skill: str) -> frozenset[str]:
-    return frozenset(
-        kept_as(one.source, name_of(one.name, name, True, ()))
-        for one in current(data_dir)
-        if one.name == skill
-        for name, _ in entries_of(one.folder / "mcp.json", True)
-    )

@@ -1,15 +1,9 @@
-"""A server as a process of its own: started, talked to line by line, ended with everything it started."""
+"""A server as a process: the pair of streams that the SDK talks through, bounded in what they take."""
 
 import asyncio
-import os
-import signal
-import socket
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from contextlib import asynccontextmanager
 
 import anyio
 import orjson
@@ -21,196 +15,130 @@ from app.mcp.definitions import ServerDefinition
 from app.mcp.wire import (
     MESSAGE_BYTES,
     TOO_LONG,
-    Lines,
-    Pace,
+    LineSplitter,
+    MessageStream,
+    RateLimiter,
+    ServerLink,
     TooLong,
     Unreachable,
     Unstartable,
-    cause,
-    messages,
+    find_cause,
+    parse_messages,
 )
-from app.processes.reaper import kill_below
+from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
 
 log = structlog.get_logger(__name__)
 
 GRACE_SECONDS = 2.0
-"""That a server has to end by itself once its input is closed."""
-_END_SECONDS = 1.0
-_PIECE_BYTES = 256 * 1024
-_SAID_BYTES = 8 * 1024
-MOST_UNREAD = 500
-"""Messages to a server that wait until it reads them: answers to what it asks, for the most part."""
+# Messages that may wait until the server reads them: mostly answers to what it asks.
+MAX_UNREAD = 500
+# Of lines that are no messages, before a server is given up; the shortest count as MIN_LINE_BYTES.
 RUBBISH_BYTES = 64 * 1024 * 1024
-"""Of lines that are no messages, after which a server is given up; the shortest count as LEAST_LINE."""
-LEAST_LINE = 64
-_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
-_ROOT = Path(__file__).resolve().parents[2]
-# Python has set both signals to be ignored, which a program that is then started would inherit.
-_PROGRAM = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-from app.processes.reaper import fork_below_reaper
-connection = int(sys.argv[1])
-os.set_inheritable(connection, False)
-fork_below_reaper(connection)
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-try:
-    os.execvp(sys.argv[3], sys.argv[3:])
-except OSError as error:
-    sys.exit(f"cannot be started: {sys.argv[3]}: {error.strerror}")
-"""
+MIN_LINE_BYTES = 64
 
 
 @asynccontextmanager
-async def started(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterator["StdioServer"]:
-    """The server while it runs; afterwards it and all that it started is gone, within 5 s.
+async def run_program(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterator["StdioLink"]:
+    """Run a server's program; afterwards it and all that it started is gone, within 6 s.
 
-    Raises Unstartable where this machine does not allow it.
+    Raises Unstartable if this machine does not allow it, Unreachable if it cannot be started.
     """
-    server = StdioServer(definition)
     try:
-        await server.start(sandbox)
-        yield server
+        process = await HostedProcess.start(await _command(definition, sandbox))
+    except (OSError, ValueError) as error:
+        raise Unreachable(f"its process could not be started: {error}") from error
+    link = StdioLink(definition, process)
+    try:
+        yield link
     finally:
-        await server.end()
+        await process.end(GRACE_SECONDS if link.grace else 0.0)
 
 
-class StdioServer:
-    """The two streams that the SDK talks through, over the process's own input and output.
+async def _command(definition: ServerDefinition, sandbox: Sandbox) -> Command:
+    folder = definition.home or definition.folder or None
+    if not definition.sandboxed:
+        args = [definition.command, *definition.args]
+        return Command(args, kept_environment("HOME") | dict(definition.env), folder, piped=True)
+    try:
+        args, environment = await asyncio.to_thread(sandbox.server_command, definition)
+    except ValueError as error:
+        raise Unstartable(str(error)) from error
+    return Command(args, environment, folder, "reaper" if sandbox.off else "sandbox", piped=True)
 
-    `grace`: whether it may end by itself first; one that never became ready is just killed.
-    """
 
-    def __init__(self, definition: ServerDefinition) -> None:
-        self.grace = False
-        self.forgotten = False
+class StdioLink(ServerLink, MessageStream):
+    """Reads and writes messages over the input and output of a server's process."""
+
+    def __init__(self, definition: ServerDefinition, process: HostedProcess) -> None:
+        super().__init__()
         self.streams = (self, self)
-        self.expired, self.doubted = asyncio.Event(), asyncio.Event()
         self._definition = definition
-        self._process: Process | None = None
-        self._keeper: socket.socket | None = None
-        self._listening: asyncio.Task[None] | None = None
-        self._said = bytearray()
-        self._lines = Lines()
-        self._came: deque[tuple[SessionMessage, int]] = deque()
-        """With the bytes of each."""
-        self._pace = Pace()
+        self._process = process
+        self._lines = LineSplitter()
+        # Each with its size in bytes.
+        self._received: deque[tuple[SessionMessage, int]] = deque()
+        self._rate = RateLimiter()
         self._unread = 0
         self._rubbish = 0
         self._fault = ""
 
-    async def start(self, sandbox: Sandbox) -> None:
-        definition = self._definition
-        if definition.sandboxed:
-            try:
-                command, environment = await asyncio.to_thread(sandbox.server_command, definition)
-            except ValueError as error:
-                raise Unstartable(str(error)) from error
-        else:
-            command, environment = [definition.command, *definition.args], _environment(definition)
-        if definition.sandboxed and not sandbox.off:
-            self._process = await self._spawn(command, environment)  # bubblewrap ends all that is in it
-        else:
-            self._keeper, theirs = socket.socketpair()
-            with theirs:
-                number = theirs.fileno()
-                keeper = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(number), str(_ROOT)]
-                self._process = await self._spawn([*keeper, *command], environment, number)
-        self._listening = asyncio.create_task(self._listen(self._process))
-
-    async def _spawn(self, command: list[str], environment: dict[str, str], *kept: int) -> Process:
-        folder = self._definition.home or self._definition.folder or None
-        try:
-            return await asyncio.create_subprocess_exec(
-                *command,
-                cwd=folder,
-                env=environment,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                pass_fds=kept,
-                start_new_session=True,
-                limit=_PIECE_BYTES,
-            )
-        except (OSError, ValueError) as error:
-            raise Unreachable(f"its process could not be started: {error}") from error
-
-    @property
-    def _input(self) -> asyncio.StreamWriter:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    @property
-    def _output(self) -> asyncio.StreamReader:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        return self._process.stdout
-
-    @property
-    def said(self) -> str:
-        """The last lines that it wrote to stderr, without its secrets."""
-        text = self._said.decode("utf-8", "replace")
-        whole = text if len(self._said) < _SAID_BYTES else text.partition("\n")[2]  # half a secret is one too
-        return self._definition.masked(whole)
-
-    async def why(self) -> str:
-        """How it ended; "" where it did not."""
-        if self._fault or self._process is None or not self.expired.is_set():
+    async def end_reason(self) -> str:
+        if self._fault or not self.ended.is_set():
             return self._fault
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_END_SECONDS):
-                await self._process.wait()
-                if self._listening is not None:
-                    await self._listening
-        return ": ".join(part for part in (_status(self._process.returncode), cause(self.said)) if part)
+        await self._process.wait()
+        exited = self._process.exit_reason
+        return ": ".join(part for part in (exited and f"it {exited}", find_cause(self._printed())) if part)
 
-    # What the SDK reads from.
+    def _printed(self) -> str:
+        text = str(self._process.printed)
+        if self._process.printed.is_cut:  # half a secret on a half line would not be recognised
+            text = text.partition("\n")[2]
+        return self._definition.mask(text)
 
     async def receive(self) -> SessionMessage:
-        """Raises EndOfStream once its output has ended."""
-        await self._pace.rest()
-        while not (self._came or self._fault):
-            data = await self._output.read(_PIECE_BYTES)
+        """Return the next message. Raises EndOfStream once the output has ended."""
+        await self._rate.wait()
+        while not (self._received or self._fault):
+            data = await self._process.output.read(PIECE_BYTES)
             if not data:
                 break
             for line in self._lines.feed(data):
                 self._take(line)
-        if self._fault or not self._came:
-            self.expired.set()
+        if self._fault or not self._received:
+            self.ended.set()
             raise anyio.EndOfStream
-        message, size = self._came.popleft()
-        self._pace.count(size)
+        message, size = self._received.popleft()
+        self._rate.count(size)
         return message
 
     def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
-            self._refuse(line)
+            self._answer_too_long(line)
             return
         try:
-            found = [jsonrpc_message_adapter.validate_python(message) for message in messages(line)]
+            found = [jsonrpc_message_adapter.validate_python(message) for message in parse_messages(line)]
         except ValueError:
             self._count_rubbish(len(line))
             return
-        self._came.extend((SessionMessage(message), len(line) // len(found)) for message in found)
+        self._received.extend((SessionMessage(message), len(line) // len(found)) for message in found)
 
-    def _refuse(self, line: TooLong) -> None:
-        """An answer that is too long is an error to who asked; the connection goes on."""
+    def _answer_too_long(self, line: TooLong) -> None:
+        """Answer the request with an error; the connection goes on."""
         log.warning("a server's message was too long", server=self._definition.name)
         if line.request is None:
             self._count_rubbish(MESSAGE_BYTES)
             return
         text = f"its answer has more than {MESSAGE_BYTES // 1024**2} MiB"
         error = ErrorData(code=TOO_LONG, message=text)
-        self._came.append((SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.request, error=error)), 0))
+        answer = JSONRPCError(jsonrpc="2.0", id=line.request, error=error)
+        self._received.append((SessionMessage(answer), 0))
 
     def _count_rubbish(self, size: int) -> None:
-        """Some greet their users on stdout; who writes nothing else is no server."""
+        """Tolerate a greeting on stdout; give up a server that writes nothing else."""
         if not self._rubbish:
             log.info("a server writes what is no message", server=self._definition.name)
-        self._rubbish += max(size, LEAST_LINE)
+        self._rubbish += max(size, MIN_LINE_BYTES)
         if self._rubbish > RUBBISH_BYTES:
             self._give_up(f"it wrote over {RUBBISH_BYTES // 1024**2} MiB that are no messages")
 
@@ -218,99 +146,17 @@ class StdioServer:
         self.grace = False
         self._fault = fault
 
-    # What the SDK writes to.
-
     async def send(self, item: SessionMessage) -> None:
-        """Raises BrokenResourceError where nobody reads any more."""
-        if self._unread == MOST_UNREAD:
+        """Write a message. Raises BrokenResourceError if the server does not read any more."""
+        if self._unread == MAX_UNREAD:
             self._give_up("it does not read what it is sent")
             raise anyio.BrokenResourceError
         message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         self._unread += 1
         try:
-            self._input.write(orjson.dumps(message) + b"\n")
-            await self._input.drain()
+            self._process.input.write(orjson.dumps(message) + b"\n")
+            await self._process.input.drain()
         except (ConnectionError, RuntimeError) as error:
             raise anyio.BrokenResourceError from error
         finally:
             self._unread -= 1
-
-    async def aclose(self) -> None:
-        """Of the SDK's: `end` does it."""
-
-    async def __aenter__(self) -> "StdioServer":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return
-
-    def __aiter__(self) -> "StdioServer":
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def end(self) -> None:
-        """Closes its input, waits for a moment, kills what is left."""
-        reading = [self._listening] if self._listening is not None else []
-        try:
-            if self._process is not None:
-                reading.append(asyncio.create_task(self._drain()))
-                if self.grace:
-                    await self._ask_to_end(self._process)
-        finally:
-            if self._keeper is not None:
-                self._keeper.close()  # the process beyond sees that, and kills all below it
-            if self._process is not None:
-                await self._kill(self._process)
-            for task in reading:
-                task.cancel()
-
-    async def _drain(self) -> None:
-        """Who cannot get rid of its last words does not end."""
-        while await self._output.read(_PIECE_BYTES):
-            pass
-
-    async def _ask_to_end(self, process: Process) -> None:
-        self._input.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await process.wait()
-
-    async def _kill(self, process: Process) -> None:
-        if self._keeper is None and process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        for _ in range(2):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_END_SECONDS):
-                    await process.wait()
-                    return
-            kill_below(process.pid)
-            with suppress(ProcessLookupError):
-                process.kill()
-
-    async def _listen(self, process: Process) -> None:
-        assert process.stderr is not None
-        while text := await process.stderr.read(_SAID_BYTES):
-            self._said += text
-            del self._said[:-_SAID_BYTES]
-
-
-def _environment(definition: ServerDefinition) -> dict[str, str]:
-    """Nothing of ours but what every program needs."""
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    return kept | dict(definition.env)
-
-
-def _status(code: int | None) -> str:
-    if code is None:
-        return ""
-    number = -code if code < 0 else code - 128
-    try:
-        return f"it was killed by {signal.Signals(number).name}"
-    except ValueError:
-        return f"it exited with status {code}"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from app.mcp.names import offered_name
+from app.mcp.adapter import offered_name
 from app.messages import JSON
 from app.routing.snapshot import document
 from app.search import Document

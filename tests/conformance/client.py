@@ -29,20 +29,24 @@ SAMPLES: dict[str, JSON] = {
 }
 
 
-async def run(url: str, folder: Path) -> str:
-    """What went wrong with the server, "" where nothing did."""
-    definition = ServerDefinition("suite", url=url)
+class _Suite:
+    """The configuration with the suite's server alone; prints its troubles."""
 
-    async def told(server: str, reason: str) -> None:
+    def __init__(self, url: str) -> None:
+        self._definition = ServerDefinition("suite", url=url)
+
+    def look(self) -> list[ServerDefinition]:
+        return [self._definition]
+
+    async def server_failed(self, server: str, reason: str) -> None:
         print(server, reason or "is mended")
 
-    servers = McpServers(
-        lambda: [definition],
-        sandbox=Sandbox(Settings(_env_file=None, DATA_DIR=folder)),  # type: ignore[call-arg]
-        data_dir=folder,
-        on_change=lambda: None,
-        on_trouble=told,
-    )
+
+async def run(url: str, folder: Path) -> str:
+    """What went wrong with the server, "" where nothing did."""
+    sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=folder))  # type: ignore[call-arg]
+    suite = _Suite(url)
+    servers = McpServers(suite, sandbox, folder, suite)
     await servers.refresh()
     try:
         state = await servers.settled("suite", SECONDS)

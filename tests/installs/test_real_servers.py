@@ -81,14 +81,7 @@ class Place:
 
     def servers(self, limits: Limits = Limits()) -> McpServers:  # noqa: B008 (frozen)
         """Those that are installed, not started yet."""
-        return McpServers(
-            Configuration(self.settings, {}).look,
-            sandbox=self.sandbox,
-            data_dir=self.data,
-            on_change=lambda: None,
-            on_trouble=self._told,
-            limits=limits,
-        )
+        return McpServers(Configuration(self.settings, {}), self.sandbox, self.data, self, limits=limits)
 
     async def install(self) -> None:
         lanes = [
@@ -111,7 +104,7 @@ class Place:
             assert plan.name == name
             await installer.commit(Approval(plan.subject, "p0"))
 
-    async def _told(self, name: str, reason: str) -> None:
+    async def server_failed(self, name: str, reason: str) -> None:
         self.troubles.append((name, reason))
 
 

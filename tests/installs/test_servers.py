@@ -91,7 +91,7 @@ class Place:
 
     def answer(self, record: installed.InstalledServer) -> str:
         """What the installed server says when it is started as it would be."""
-        command, environment = self.sandbox.server_command(installed.definition(record, {}))
+        command, environment = self.sandbox.server_command(installed.to_definition(record, {}))
         asked = json.dumps(INITIALIZE) + "\n"
         done = subprocess.run(
             command, env=environment, input=asked, capture_output=True, text=True, timeout=30

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.mcp.secrets import Secrets
-from app.mcp.skill_servers import kept_for
+from app.mcp.skill_servers import secret_names
 from tests.mailer import asked, press, questions
 from tests.standins.model import calls, is_classifier
 from tests.standins.site import answer, redirect
@@ -184,7 +184,7 @@ def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, t
     shown = cards(graph, "p0")
     assert "New tools: “low_tide”" in shown
     assert "Tools that go: “high_tide”" in shown
-    (kept_as,) = wait_for(lambda: kept_for(server.folder, "tides"), "the update")
+    (kept_as,) = wait_for(lambda: secret_names(server.folder, "tides"), "the update")
     Secrets(server.folder).put(kept_as, "KEY", "of the sea")
     say(graph, "p0", "remove_skill", name="tides")
     question = asked(graph, "p0", 3)

@@ -12,8 +12,7 @@ from app.http.transport import Transport
 from app.installs.directory import Directory, build_directory
 from app.installs.errors import RegistryError
 from app.mcp.configuration import Configuration
-from app.mcp.hosting import with_smithery_key
-from app.mcp.installed import InstalledServer
+from app.mcp.installed import InstalledServer, with_smithery_key
 from app.settings import Settings
 from tests.standins.registry import RegistryServer, entry
 from tests.standins.smithery import KEY, SmitherySite, hosted

@@ -29,14 +29,17 @@ class House:
         self.troubles: list[tuple[str, str]] = []
         self.sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=folder))  # type: ignore[call-arg]
         self.servers = McpServers(
-            lambda: list(self.definitions.values()),
-            sandbox=self.sandbox,
-            data_dir=folder,
-            on_change=self._changed,
-            on_trouble=self._told,
+            self,
+            self.sandbox,
+            folder,
+            self,
             limits=limits,
             **more,
         )
+        self.servers.subscribe(self._changed)
+
+    def look(self) -> list[ServerDefinition]:
+        return list(self.definitions.values())
 
     def write(self, name: str, scenario: dict[str, Any] | None = None, **fields: Any) -> None:
         """Writes a stand-in down; `scenario` is as its own file says."""
@@ -69,7 +72,7 @@ class House:
     def _changed(self) -> None:
         self.changes += 1
 
-    async def _told(self, server: str, reason: str) -> None:
+    async def server_failed(self, server: str, reason: str) -> None:
         self.troubles.append((server, reason))
 
 

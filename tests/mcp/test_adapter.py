@@ -44,7 +44,7 @@ class Calls:
 
 
 def adapted(raw: dict[str, Any] = SEARCH, server: ServerDefinition = SHOP, call: Any = None) -> Tool:
-    return adapt(server, raw, call or Calls(), name="mcp_shop_search_items", category="shop")
+    return adapt(server, raw, call or Calls(), name="mcp_shop_search_items")
 
 
 async def called(args: dict[str, Any], raw: dict[str, Any] = SEARCH) -> tuple[str, dict[str, Any]]:
@@ -212,5 +212,5 @@ def test_of_real_definitions_all_are_taken_and_none_is_suspected(samples: Path) 
         for raw in tools:
             assert why_unusable(raw) == ""
             assert findings(raw) == ()
-            tool = adapt(ServerDefinition(server), raw, Calls(), name=raw["name"], category=server)
+            tool = adapt(ServerDefinition(server), raw, Calls(), name=raw["name"])
             assert tool.get_schema()["function"]["parameters"] is tool.input_schema

@@ -359,7 +359,7 @@ def pin(shell: Shell, tools: Path) -> None:
     from app.mcp.pins import Pins
 
     pins = Pins(shell.folder / "data" / "mcp" / "files" / "pins.json")
-    assert pins.first(json.loads(tools.read_text()))
+    assert pins.approve_first(json.loads(tools.read_text()))
 
 
 def at_a_terminal(shell: Shell, arguments: list[str], prompt: str, typed: str) -> tuple[int, str]:

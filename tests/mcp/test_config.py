@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from app.installs.quarantine import unpack
-from app.mcp.configuration import Wanted
-from app.mcp.installed import RECORD, InstalledServer, entry_of, text_of
-from app.mcp.mapping import add_server, set_enabled
+from app.mcp.configuration import WantedServer
+from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
+from app.mcp.mapping_file import add_server, set_enabled
 from app.mcp.secrets import Secrets
-from app.mcp.skill_servers import forget_gone, kept_for
+from app.mcp.skill_servers import forget_unused_secrets, secret_names
 from app.processes.sandbox import Grants
 from tests.installs.archives import SKILL, install_tree, zipped
 from tests.mcp.written import Written
@@ -41,7 +41,7 @@ def test_a_skill_from_elsewhere_brings_https_remotes_under_a_name_of_its_own(wri
     written.configuration.secrets.put(one.kept_as, "API_KEY", "its own")
     assert written.look()["tides_sea"].headers == (("Authorization", "Bearer its own"),)
     assert written.look()["tides_sea"].audience == "owners"
-    written.skills = [(name, path, "https://example.com/other.zip") for name, path, _ in written.skills]
+    written.skills[0].installed.source = "https://example.com/other.zip"
     assert written.look()["tides_sea"].missing == ("API_KEY",), (
         "a skill of that name from elsewhere gets none"
     )
@@ -52,16 +52,16 @@ def test_secrets_that_a_changed_skill_has_no_server_for_are_forgotten(tmp_path: 
         servers = {name: {"url": "https://example.org/mcp", "headers": {"X-Key": "${KEY}"}} for name in names}
         content = json.dumps({"mcpServers": servers}).encode()
         tree = unpack(zipped({"SKILL.md": SKILL, "mcp.json": content}), source)
-        before = kept_for(tmp_path, "demo")
+        before = secret_names(tmp_path, "demo")
         install_tree(tmp_path, tree)
-        forget_gone(tmp_path, "demo", before)
+        forget_unused_secrets(tmp_path, "demo", before)
 
     def have() -> list[str]:
         return sorted(path.name for path in secrets.folder.iterdir() if path.name[0] != ".")
 
     secrets = Secrets(tmp_path)
     come("https://example.org/demo.zip", "sea", "lake")
-    kept = kept_for(tmp_path, "demo")
+    kept = secret_names(tmp_path, "demo")
     for name in ("demo_sea", *kept):
         secrets.put(name, "KEY", "kept")
     come("https://example.org/demo.zip", "sea", "pond")
@@ -77,14 +77,14 @@ def test_secrets_stay_where_nobody_can_tell_whose_they_are(tmp_path: Path) -> No
     made.folder.chmod(0o700)
     (made.folder / "mcp.json").unlink()
     (made.folder / "mcp.json").mkdir()
-    assert kept_for(tmp_path, "demo") == frozenset()
-    forget_gone(tmp_path, "demo", frozenset({"skill-0123"}))
+    assert secret_names(tmp_path, "demo") == frozenset()
+    forget_unused_secrets(tmp_path, "demo", frozenset({"skill-0123"}))
     assert Secrets(tmp_path).get("skill-0123") == {"KEY": "kept"}
 
 
 def test_a_skill_from_elsewhere_whose_address_is_lost_stays_one_from_elsewhere(written: Written) -> None:
-    path = written.skill("tides", {"sea": {"command": "sh", "env": {"K": "${API_KEY}"}}}, foreign=True)
-    written.skills = [("tides", path, "")]
+    written.skill("tides", {"sea": {"command": "sh", "env": {"K": "${API_KEY}"}}}, foreign=True)
+    written.skills[0].installed.source = ""
     assert written.look() == {}
 
 
@@ -94,8 +94,8 @@ def test_servers_of_the_registry_that_a_skill_wants_are_named_only(written: Writ
     written.skill("lamps", {"sea": registry}, foreign=False)
     assert written.look() == {}
     assert list(written.configuration.wanted) == [
-        Wanted("tides", "io.github.ana/sea", "1.2.0"),
-        Wanted("lamps", "io.github.ana/sea", "1.2.0"),
+        WantedServer("tides", "io.github.ana/sea", "1.2.0"),
+        WantedServer("lamps", "io.github.ana/sea", "1.2.0"),
     ]
 
 
@@ -146,7 +146,7 @@ def install(written: Written, **changes: Any) -> InstalledServer:
         trusted=True,
         **changes,
     )
-    (package.parent / RECORD).write_text(text_of(record))
+    (package.parent / RECORD).write_text(to_json(record))
     add_server(written.path, "github", entry_of(record))
     return record
 

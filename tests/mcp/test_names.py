@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.mcp.names import offered_name, unique_names
+from app.mcp.adapter import offered_name, unique_names
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)

@@ -39,17 +39,17 @@ def test_nothing_is_approved_before_somebody_did(pins: Pins) -> None:
 
 
 def test_the_first_list_is_approved_whole_and_only_the_first(pins: Pins) -> None:
-    assert pins.first([READ])
+    assert pins.approve_first([READ])
     assert pins.compare([READ]).approved == (READ,)
-    assert not pins.first([WRITE])
+    assert not pins.approve_first([WRITE])
     compared = pins.compare([READ, WRITE])
     assert names(compared.approved) == ["read"]
     assert [one.tool for one in compared.held_back] == ["write"]
 
 
 def test_an_empty_first_list_is_one_too(pins: Pins) -> None:
-    assert pins.first([])
-    assert not pins.first([READ])
+    assert pins.approve_first([])
+    assert not pins.approve_first([READ])
     assert pins.compare([READ]).approved == ()
 
 
@@ -65,7 +65,7 @@ def test_an_empty_first_list_is_one_too(pins: Pins) -> None:
     ],
 )
 def test_a_changed_tool_is_held_back_with_what_it_was(pins: Pins, change: dict[str, Any]) -> None:
-    pins.first([READ])
+    pins.approve_first([READ])
     changed = {**READ, **change}
     compared = pins.compare([changed])
     assert compared.approved == ()
@@ -76,13 +76,13 @@ def test_a_changed_tool_is_held_back_with_what_it_was(pins: Pins, change: dict[s
 
 
 def test_what_nobody_reads_may_change(pins: Pins) -> None:
-    pins.first([READ])
+    pins.approve_first([READ])
     same = {**dict(reversed(READ.items())), "_meta": {"at": 5}, "icons": [], "execution": {}, "title": None}
     assert pins.compare([same]).approved == (same,)
 
 
 def test_only_what_was_shown_is_approved(pins: Pins) -> None:
-    pins.first([READ])
+    pins.approve_first([READ])
     shown, swapped = {**READ, "description": "Reads"}, {**READ, "description": "Reads and sends"}
     assert pins.approve([swapped], {"read": definition_hash(shown)}) == frozenset()
     assert pins.compare([swapped]).approved == ()
@@ -93,7 +93,7 @@ def test_only_what_was_shown_is_approved(pins: Pins) -> None:
 
 
 def test_only_we_can_read_the_file(pins: Pins, tmp_path: Path) -> None:
-    pins.first([READ])
+    pins.approve_first([READ])
     assert stat.S_IMODE(path_of(pins, tmp_path).stat().st_mode) == 0o600
     assert [path.name for path in path_of(pins, tmp_path).parent.iterdir()] == ["pins.json"]
 
@@ -119,12 +119,12 @@ def tampered(written: Any) -> Any:
 def test_a_file_that_cannot_be_trusted_approves_nothing_and_says_so(
     pins: Pins, tmp_path: Path, spoil: Any
 ) -> None:
-    pins.first([READ])
+    pins.approve_first([READ])
     path = path_of(pins, tmp_path)
     path.write_text(spoil(json.loads(path.read_text())))
     assert [one.tool for one in pins.compare([READ]).held_back] == ["read"]
     assert str(path) in pins.fault
-    assert not pins.first([READ])
+    assert not pins.approve_first([READ])
     pins.approve([READ], {"read": definition_hash(READ)})
     assert pins.compare([READ]).approved == (READ,)
     assert pins.fault == ""

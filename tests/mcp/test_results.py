@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.mcp.definitions import ServerDefinition
-from app.mcp.results import LARGEST_FILE, MOST_BESIDE, MOST_FILES, MOST_TEXT, error_result, to_result
+from app.mcp.results import LARGEST_FILE, MAX_BESIDE, MAX_FILES, MAX_TEXT, error_result, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -63,9 +63,9 @@ def test_text_that_says_more_than_the_structured_content_stands_beside_it() -> N
         "data": {"celsius": 5},
         "content": [{"type": "image", "mime": "image/png", "bytes": len(PNG), "attachment": 0}],
     }
-    long = to_result({"content": [text("x" * MOST_BESIDE)], "structuredContent": {"celsius": 5}}, SCHEMA)
+    long = to_result({"content": [text("x" * MAX_BESIDE)], "structuredContent": {"celsius": 5}}, SCHEMA)
     assert long.data == {"celsius": 5}
-    assert f"a text of {MOST_BESIDE} characters" in long.meta["warning"]
+    assert f"a text of {MAX_BESIDE} characters" in long.meta["warning"]
 
 
 def test_structured_content_that_breaks_its_schema_gives_way_to_the_text() -> None:
@@ -108,16 +108,14 @@ def test_an_error_of_the_tool_is_a_failure_in_its_own_words() -> None:
     assert "no reason" in silent.error.message
 
 
-@pytest.mark.parametrize("length", [10, MOST_TEXT])
+@pytest.mark.parametrize("length", [10, MAX_TEXT])
 def test_what_nobody_may_read_is_taken_out_wherever_it_stands(length: int) -> None:
-    def told(said: str) -> str:
-        return said.replace("k3y-of-mine", "…")
-
+    server = ServerDefinition("s", hidden=("k3y-of-mine",))
     url = "https://x.example/?key=k3y-of-mine"
     blocks = [text(url), {"type": "resource", "resource": {"uri": url, "text": "k3y-of-mine"}}]
     answer = {"content": blocks, "structuredContent": {"k3y-of-mine": [url, "x" * length]}}
     for raw in (answer, answer | {"isError": True}, {**answer, "content": [], "isError": True}):
-        written = to_result(raw, None, told).to_json()
+        written = to_result(raw, None, server).to_json()
         assert "k3y-of-mine" not in written
         assert "…" in written
 
@@ -182,8 +180,8 @@ def test_a_block_of_no_use_is_named_and_the_rest_counts(block: Any, problem: str
 
 
 def test_files_are_bounded_in_number_and_size() -> None:
-    many = to_result({"content": [image()] * (MOST_FILES + 2)})
-    assert len(many.attachments) == MOST_FILES
+    many = to_result({"content": [image()] * (MAX_FILES + 2)})
+    assert len(many.attachments) == MAX_FILES
     assert "left out" in many.data["content"][-1]["problem"]
     large = to_result({"content": [{"type": "image", "data": "A" * (LARGEST_FILE * 4 // 3 + 8)}]})
     assert large.attachments == ()
@@ -199,7 +197,7 @@ def test_a_type_of_media_that_is_none_is_not_passed_on() -> None:
 def test_what_is_far_too_much_is_cut_to_what_a_call_may_return(said: str) -> None:
     result = to_result({"content": [text(said * 300_000)]})
     assert (result.meta["truncated"], result.meta["size"]) == (True, 300_000)
-    assert len(result.data) == MOST_TEXT
+    assert len(result.data) == MAX_TEXT
     assert bounded(result, OUTPUT_LIMIT).ok
     structured = to_result({"structuredContent": {"a": [said] * 300_000}})
     assert structured.meta["truncated"]
@@ -266,7 +264,7 @@ def test_whatever_a_server_answers_is_a_result(raw: Any, schema: Any) -> None:
 def test_a_secret_of_several_lines_is_left_out_also_where_json_spells_it(secret: str, form: Any) -> None:
     server = ServerDefinition("s", command="s", env=(("KEY", secret),), hidden=(secret,))
     text = f'{{"KEY": {form(secret)}}}'
-    told = to_result({"content": [{"type": "text", "text": text}]}, told=server.told)
-    for said in (str(told.data), server.masked(text)):
+    told = to_result({"content": [{"type": "text", "text": text}]}, server=server)
+    for said in (str(told.data), server.mask(text)):
         assert not {"MIIE", "private_key"} & set(re.findall(r"\w+", said))
         assert said.startswith('{"KEY": ')

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.declared import declare
+from app.mcp.client import connect
 from app.mcp.pins import definition_hash
-from app.mcp.session import connected
+from app.mcp.server_entry import parse_entry
 from app.mcp.supervisor import Limits
-from app.mcp.wire import Lost
+from app.mcp.wire import ConnectionLost
 from tests.mcp.house import QUICK, SECONDS, House, lives
 from tests.standins.mcp_server import TOOLS, command, tool
 from tests.world import until
@@ -357,7 +357,7 @@ async def test_what_a_tool_says_holds_no_secret_of_its_server(house: House) -> N
     )
     env = {"FAR_KEY": "${FAR_KEY}", "AUTH_HEADER": "Bearer ${FAR_KEY}", "REGION": "${REGION}"}
     values = {"FAR_KEY": "k3y-0f-the-far-one", "REGION": "south-america"}
-    house.definitions["one"] = declare("one", {"command": program, "args": args, "env": env}, values)
+    house.definitions["one"] = parse_entry("one", {"command": program, "args": args, "env": env}, values)
     await house.servers.refresh()
     await house.servers.settled("one", SECONDS)
     said = await house.read("mcp_one_environment")
@@ -376,9 +376,9 @@ async def test_what_is_raised_in_a_connection_leaves_it_as_it_is(house: House) -
     house.write("one")
 
     async def use() -> None:
-        async with connected(house.definitions["one"], house.sandbox) as connection:
+        async with connect(house.definitions["one"], house.sandbox) as connection:
             assert (await connection.list_tools()).tools
-            raise Lost("on purpose", sent=False)
+            raise ConnectionLost("on purpose", sent=False)
 
-    with pytest.raises(Lost, match="on purpose"):
+    with pytest.raises(ConnectionLost, match="on purpose"):
         await use()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.mcp.session import PAGES
+from app.mcp.client import PAGES
 from app.mcp.supervisor import Limits
 from app.mcp.wire import MESSAGES_A_SECOND
 from tests.mcp.house import QUICK, SECONDS, House, descendants

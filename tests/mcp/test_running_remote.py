@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from app.mcp.definitions import Origin
-from app.mcp.remote import MOST_REQUESTS, Guard
+from app.mcp.remote import MAX_REQUESTS, GuardedTransport
 from app.mcp.supervisor import Limits
 from tests.mcp.house import QUICK, House
 from tests.standins.mcp_site import McpSite
@@ -209,7 +209,7 @@ async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
     ("deaths", "seconds"), [(1, 0.5), (4, 120), (5, 300), (6, 600), (8, 2400), (9, 3600), (10_000, 3600)]
 )
 def test_the_pauses_of_a_server_that_stays_away_grow(deaths: int, seconds: float) -> None:
-    assert Limits().rest(deaths) == seconds
+    assert Limits().pause(deaths) == seconds
 
 
 async def test_a_server_that_does_not_hear_our_farewell_is_left(house: House, make_site: MakeSite) -> None:
@@ -261,22 +261,26 @@ class Endless(Wire):
 
 
 async def test_the_body_of_a_redirect_is_not_read() -> None:
-    async with httpx2.AsyncClient(transport=Guard(Endless(), None, resolve), trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        transport=GuardedTransport(Endless(), None, resolve), trust_env=False
+    ) as client:
         async with asyncio.timeout(5):
             answer = await client.post("https://public.test/mcp", json={})
     assert (answer.status_code, answer.headers["location"], answer.content) == (307, "/on", b"")
 
 
 async def test_no_more_requests_wait_than_one_server_is_worth() -> None:
-    async with httpx2.AsyncClient(transport=Guard(Endless(), None, resolve), trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        transport=GuardedTransport(Endless(), None, resolve), trust_env=False
+    ) as client:
         asked = [asyncio.create_task(client.post("https://public.test/", json={})) for _ in range(100)]
         done, waiting = await asyncio.wait(asked, timeout=10, return_when=asyncio.FIRST_COMPLETED)
-        while len(done) < len(asked) - MOST_REQUESTS:
+        while len(done) < len(asked) - MAX_REQUESTS:
             more, waiting = await asyncio.wait(waiting, timeout=10, return_when=asyncio.FIRST_COMPLETED)
             assert more
             done |= more
         assert {one.result().status_code for one in done} == {502}
-        assert len(waiting) == MOST_REQUESTS
+        assert len(waiting) == MAX_REQUESTS
         for one in waiting:
             one.cancel()
         await asyncio.wait(waiting)
@@ -290,10 +294,10 @@ async def test_no_more_requests_wait_than_one_server_is_worth() -> None:
 ])  # fmt: skip
 async def test_a_name_is_resolved_and_its_address_kept(host: str, said: str) -> None:
     wire = Wire()
-    guard = Guard(wire, frozenset(), resolve)
+    guard = GuardedTransport(wire, frozenset(), resolve)
     async with httpx2.AsyncClient(transport=guard, trust_env=False) as client:
         await client.post(f"https://{host}/mcp", json={})
-    assert guard.said == said
-    assert guard.expired.is_set() == bool(said)
+    assert guard.link.fault == said
+    assert guard.link.ended.is_set() == bool(said)
     pinned = [(str(r.url), r.headers["Host"], r.extensions["sni_hostname"]) for r in wire.sent]
     assert pinned == ([] if said else [("https://93.184.215.14/mcp", host, host)])

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.mcp.schemas import Unusable, lowered
+from app.mcp.schema import Unusable, normalize_schema
 from app.tools.validation import ArgumentsCheck, InvalidArguments
 from tests.limits import limited
 
@@ -46,7 +46,7 @@ def assert_plain(schema: dict[str, Any]) -> None:
 def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
     """What one parameter becomes."""
     whole = {"type": "object", "properties": {"x": part}, "required": ["x"] if required else [], **beside}
-    return lowered(whole)["properties"]["x"]
+    return normalize_schema(whole)["properties"]["x"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,8 @@ def test_a_schema_that_holds_itself_is_cut_where_it_begins_again() -> None:
     }
     made = of({"$ref": "#/$defs/tree"}, **{"$defs": {"tree": tree}})
     assert made["properties"]["children"]["items"] == {"type": "object", "properties": {}}
-    check = ArgumentsCheck(lowered({"type": "object", "properties": {"x": tree}, "$defs": {"tree": tree}}))
+    whole = {"type": "object", "properties": {"x": tree}, "$defs": {"tree": tree}}
+    check = ArgumentsCheck(normalize_schema(whole))
     nested = {"name": "a", "children": [{"name": "b", "children": [{"name": "c", "children": []}]}]}
     assert check({"x": nested}) == {"x": nested}
 
@@ -152,7 +153,7 @@ def test_a_reference_to_what_is_not_here_takes_anything(reference: str) -> None:
 
 
 def test_alternatives_at_the_top_become_one_object() -> None:
-    made = lowered(
+    made = normalize_schema(
         {
             "type": "object",
             "properties": {"id": {"type": "integer"}},
@@ -188,7 +189,7 @@ def test_alternatives_at_the_top_become_one_object() -> None:
     ],
 )
 def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: bool) -> None:
-    check = ArgumentsCheck(lowered(schema))
+    check = ArgumentsCheck(normalize_schema(schema))
     if takes_others:
         assert check({"other": 1}) == {"other": 1}
     else:
@@ -212,13 +213,13 @@ def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: b
 )
 def test_what_is_no_schema_of_arguments_is_said_to_be_none(schema: Any, why: str) -> None:
     with pytest.raises(Unusable, match=why):
-        lowered(schema)
+        normalize_schema(schema)
 
 
 def test_of_what_is_too_long_descriptions_go_first_and_then_what_lies_deep() -> None:
     deep = {"type": "object", "properties": {f"field{n}": {"type": "string"} for n in range(30)}}
     wordy = {f"p{n}": {**deep, "description": "word " * 400} for n in range(20)}
-    made = lowered({"type": "object", "properties": wordy})
+    made = normalize_schema({"type": "object", "properties": wordy})
     assert_plain(made)
     assert list(made["properties"]) == list(wordy)
     assert {part["type"] for part in made["properties"].values()} == {"object"}
@@ -290,7 +291,7 @@ def test_a_hostile_schema_ends_soon_in_a_plain_one_or_in_a_reason(made: Callable
     schema = made()
     with limited():
         try:
-            plain = lowered(schema)
+            plain = normalize_schema(schema)
         except Unusable:
             return
         assert_plain(plain)
@@ -302,7 +303,7 @@ def test_real_definitions_become_plain_and_lose_no_parameter(samples: Path) -> N
     definitions = [tool["inputSchema"] for tools in servers.values() for tool in tools]
     assert len(definitions) == 58
     for schema in definitions:
-        made = lowered(schema)
+        made = normalize_schema(schema)
         assert_plain(made)
         assert made["properties"].keys() == schema.get("properties", {}).keys()
         assert set(made.get("required", ())) == set(schema.get("required", ()))
@@ -331,7 +332,7 @@ RUBBISH = st.recursive(
 def test_whatever_a_server_calls_a_schema_is_plain_or_unusable(schema: dict[str, Any]) -> None:
     for whole in (schema, {**schema, "type": "object"}):
         try:
-            plain = lowered(whole)
+            plain = normalize_schema(whole)
         except Unusable:
             continue
         assert_plain(plain)
@@ -462,6 +463,6 @@ def test_arguments_that_the_original_takes_are_taken(
     schema["$defs"] = schemas
     if not Draft202012Validator(schema).is_valid(value):
         return
-    plain = lowered(schema)
+    plain = normalize_schema(schema)
     assert_plain(plain)
     assert without_nulls(ArgumentsCheck(plain)(value)) == without_nulls(value)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.secrets import LONGEST_SECRET, MOST_SECRETS, SecretError, Secrets
+from app.mcp.secrets import LONGEST_SECRET, MAX_SECRETS, SecretError, Secrets
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_values_that_no_program_can_be_given_are_refused(secrets: Secrets, value
 
 
 def test_a_server_has_so_many_and_no_more(secrets: Secrets) -> None:
-    for number in range(MOST_SECRETS):
+    for number in range(MAX_SECRETS):
         secrets.put("github", f"S{number}", "value")
     with pytest.raises(SecretError, match="already"):
         secrets.put("github", "ONE_MORE", "value")

@@ -132,7 +132,7 @@ from pathlib import Path
 import httpx
 from app import main
 from app.security import AdminToken
-from app.mcp.own_server import ToolServer
+from app.mcp.server import ToolServer
 
 class House:
     tools = ()

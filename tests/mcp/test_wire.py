@@ -1,14 +1,22 @@
-"""Lines with limits, and what a server's last words tell."""
+"""LineSplitter with limits, and what a server's last words tell."""
 
 import asyncio
 import json
 
 import pytest
 
-from app.mcp.wire import MESSAGE_BYTES, MESSAGES_A_SECOND, Lines, Pace, TooLong, cause, messages
+from app.mcp.wire import (
+    MESSAGE_BYTES,
+    MESSAGES_A_SECOND,
+    LineSplitter,
+    RateLimiter,
+    TooLong,
+    find_cause,
+    parse_messages,
+)
 
 
-def fed(lines: Lines, *pieces: bytes) -> list[bytes | TooLong]:
+def fed(lines: LineSplitter, *pieces: bytes) -> list[bytes | TooLong]:
     return [line for piece in pieces for line in lines.feed(piece)]
 
 
@@ -29,11 +37,11 @@ def fed(lines: Lines, *pieces: bytes) -> list[bytes | TooLong]:
 def test_bytes_are_cut_into_lines_and_long_ones_left_out(
     pieces: tuple[bytes, ...], lines: list[bytes | TooLong]
 ) -> None:
-    assert fed(Lines(limit=100), *pieces) == lines
+    assert fed(LineSplitter(limit=100), *pieces) == lines
 
 
 def test_a_long_message_takes_time_in_proportion_and_little_memory() -> None:
-    lines, piece = Lines(limit=1000), b"x" * 100
+    lines, piece = LineSplitter(limit=1000), b"x" * 100
     assert fed(lines, *[piece] * 100_000) == []
     assert fed(lines, b"\nnext\n") == [TooLong(None), b"next"]
 
@@ -44,7 +52,7 @@ def test_a_long_message_takes_time_in_proportion_and_little_memory() -> None:
     (b'{"half": "\\ud83d"}', [{"half": "?"}]),
 ])  # fmt: skip
 def test_messages_are_read(line: bytes, found: list[object]) -> None:
-    assert messages(line) == found
+    assert parse_messages(line) == found
 
 
 @pytest.mark.parametrize(
@@ -62,7 +70,7 @@ def test_messages_are_read(line: bytes, found: list[object]) -> None:
 )
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"no message|nested|Expecting|decode|expected"):
-        messages(line)
+        parse_messages(line)
 
 
 @pytest.mark.parametrize(("sizes", "waits"), [
@@ -72,10 +80,10 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
     ([MESSAGE_BYTES] * 2, True),
 ])  # fmt: skip
 async def test_who_sends_too_much_is_read_more_slowly(sizes: list[int], waits: bool) -> None:
-    pace = Pace()
+    pace = RateLimiter()
     for size in sizes:
         pace.count(size)
-    resting = asyncio.create_task(pace.rest())
+    resting = asyncio.create_task(pace.wait())
     for _ in range(3):
         await asyncio.sleep(0)
     assert resting.done() is not waits
@@ -110,9 +118,9 @@ Node.js v20.1.0
     ("error: " + "x" * 1000, "error: " + "x" * 293 + "…"),
 ])  # fmt: skip
 def test_the_line_that_tells_the_cause_is_found(said: str, told: str) -> None:
-    assert cause(said) == told
+    assert find_cause(said) == told
 
 
 def test_a_message_of_any_json_is_read_as_json() -> None:
     message = {"jsonrpc": "2.0", "id": 1, "result": {"text": "ñ 😀", "number": 1.5, "none": None}}
-    assert messages(json.dumps(message).encode()) == [message]
+    assert parse_messages(json.dumps(message).encode()) == [message]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from app.mcp.configuration import Configuration
@@ -24,8 +25,8 @@ class Written:
             DATA_DIR=folder,
             mcp_config_path=self.path,
         )
-        self.skills: list[tuple[str, Path, str | None]] = []
-        self.configuration = Configuration(self.settings, ENVIRONMENT, lambda: self.skills)
+        self.skills: list[Any] = []
+        self.configuration = Configuration(self.settings, ENVIRONMENT, self)
 
     def write(self, content: Any) -> None:
         text = content if isinstance(content, str | bytes) else json.dumps({"mcpServers": content})
@@ -44,5 +45,8 @@ class Written:
         path = self.folder / "skills" / name / "mcp.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"mcpServers": servers}))
-        self.skills.append((name, path, SOURCE.format(name) if foreign else None))
+        installed = SimpleNamespace(source=SOURCE.format(name)) if foreign else None
+        self.skills.append(
+            SimpleNamespace(name=name, folder=path.parent, available=True, installed=installed)
+        )
         return path

@@ -1,49 +1,52 @@
-"""The file with the `mcpServers` mapping: read as it came, changed in one step."""
+"""The file with the `mcpServers` mapping: read tolerantly, changed in one step."""
 
+import fcntl
 import json
 import os
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import RecadoError
 from app.mcp.definitions import NAME_RULE, is_server_name
-from app.mcp.locks import locked
 from app.messages import JSON
 from app.security import write_private
 from app.skills.folder import read_regular
 from app.tools.plain import sendable
 
 LARGEST = 1024 * 1024
+LOCK_SECONDS = 10.0
 
 _KEYS = ("mcpServers", "servers")
-_MOST_NOTES = 20
+_MAX_NOTES = 20
 
 
 class MappingError(RecadoError):
-    """A file that cannot be used as it is; the text names it, the place in it and what to do."""
+    """A file that cannot be used; the text names it, the place in it and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Servers:
-    """The entries by name, as they are written, and what is odd in the file without hindering."""
+class ServerMapping:
+    """The entries by name, as they are written, and notes on what is odd in the file."""
 
     entries: Mapping[str, JSON]
     notes: tuple[str, ...] = ()
 
 
-def read_file(path: Path) -> Servers:
-    """No servers where there is no file. Raises MappingError."""
+def read_mapping(path: Path) -> ServerMapping:
+    """Return the servers of a file; none if there is no file. Raises MappingError."""
     whole, notes = _read(path)
     key = _key(path, whole)
     if key != _KEYS[-1] and isinstance(whole.get(_KEYS[-1]), dict):
         notes.append(f'{path}: "{_KEYS[-1]}" is not read beside "{key}"; put its servers there')
-    return Servers(whole.get(key, {}), tuple(notes))
+    return ServerMapping(whole.get(key, {}), tuple(notes))
 
 
 def add_server(path: Path, name: str, entry: Mapping[str, JSON], *, replace: bool = True) -> None:
-    """Writes an entry, in place of the one of that name. Raises MappingError."""
+    """Write an entry, in place of the one of that name. Raises MappingError."""
     if not is_server_name(name):
         raise MappingError(f"{name[:60]!r} is no server's name: {NAME_RULE}")
 
@@ -56,15 +59,15 @@ def add_server(path: Path, name: str, entry: Mapping[str, JSON], *, replace: boo
 
 
 def remove_server(path: Path, name: str) -> bool:
-    """Takes an entry out; False where there was none. Raises MappingError."""
-    if name not in read_file(path).entries:
+    """Take an entry out; return False if there was none. Raises MappingError."""
+    if name not in read_mapping(path).entries:
         return False
     _change(path, lambda servers: servers.pop(name, None))
     return True
 
 
 def set_enabled(path: Path, name: str, enabled: bool) -> None:
-    """Turns a server on or off without touching the rest of its entry. Raises MappingError."""
+    """Turn a server on or off without touching the rest of its entry. Raises MappingError."""
 
     def turn(servers: dict[str, JSON]) -> None:
         entry = servers.get(name)
@@ -74,6 +77,29 @@ def set_enabled(path: Path, name: str, enabled: bool) -> None:
         entry["enabled"] = enabled
 
     _change(path, turn)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file that several programs change; make its folder.
+
+    Raises RecadoError if another program holds it for long, OSError if the lock cannot be made.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    give_up = time.monotonic() + LOCK_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    raise RecadoError(f"another program is changing {path}; try again") from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _change(path: Path, change: Callable[[dict[str, JSON]], object]) -> None:
@@ -90,7 +116,7 @@ def _change(path: Path, change: Callable[[dict[str, JSON]], object]) -> None:
 
 
 def _read(path: Path) -> tuple[dict[str, JSON], list[str]]:
-    """The whole object, and a note for each key that stands twice in it."""
+    """Return the whole object, and a note for each object with a key twice."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
@@ -101,9 +127,9 @@ def _read(path: Path) -> tuple[dict[str, JSON], list[str]]:
         raise MappingError(f"{path} has more than {LARGEST // 1024**2} MiB, too much for a list of servers")
     notes: list[str] = []
 
-    def once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    def note_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
         found = dict(pairs)
-        if len(found) < len(pairs) and len(notes) < _MOST_NOTES:
+        if len(found) < len(pairs) and len(notes) < _MAX_NOTES:
             counted = Counter(name for name, _ in pairs)
             twice = [json.dumps(name) for name, times in counted.items() if times > 1]
             notes.append(f"{path}: {', '.join(twice[:5])} stands there twice; the last one counts")
@@ -111,11 +137,11 @@ def _read(path: Path) -> tuple[dict[str, JSON], list[str]]:
 
     try:
         text = content.decode(json.detect_encoding(content))
-        whole = sendable(json.loads(text, object_pairs_hook=once))
+        whole = sendable(json.loads(text, object_pairs_hook=note_duplicates))
     except UnicodeDecodeError:
         raise MappingError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise MappingError(f"{path} is not JSON: {_fault(error)}") from None
+        raise MappingError(f"{path} is not JSON: {_explain(error)}") from None
     except (ValueError, RecursionError):
         raise MappingError(
             f"{path} is no JSON that can be read: nested too deep, or with too long a number"
@@ -126,7 +152,7 @@ def _read(path: Path) -> tuple[dict[str, JSON], list[str]]:
 
 
 def _key(path: Path, whole: Mapping[str, JSON]) -> str:
-    """The key under which the servers stand, or would."""
+    """Return the key that holds the servers, or would."""
     key = next((key for key in _KEYS if key in whole), "")
     if not key and whole:
         raise MappingError(f'{path} has no "mcpServers"; write {{"mcpServers": {{NAME: {{…}}}}}}')
@@ -135,8 +161,8 @@ def _key(path: Path, whole: Mapping[str, JSON]) -> str:
     return key or _KEYS[0]
 
 
-def _fault(error: json.JSONDecodeError) -> str:
-    """Where, and the usual reasons."""
+def _explain(error: json.JSONDecodeError) -> str:
+    """Return the fault and its place; the usual reasons have words of their own."""
     if not error.doc.strip():
         return 'it is empty; write {"mcpServers": {}}'
     before, here = error.doc[: error.pos].rstrip(), error.doc[error.pos : error.pos + 1]

@@ -1,6 +1,6 @@
-"""The protocol's side of `/mcp`: sessions of the handshake revisions, and single requests of the later ones.
+"""The protocol of `/mcp` on the SDK's server: sessions of the handshake revisions, and single requests.
 
-Importing it loads the SDK.
+Importing this loads the SDK.
 """
 
 import asyncio
@@ -45,41 +45,41 @@ from app.tools import Tool, ToolResult
 from app.tools.result import ReturnedFile
 
 if TYPE_CHECKING:
-    from app.mcp.own_server import ToolHouse
+    from app.mcp.server import ToolProvider
 
 log = structlog.get_logger(__name__)
 
-SESSIONS = 256
+MAX_SESSIONS = 256
+# Without a request and an open stream, before a session is forgotten.
 IDLE_SECONDS = 600.0
-"""Without a request and without an open stream: then a session is forgotten."""
-LISTENERS = 64
+MAX_LISTENERS = 64
 REQUEST_BYTES = 1024 * 1024
+# Between two looks for changed tools, while a client listens for them.
 LOOK_SECONDS = 2.0
-"""Between two looks for other tools, while anybody wants to hear of them."""
 CLOSE_SECONDS = 1.0
 
 _INSTRUCTIONS = (
     "The tools of a personal assistant. They act for its owner: notes, lists and reminders are the owner's, "
     "and reminders are told in the owner's chat. A tool that needs a person's yes is refused with NO_TTY."
 )
-_NOT_THERE = frozenset({"UNKNOWN_TOOL", "NOT_OFFERED"})
+_UNKNOWN_TOOL_CODES = frozenset({"UNKNOWN_TOOL", "NOT_OFFERED"})
 
 _Context = ServerRequestContext[Any, Any]
 
 
-class ToolProtocol:
-    """Serves the tools of a house to whoever is let through to it."""
+class ServerProtocol:
+    """Serves the tools of a provider; the requests it gets are allowed already."""
 
-    def __init__(self, house: "ToolHouse") -> None:
-        self._house = house
+    def __init__(self, provider: "ToolProvider") -> None:
+        self._provider = provider
         self._changes = _Changes()
-        self._listen = ListenHandler(self._changes, max_subscriptions=LISTENERS)
+        self._listen = ListenHandler(self._changes, max_subscriptions=MAX_LISTENERS)
         self._announced: set[str] = set()
         self._tools: list[Tool] = []
         self._definitions: list[ToolDefinition] | None = None
         self._sessions = StreamableHTTPSessionManager(
             self._server(),
-            max_sessions=SESSIONS,
+            max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_SECONDS,
             max_request_body_size=REQUEST_BYTES,
         )
@@ -103,13 +103,13 @@ class ToolProtocol:
         return server
 
     async def start(self) -> None:
-        """Returns once requests can be handled."""
+        """Start; requests can be handled afterwards."""
         ready = asyncio.Event()
         self._running = asyncio.create_task(self._run(ready), name="mcp sessions")
         await ready.wait()
 
     async def close(self) -> None:
-        """Tells those who listen, and ends all sessions."""
+        """Tell the clients that listen, and end all sessions."""
         self._listen.close()
         self._closing.set()
         if self._running is not None:
@@ -119,8 +119,8 @@ class ToolProtocol:
             exchange.cancel()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request of somebody who was let through; an ASGI application."""
-        answer = _Answer(send)
+        """Handle one request, as an ASGI application."""
+        answer = _Response(send)
         with anyio.CancelScope() as exchange:
             self._exchanges.add(exchange)
             try:
@@ -131,11 +131,11 @@ class ToolProtocol:
             await answer.end(scope, receive)
 
     async def _run(self, ready: asyncio.Event) -> None:
-        """The SDK's task group belongs to the task that enters it."""
+        """Hold the SDK's task group, which belongs to one task, and look for changed tools."""
         async with self._sessions.run():
             ready.set()
             while not await self._closes_within(LOOK_SECONDS):
-                if self._changes.anybody_listens:
+                if self._changes.has_listeners:
                     await self._look()
 
     async def _closes_within(self, seconds: float) -> bool:
@@ -146,9 +146,9 @@ class ToolProtocol:
             return False
 
     async def _look(self) -> list[ToolDefinition]:
-        """The tools as they are now; a difference to the last look is told."""
-        await self._house.refresh()
-        tools = list(self._house.tools)
+        """Return the tools as they are now; announce a difference to the last look."""
+        await self._provider.refresh()
+        tools = list(self._provider.tools)
         if self._definitions is not None and tools == self._tools:
             return self._definitions
         known, found = self._definitions, [_definition(tool) for tool in tools]
@@ -162,14 +162,14 @@ class ToolProtocol:
 
     async def _call(self, context: _Context, params: CallToolRequestParams) -> CallToolResult:
         await self._look()
-        result = await self._house.call(params.name, params.arguments or {})
+        result = await self._provider.call(params.name, params.arguments or {})
         await self._look()  # it may have brought tools
-        if result.code in _NOT_THERE:
+        if result.code in _UNKNOWN_TOOL_CODES:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
-        return await _answer(result)
+        return await _to_result(result)
 
     async def _announce(self, context: _Context, params: NotificationParams) -> None:
-        """Tells one session of changes: the SDK cancels it when the session ends."""
+        """Tell one session of changes, until the SDK cancels this at the session's end."""
         session = "" if context.request is None else context.request.headers.get(MCP_SESSION_ID_HEADER, "")
         if session in self._announced:
             return
@@ -185,7 +185,7 @@ class ToolProtocol:
             forget()
 
     def _input_schema(self, name: str) -> dict[str, JSON] | None:
-        return next((tool.input_schema for tool in self._house.tools if tool.name == name), None)
+        return next((tool.input_schema for tool in self._provider.tools if tool.name == name), None)
 
 
 class _Server(Server[Any]):
@@ -195,19 +195,19 @@ class _Server(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Says that changes of the tools are told: the session manager leaves this to the default."""
+        """Declare that changes of the tools are told: the session manager leaves this to the default."""
         options = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
 class _Changes:
-    """Who wants to hear of a change; fulfils `SubscriptionBus`."""
+    """The listeners for changed tools; fulfils the SDK's `SubscriptionBus`."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
 
     @property
-    def anybody_listens(self) -> bool:
+    def has_listeners(self) -> bool:
         return bool(self._listeners)
 
     async def publish(self, event: ServerEvent) -> None:
@@ -224,8 +224,8 @@ class _Changes:
         return forget
 
 
-class _Answer:
-    """One HTTP answer, which can be ended before its time."""
+class _Response:
+    """An HTTP response that can be ended early."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -243,7 +243,7 @@ class _Answer:
 
 
 def _definition(tool: Tool) -> ToolDefinition:
-    """With what we know of it. Ours are idempotent under one key, which no caller gives: that is not said."""
+    """Return a tool with its hints; not `idempotent`, which ours are only with a key that no caller gives."""
     words = tool.mcp_definition()
     hints = ToolAnnotations(
         read_only_hint=tool.harmless, destructive_hint=tool.sensitive, open_world_hint=tool.outside
@@ -253,8 +253,8 @@ def _definition(tool: Tool) -> ToolDefinition:
     )
 
 
-async def _answer(result: ToolResult) -> CallToolResult:
-    """The result as our own model reads it, as text and as an object; then the files that it brings."""
+async def _to_result(result: ToolResult) -> CallToolResult:
+    """Return the result as our own model reads it, as text and as an object, then its files."""
     text = await result.text()
     files = [_block(file, number) for number, file in enumerate(result.attachments, 1)]
     return CallToolResult(

@@ -1,0 +1,370 @@
+"""A connection to a server: agree on a revision, list its tools, call them.
+
+Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first server starts.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
+from mcp.client import ClientSession, IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.dispatcher import CallOptions, ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import (
+    CONNECTION_CLOSED,
+    HEADER_MISMATCH,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    PaginatedRequestParams,
+    ToolListChangedNotification,
+)
+from mcp_types.methods import validate_server_result
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from app import __version__
+from app.mcp.adapter import MAX_NAME, why_unusable
+from app.mcp.definitions import ServerDefinition
+from app.mcp.pins import PINNED
+from app.mcp.remote import open_remote
+from app.mcp.stdio import run_program
+from app.mcp.wire import (
+    BROKEN,
+    NOT_SENT,
+    ConnectionLost,
+    Refused,
+    ServerLink,
+    Unreachable,
+    Unstartable,
+)
+from app.messages import JSON
+from app.processes.sandbox import Sandbox
+
+log = structlog.get_logger(__name__)
+
+# For an unknown server to say whether it speaks 2026-07-28: some never answer such a question.
+PROBE_SECONDS = 2.5
+_KNOWN_PROBE_SECONDS = 10.0
+_LISTEN_SECONDS = 10.0
+_LISTEN_AGAIN_SECONDS = 30.0
+PAGES = 50
+MAX_CURSOR = 4096
+MAX_TOOLS = 500
+# Under which a result's `_meta` carries what the server wrote, past the SDK's types.
+_RAW = "recado/raw"
+
+_Greeting = Callable[["Connection"], Awaitable[object]]
+_OpenLink = Callable[[], AbstractAsyncContextManager[ServerLink]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The usable definitions of a server's tools, and the names of the others with the reason."""
+
+    tools: tuple[Mapping[str, JSON], ...]
+    dropped: tuple[tuple[str, str], ...]
+
+
+@asynccontextmanager
+async def connect(
+    definition: ServerDefinition,
+    sandbox: Sandbox,
+    *,
+    known: str = "",
+    allowed: Collection[tuple[str, int]] = (),
+    probing: AbstractAsyncContextManager[object] | None = None,
+) -> AsyncIterator["Connection"]:
+    """Connect in the newest revision that both sides speak; `known` is the one it spoke last.
+
+    `allowed`: hosts and ports that may be asked although they are not public. `probing` is held while an
+    unknown server is asked what it speaks: many at once would be too slow. To be entered and left by one
+    task. Raises Unreachable; sets no limit of time to the whole.
+    """
+    open_link: _OpenLink = partial(open_remote, definition, allowed)
+    if definition.command:
+        open_link = partial(run_program, definition, sandbox)
+    stack = AsyncExitStack()
+    try:
+        connection = await _negotiate(stack, definition, open_link, known, probing or nullcontext())
+        listening = asyncio.create_task(connection.listen())
+        stack.callback(listening.cancel)
+        yield connection
+    finally:
+        await stack.aclose()  # without the exception, which the SDK's task groups would wrap
+
+
+async def _negotiate(
+    stack: AsyncExitStack,
+    definition: ServerDefinition,
+    open_link: _OpenLink,
+    known: str,
+    probing: AbstractAsyncContextManager[object],
+) -> "Connection":
+    """Try each greeting on a link of its own: some servers answer nothing after one they do not know."""
+    attempt = partial(_attempt, stack, definition, open_link)
+    if known not in HANDSHAKE_PROTOCOL_VERSIONS:
+        try:
+            async with nullcontext() if known else probing:
+                return await attempt(Connection.discover, _KNOWN_PROBE_SECONDS if known else PROBE_SECONDS)
+        except Unstartable:
+            raise
+        except Unreachable as error:
+            log.debug("a server does not speak 2026-07-28", server=definition.name, why=str(error))
+    try:
+        return await attempt(Connection.initialize, None)
+    except _OnlyModern:  # it was slow to say so
+        return await attempt(Connection.discover, None)
+
+
+async def _attempt(
+    stack: AsyncExitStack,
+    definition: ServerDefinition,
+    open_link: _OpenLink,
+    greet: _Greeting,
+    seconds: float | None,
+) -> "Connection":
+    """Connect with one greeting. Raises Unreachable; then nothing of the attempt is left."""
+    attempt = AsyncExitStack()
+    try:
+        connection = Connection(definition, await attempt.enter_async_context(open_link()))
+        await attempt.enter_async_context(connection.session)
+        fault = await _greet(connection, greet, seconds)
+    except BaseException:
+        await attempt.aclose()
+        raise
+    if fault is None:
+        stack.push_async_exit(attempt)
+        return connection
+    with suppress(Unreachable):
+        await attempt.aclose()
+    raise fault
+
+
+async def _greet(connection: "Connection", greet: _Greeting, seconds: float | None) -> Unreachable | None:
+    try:
+        async with asyncio.timeout(seconds):
+            await greet(connection)
+    except TimeoutError:
+        return Unreachable("it does not answer")
+    except (MCPError, RuntimeError, ValidationError) as error:
+        if isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION:
+            return _OnlyModern("it speaks none of the revisions with a handshake")
+        return Unreachable(await connection.link.end_reason() or _describe(error))
+    return None
+
+
+class _OnlyModern(Unreachable):
+    """A server that answers a handshake with the revisions that have none."""
+
+
+class Connection:
+    """A session with a server. Any task may use it; the one that opened it closes it."""
+
+    def __init__(self, definition: ServerDefinition, link: ServerLink) -> None:
+        self.link = link
+        # The server says that its tools changed.
+        self.changed = asyncio.Event()
+        self._server = definition.name
+        self._dispatcher = _TolerantDispatcher(link)
+        self.session = ClientSession(
+            dispatcher=self._dispatcher,
+            message_handler=self._on_message,
+            client_info=Implementation(name="recado", version=__version__),
+        )
+
+    @property
+    def revision(self) -> str:
+        return self.session.protocol_version or ""
+
+    async def discover(self) -> None:
+        """Agree on 2026-07-28. Raises what the SDK raises."""
+        await self.session.discover()
+        self._dispatcher.revision = self.revision
+
+    async def initialize(self) -> None:
+        """Agree on an older revision by its handshake. Raises what the SDK raises."""
+        await self.session.initialize()
+        self._dispatcher.revision = self.revision
+
+    async def list_tools(self) -> Listing:
+        """Return the tools of all pages, within limits. Raises ConnectionLost or Refused."""
+        tools: dict[str, Mapping[str, JSON]] = {}
+        dropped: list[tuple[str, str]] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(PAGES):
+            with self._own_errors():
+                page = await self.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+            usable = {tool.name for tool in page.tools}
+            listed, unusable = (page.meta or {})[_RAW]
+            for raw in listed:
+                name = raw["name"]
+                if name in tools:
+                    dropped.append((name, "another tool of the server has that name"))
+                elif name in usable:
+                    tools[name] = raw
+                else:
+                    dropped.append((name, "its schema asks for headers that cannot be sent"))
+            dropped += unusable
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+            if cursor in seen or len(cursor) > MAX_CURSOR or len(tools) >= MAX_TOOLS:
+                break
+            seen.add(cursor)
+        if cursor is not None:
+            taken = min(len(tools), MAX_TOOLS)
+            dropped.append(("…", f"the list has no end; its first {taken} tools are taken"))
+        return Listing(tuple(tools.values())[:MAX_TOOLS], tuple(dropped[:MAX_TOOLS]))
+
+    async def call(self, tool: str, args: dict[str, JSON], on_progress: ProgressFnT) -> dict[str, JSON]:
+        """Return the result as the server wrote it. Raises ConnectionLost or Refused.
+
+        The server is told of a call that is cancelled.
+        """
+        try:
+            return await self._call(tool, args, on_progress)
+        except Refused as refused:
+            if refused.code != HEADER_MISMATCH:
+                raise
+            await self.list_tools()  # which arguments the headers have to repeat has changed
+            return await self._call(tool, args, on_progress)
+
+    async def _call(self, tool: str, args: dict[str, JSON], on_progress: ProgressFnT) -> dict[str, JSON]:
+        if self.link.ended.is_set():
+            raise ConnectionLost("its connection has ended", sent=False)
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=args))
+        with self._own_errors():
+            answer = await self.session.send_request(request, CallToolResult, progress_callback=on_progress)
+        result: dict[str, JSON] = (answer.meta or {})[_RAW]
+        return result
+
+    async def listen(self) -> None:
+        """Set `changed` when the tools may have changed.
+
+        The newest revisions want to be asked for that news; in the others only a session that may be gone
+        is looked after here.
+        """
+        if self.revision not in MODERN_PROTOCOL_VERSIONS:
+            await self.link.doubted.wait()
+            self.changed.set()
+            return
+        capabilities = self.session.server_capabilities
+        if not (capabilities and capabilities.tools and capabilities.tools.list_changed):
+            return
+        while not self.link.ended.is_set():
+            try:
+                await self._subscribe()
+            except MCPError as error:
+                log.debug("a server tells no news", server=self._server, error=error.message)
+                return
+            except (SubscriptionLost, TimeoutError):
+                pass  # tried again below
+            await asyncio.sleep(_LISTEN_AGAIN_SECONDS)
+            self.changed.set()  # what happened meanwhile was not told
+
+    async def _subscribe(self) -> None:
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(_LISTEN_SECONDS):
+                news = await stack.enter_async_context(listen(self.session, tools_list_changed=True))
+            async for _ in news:
+                self.changed.set()
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self.changed.set()
+        elif isinstance(message, Exception):
+            log.debug("a server's message was not understood", server=self._server)
+
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        """Turn what the SDK raises into ConnectionLost or Refused."""
+        try:
+            yield
+        except MCPError as error:
+            if error.code == NOT_SENT:
+                raise ConnectionLost(error.message, sent=False) from error
+            if error.code in (CONNECTION_CLOSED, BROKEN) or self.link.ended.is_set():
+                raise ConnectionLost(error.message, sent=True) from error
+            raise Refused(error.code, error.message) from error
+        except ValidationError as error:
+            raise Refused(0, f"its answer is not of the protocol: {_describe(error)}") from error
+
+
+class _TolerantDispatcher(JSONRPCDispatcher[Any]):
+    """The SDK's, with results that its types accept: they would refuse a whole result for one bad part.
+
+    What the server wrote travels in the `_meta` of each. Sets `ended` of the link when it has ended.
+    """
+
+    def __init__(self, link: ServerLink) -> None:
+        super().__init__(*link.streams)
+        self._ended = link.ended
+        self.revision = ""
+
+    async def run(self, *args: Any, **named: Any) -> None:
+        try:
+            await super().run(*args, **named)
+        finally:
+            self._ended.set()
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **named: Any
+    ) -> dict[str, Any]:
+        result = await super().send_raw_request(method, params, opts, **named)
+        if method == "tools/call":
+            return {"resultType": "complete", "content": [], "_meta": {_RAW: result}}
+        if method == "tools/list":  # off the loop: a hostile page may take seconds
+            return await asyncio.to_thread(self._checked_page, result)
+        return result
+
+    def _checked_page(self, result: dict[str, JSON]) -> dict[str, JSON]:
+        """Return a page without the tools for which the SDK would refuse it as a whole."""
+        listed, cursor = result.get("tools"), result.get("nextCursor")
+        page: dict[str, JSON] = {
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "resultType": "complete",
+            "nextCursor": cursor if isinstance(cursor, str) else None,
+        }
+        tools: list[dict[str, JSON]] = []
+        dropped: list[tuple[str, str]] = []
+        for raw in listed[:MAX_TOOLS] if isinstance(listed, list) else []:
+            name = raw.get("name") if isinstance(raw, dict) else None
+            if why := why_unusable(raw) or self._type_fault(page, raw):
+                dropped.append((name[:MAX_NAME] if isinstance(name, str) else "?", why[:MAX_NAME]))
+            else:  # what is not checked may be of any size
+                tools.append({key: raw[key] for key in PINNED if key in raw})
+        return page | {"tools": tools, "_meta": {_RAW: (tools, dropped)}}
+
+    def _type_fault(self, page: dict[str, JSON], raw: JSON) -> str:
+        revision = self.revision or LATEST_HANDSHAKE_VERSION
+        try:
+            validate_server_result("tools/list", revision, page | {"tools": [raw]})
+        except ValidationError as error:
+            return _describe(error)
+        return ""
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"{where}: {first['msg']}"
+    return str(error)

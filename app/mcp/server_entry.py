@@ -1,0 +1,276 @@
+"""One entry of an `mcpServers` mapping, as other hosts write it too, with its `${VARIABLE}` filled in."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import get_args
+
+from app.errors import RecadoError
+from app.http.address import Address
+from app.http.errors import FetchError
+from app.mcp.definitions import NAME_RULE, Origin, ServerDefinition, is_server_name
+from app.messages import JSON
+from app.processes.sandbox import Grants
+from app.settings import is_own
+from app.skills.manifest import shortened
+from app.tools.tool import Audience
+
+MAX_TEXTS = 256
+LONGEST_TEXT = 32 * 1024
+
+_URL_KEYS = ("url", "serverUrl", "httpUrl")
+_REMOTE_TYPES = frozenset({"http", "streamable-http", "streamablehttp"})
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+_REFERENCE = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE = re.compile(r"([A-Za-z_]\w{0,127})(?::-(.*))?", re.ASCII | re.DOTALL)
+_SECRET_NAME = re.compile(
+    r"(?:^|[_-]|api)key(?:$|[_-])|token|secret|passw|pwd|credential|authorization|cookie", re.IGNORECASE
+)
+_SECRET_VALUE = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|hf|AKIA|AIza)[-_]?[\w-]{12,}"
+    r"|\b(?:bearer|basic)\s+\S{8,}|://[^\s/@:]+:[^\s/@]+@"
+    r"|\b[\w-]*(?:key|token|secret|password)=[^\s&]{4,}",
+    re.IGNORECASE,
+)
+# What a variable with a secret's name may hold in plain text: a switch, or the path of a file.
+_NO_SECRET = re.compile(r"(?:true|false|none|null|[~.]*/.*|.{0,3})", re.IGNORECASE | re.DOTALL)
+
+
+class EntryError(RecadoError):
+    """An entry, or a reference in it, that cannot be used; the text says what to write instead."""
+
+
+class Template:
+    """Fills `${VARIABLE}` and `${VARIABLE:-default}` in texts, and remembers which had a value.
+
+    A setting of ours is never filled in, whoever asks.
+    """
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self._given: dict[str, None] = {}
+        self._missing: dict[str, None] = {}
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The variables that had a value."""
+        return tuple(self._given)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The variables without a value and a default; they are left in the text."""
+        return tuple(self._missing)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that are secrets, by their names or by what they look like."""
+        return tuple(self._values[name] for name in self._given if is_secret(name, self._values[name]))
+
+    def fill(self, text: str) -> str:
+        """Return the text with its values. Raises EntryError."""
+        return _REFERENCE.sub(self._value, text)
+
+    def _value(self, reference: re.Match[str]) -> str:
+        variable = _VARIABLE.fullmatch(reference[1])
+        if variable is None:
+            raise EntryError(f"{reference[0]} is no variable; write ${{NAME}} or ${{NAME:-default}}")
+        name, default = variable.groups()
+        if is_own(name):
+            raise EntryError(
+                f"${{{name}}} is a setting of this assistant, which no server is given; use another name, "
+                f"such as ${{SERVER_{name.upper()}}}"
+            )
+        if value := self._values.get(name):
+            self._given[name] = None
+            return value
+        if default is not None:
+            return default
+        self._missing[name] = None
+        return reference[0]
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Tell whether the value of a variable or header of that name is a secret."""
+    named = _SECRET_NAME.search(name) is not None and not _NO_SECRET.fullmatch(value)
+    return named or _SECRET_VALUE.search(value) is not None
+
+
+def parse_entry(
+    name: str,
+    entry: JSON,
+    values: Mapping[str, str],
+    *,
+    origin: Origin = "operator",
+    folder: str = "",
+) -> ServerDefinition:
+    """Return the server that an entry describes, with `values` for its variables.
+
+    `folder` is where it starts unless the entry has a `cwd`. Never raises: `fault` says what to mend.
+    """
+    try:
+        return _read(name, entry, Template(values), origin, folder)
+    except EntryError as error:
+        off = isinstance(entry, dict) and (entry.get("enabled") is False or entry.get("disabled") is True)
+        shown = shortened(name, 100) or "(no name)"
+        return ServerDefinition(shown, origin, enabled=not off, audience="owners", fault=str(error))
+
+
+def _read(name: str, entry: JSON, template: Template, origin: Origin, folder: str) -> ServerDefinition:
+    if not is_server_name(name):
+        raise EntryError(f"its name cannot be used: {NAME_RULE}; rename it")
+    if not isinstance(entry, dict):
+        raise EntryError('it is no object; write {"command": …, "args": […]} or {"url": …}')
+    command, url = _command(entry, template), _url(entry, template)
+    _check_type(entry, command, url)
+    args = tuple(map(template.fill, _texts(entry, "args")))
+    env = tuple((key, template.fill(value)) for key, value in _named(entry, "env"))
+    headers = tuple((key, template.fill(value)) for key, value in _named(entry, "headers"))
+    _check_values(args, env, headers)
+    exposed = tuple(_exposed(entry))
+    plain_secrets = (value for name, value in (*env, *headers) if is_secret(name, value))
+    holds_secret = bool(template.given or template.missing or exposed)
+    sandboxed, grants = _sandbox(entry)
+    return ServerDefinition(
+        name=name,
+        origin=origin,
+        command=command,
+        args=args,
+        env=env,
+        url=url,
+        headers=headers,
+        folder=_text(entry, "cwd") or folder,
+        sandboxed=sandboxed,
+        grants=grants,
+        audience=_audience(entry, "owners" if holds_secret else "everyone"),
+        trusted=_switch(entry, "trust", False),
+        enabled=_switch(entry, "enabled", True) and not _switch(entry, "disabled", False),
+        description=shortened(_text(entry, "description"), 300),
+        missing=template.missing,
+        exposed=exposed,
+        hidden=(*template.secrets, *plain_secrets),
+    )
+
+
+def _command(entry: Mapping[str, JSON], template: Template) -> str:
+    command = template.fill(_text(entry, "command"))
+    if any(character.isspace() for character in command) and not Path(command).exists():
+        raise EntryError('"command" is the program alone; its arguments belong into "args"')
+    return command
+
+
+def _url(entry: Mapping[str, JSON], template: Template) -> str:
+    """Return the address of a remote; it is never part of a fault, for it may hold a key."""
+    url = template.fill(next((text for key in _URL_KEYS if (text := _text(entry, key))), ""))
+    if not url or template.missing:
+        return url
+    try:
+        Address.parse(url)
+    except FetchError as error:
+        raise EntryError(f'"url" cannot be used: {error}') from error
+    return url
+
+
+def _check_type(entry: Mapping[str, JSON], command: str, url: str) -> None:
+    if bool(command) == bool(url):
+        both = "both" if command else "neither"
+        raise EntryError(f'it has {both} of "command" (a program here) and "url" (a server elsewhere)')
+    kind = (_text(entry, "type") or _text(entry, "transport")).lower().replace("_", "-")
+    if kind == "sse":
+        raise EntryError("the transport SSE is not spoken; look for the server's streamable HTTP address")
+    known = _REMOTE_TYPES if url else {"stdio"}
+    if kind and kind not in known:
+        raise EntryError(
+            f'"type" does not fit: with "{"url" if url else "command"}" it is {sorted(known)[0]}'
+        )
+
+
+def _check_values(
+    args: tuple[str, ...], env: tuple[tuple[str, str], ...], headers: tuple[tuple[str, str], ...]
+) -> None:
+    """Refuse what no program or request can be given; the values may be secrets and are not named."""
+    if any("\0" in text for text in (*args, *(value for _, value in env))):
+        raise EntryError("args or env holds a NUL character")
+    for name, _ in env:
+        if not name or "=" in name or _UNPRINTABLE.search(name):
+            raise EntryError(f"env: {name!r} is no variable's name")
+    for name, value in headers:
+        if not _HEADER.fullmatch(name):
+            raise EntryError(f"headers: {name!r} is no header's name")
+        if _UNPRINTABLE.search(value) or not value.isascii():
+            raise EntryError(f"headers: the value of {name} holds line breaks or letters beyond ASCII")
+
+
+def _sandbox(entry: Mapping[str, JSON]) -> tuple[bool, Grants]:
+    """Read `true`, or an object of grants: {"network": true, "read": [folder], "write": [folder]}."""
+    wanted = entry.get("sandbox", False)
+    if isinstance(wanted, bool):
+        return wanted, Grants()
+    if not isinstance(wanted, dict) or not wanted.keys() <= {"network", "programs", "read", "write"}:
+        raise EntryError('"sandbox" is true, false or {"network", "programs", "read": […], "write": […]}')
+    return True, Grants(
+        network=_switch(wanted, "network", False),
+        programs=_switch(wanted, "programs", False),
+        folders_read=tuple(map(Path, _texts(wanted, "read"))),
+        folders_write=tuple(map(Path, _texts(wanted, "write"))),
+    )
+
+
+def _audience(entry: Mapping[str, JSON], usual: Audience) -> Audience:
+    wanted = entry.get("audience", usual)
+    if wanted not in get_args(Audience):
+        raise EntryError(f'"audience" is one of {", ".join(get_args(Audience))}')
+    return "owners" if wanted == "owners" else "everyone"
+
+
+def _exposed(entry: Mapping[str, JSON]) -> Iterator[str]:
+    """Yield the places that hold a secret in plain text."""
+    for key in ("env", "headers"):
+        for name, value in _named(entry, key):
+            if not _REFERENCE.search(value) and is_secret(name, value):
+                yield f"{key} {name}"
+    for key, texts in (("args", _texts(entry, "args")), ("url", [_text(entry, key) for key in _URL_KEYS])):
+        if any(_SECRET_VALUE.search(text) and not _REFERENCE.search(text) for text in texts):
+            yield key
+
+
+def _named(entry: Mapping[str, JSON], key: str) -> list[tuple[str, str]]:
+    value = entry.get(key) or {}
+    if not isinstance(value, dict) or len(value) > MAX_TEXTS:
+        raise EntryError(f'"{key}" is an object of at most {MAX_TEXTS} texts by name')
+    return [(name, _as_text(one, key)) for name, one in value.items()]
+
+
+def _texts(entry: Mapping[str, JSON], key: str) -> list[str]:
+    value = entry.get(key) or []
+    if not isinstance(value, list) or len(value) > MAX_TEXTS:
+        raise EntryError(f'"{key}" is a list of at most {MAX_TEXTS} texts')
+    return [_as_text(one, key) for one in value]
+
+
+def _text(entry: Mapping[str, JSON], key: str) -> str:
+    value = entry.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
+        raise EntryError(f'"{key}" is a text of at most {LONGEST_TEXT} characters')
+    return value.strip()
+
+
+def _as_text(value: JSON, key: str) -> str:
+    """Return a text; other hosts take numbers and switches for one too."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise EntryError(f'"{key}" holds what is no text of at most {LONGEST_TEXT} characters')
+    return value
+
+
+def _switch(entry: Mapping[str, JSON], key: str, usual: bool) -> bool:
+    value = entry.get(key, usual)
+    if not isinstance(value, bool):
+        raise EntryError(f'"{key}" is true or false')
+    return value
