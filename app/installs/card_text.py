@@ -131,31 +131,24 @@ def kind_names(language: str) -> dict[Kind, str]:
     }
 
 
+@dataclass(frozen=True)
 class _SkillLines:
     """The lines of a skill's card, the most dangerous first; shortened with `few`."""
 
-    def __init__(
-        self,
-        language: str,
-        card: SkillCard,
-        change: Difference | None,
-        sandboxed: bool,
-        few: int | None = None,
-    ) -> None:
-        self._language = language
-        self._card = card
-        self._change = change
-        self._sandboxed = sandboxed
-        self._few = few
+    language: str
+    card: SkillCard
+    change: Difference | None
+    sandboxed: bool
+    few: int | None = None
 
     def all(self) -> Iterator[str]:
-        language, card = self._language, self._card
+        language, card = self.language, self.card
         title, description = self._text(card.title), self._text(card.description)
         yield say(language, "Skill {name}: {description}", name=title, description=description)
         yield came_from(language, card.source, card.sent_on)
         yield f"sha256: {card.sha256}"
-        if self._change is not None:
-            yield from self._changes(self._change)
+        if self.change is not None:
+            yield from self._changes(self.change)
         yield from self._findings()
         yield from self._servers()
         yield from self._reach()
@@ -167,13 +160,13 @@ class _SkillLines:
         yield say_plural(
             language, "{n} file, {size}:", "{n} files, {size}:", len(card.files), size=_size(card.size)
         )
-        shown = card.files[: self._few]
+        shown = card.files[: self.few]
         yield from (f"- {quoted(file.path)} {_size(file.size)}" for file in shown)
         if more := len(card.files) - len(shown):
             yield say(language, "- and {n} more", n=more)
 
     def _changes(self, change: Difference) -> Iterator[str]:
-        language = self._language
+        language = self.language
         if not change:
             yield say(language, "Nothing changes by this update.")
         if change.source_before:
@@ -183,25 +176,25 @@ class _SkillLines:
             yield say(
                 language, "Its files came from another host before: {host}", host=quoted(change.host_before)
             )
-        if change.hosts_added:
-            yield say(language, "New hosts: {names}", names=_all(change.hosts_added))
-        if change.settings_added:
-            yield say(language, "New settings: {names}", names=_all(change.settings_added))
-        if change.tools_added:
-            yield say(language, "New tools: {names}", names=_all(change.tools_added))
-        if change.tools_changed:
-            yield say(language, "Tools that change: {names}", names=_all(change.tools_changed))
-        if change.tools_removed:
-            yield say(language, "Tools that go: {names}", names=self._some(change.tools_removed))
-        if change.files_added:
-            yield say(language, "New files: {names}", names=self._some(change.files_added))
-        if change.files_changed:
-            yield say(language, "Files that change: {names}", names=self._some(change.files_changed))
-        if change.files_removed:
-            yield say(language, "Files that go: {names}", names=self._some(change.files_removed))
+        some, tools, files = self._some, change.tools_changed, change.files_changed
+        for names, line in (
+            (change.hosts_added, say(language, "New hosts: {names}", names=_all(change.hosts_added))),
+            (
+                change.settings_added,
+                say(language, "New settings: {names}", names=_all(change.settings_added)),
+            ),
+            (change.tools_added, say(language, "New tools: {names}", names=_all(change.tools_added))),
+            (tools, say(language, "Tools that change: {names}", names=_all(tools))),
+            (change.tools_removed, say(language, "Tools that go: {names}", names=some(change.tools_removed))),
+            (change.files_added, say(language, "New files: {names}", names=some(change.files_added))),
+            (files, say(language, "Files that change: {names}", names=some(files))),
+            (change.files_removed, say(language, "Files that go: {names}", names=some(change.files_removed))),
+        ):
+            if names:
+                yield line
 
     def _findings(self) -> Iterator[str]:
-        language, card = self._language, self._card
+        language, card = self.language, self.card
         if not card.findings:
             yield say(language, "Nothing conspicuous was found in it.")
             return
@@ -214,7 +207,7 @@ class _SkillLines:
             unlisted = [one for one in card.unlisted if one.kind == kind]
             count = len(found) + sum(one.count for one in unlisted)
             yield f"- {names[kind]} ({count})"
-            shown = found[: self._few if kind in _MILD else None]
+            shown = found[: self.few if kind in _MILD else None]
             yield from (f"   {quoted(one.file)} {one.line}: {quoted(one.excerpt)}" for one in shown)
             if more := count - len(shown):
                 files = [one.file for one in found[len(shown) :]] + [
@@ -224,15 +217,15 @@ class _SkillLines:
                 yield "   " + say(language, "and {n} more in {files}", n=more, files=where)
 
     def _servers(self) -> Iterator[str]:
-        for server in self._card.servers:
+        for server in self.card.servers:
             name, place = quoted(server.name), _server_place(server)
-            yield say(self._language, "MCP server {name}: {place}", name=name, place=place)
-        for refused in self._card.refused:
+            yield say(self.language, "MCP server {name}: {place}", name=name, place=place)
+        for refused in self.card.refused:
             name, reason = quoted(refused.name), self._text(refused.reason)
-            yield say(self._language, "MCP server {name} is refused: {reason}", name=name, reason=reason)
+            yield say(self.language, "MCP server {name} is refused: {reason}", name=name, reason=reason)
 
     def _reach(self) -> Iterator[str]:
-        language, card = self._language, self._card
+        language, card = self.language, self.card
         if card.hosts:
             yield say(language, "Hosts it names: {names}", names=_all(card.hosts))
         if card.settings:
@@ -247,7 +240,7 @@ class _SkillLines:
             yield say(language, "Who may use it: everyone here, and all share its data.")
 
     def _tools(self) -> Iterator[str]:
-        language, card = self._language, self._card
+        language, card = self.language, self.card
         if card.tools_fault:
             yield say(language, "Its tools cannot be read: {fault}", fault=self._text(card.tools_fault))
         elif not card.tools:
@@ -256,27 +249,27 @@ class _SkillLines:
             yield say(language, "Tools:")
             for tool in card.tools:
                 yield f"- {self._text(tool.name)}: {self._text(tool.description)}"
-                if self._few is None:
+                if self.few is None:
                     yield from _parameters(tool)
 
     def _confinement(self) -> str:
-        language = self._language
-        if not self._sandboxed:
+        language = self.language
+        if not self.sandboxed:
             return say(language, "The sandbox is turned off: its code gets all the rights that I have.")
-        if self._card.hosts:
+        if self.card.hosts:
             return say(language, "Its code runs shut off from this machine and reaches only the hosts above.")
         return say(language, "Its code runs shut off from this machine and from the internet.")
 
     def _text(self, text: str) -> str:
         """Quote a text of its author; what a shortened card leaves out is counted."""
-        if self._few is None or len(text) <= SHORT:
+        if self.few is None or len(text) <= SHORT:
             return quoted(text)
         return f"{quoted(text[:SHORT])}… (+{len(text) - SHORT})"
 
     def _some(self, names: Sequence[str]) -> str:
-        shown = _all([name if self._few is None else name[:SHORT] for name in names[: self._few]])
-        if more := len(names) - len(names[: self._few]):
-            return say(self._language, "{names} and {n} more", names=shown, n=more)
+        shown = _all([name if self.few is None else name[:SHORT] for name in names[: self.few]])
+        if more := len(names) - len(names[: self.few]):
+            return say(self.language, "{names} and {n} more", names=shown, n=more)
         return shown
 
 
@@ -301,16 +294,16 @@ def _server_place(server: Server) -> str:
     return _all(texts)
 
 
+@dataclass(frozen=True)
 class _ServerLines:
     """The lines of a server's card."""
 
-    def __init__(self, language: str, plan: Plan, sandboxed: bool) -> None:
-        self._language = language
-        self._plan = plan
-        self._sandboxed = sandboxed
+    language: str
+    plan: Plan
+    sandboxed: bool
 
     def all(self) -> Iterator[str]:
-        language, plan = self._language, self._plan
+        language, plan = self.language, self.plan
         title, description = quoted(plan.title or plan.name), quoted(plan.description)
         yield say(language, "MCP server {name}: {description}", name=title, description=description)
         yield say(
@@ -335,7 +328,7 @@ class _ServerLines:
             yield say(language, "What you changed in its entry in the file of servers is gone then.")
 
     def _findings(self) -> Iterator[str]:
-        language, findings = self._language, self._plan.findings
+        language, findings = self.language, self.plan.findings
         if not findings:
             yield say(language, "Nothing conspicuous was found in it.")
             return
@@ -344,7 +337,7 @@ class _ServerLines:
         yield from (f"- {names[one.kind]}: {quoted(one.file)}: {quoted(one.excerpt)}" for one in findings)
 
     def _origin(self) -> Iterator[str]:
-        language, plan = self._language, self._plan
+        language, plan = self.language, self.plan
         if plan.url:
             yield say(
                 language, "It runs elsewhere: what you ask it goes to {address}", address=quoted(plan.url)
@@ -362,7 +355,7 @@ class _ServerLines:
             yield from (f"- {_pair(name, value)}" for name, value in plan.env)
 
     def _secrets(self) -> Iterator[str]:
-        language, plan = self._language, self._plan
+        language, plan = self.language, self.plan
         if not plan.secrets:
             return
         yield say(language, "Secrets it asks for, which you never write here but give in a shell:")
@@ -373,10 +366,10 @@ class _ServerLines:
             yield f"   recado mcp secret {plan.name} {secret.name}"
 
     def _rights(self) -> Iterator[str]:
-        language, grants = self._language, self._plan.grants
-        if self._plan.url:
+        language, grants = self.language, self.plan.grants
+        if self.plan.url:
             return
-        if not self._sandboxed:
+        if not self.sandboxed:
             yield say(language, "The sandbox is turned off: its code gets all the rights that I have.")
             return
         yield say(language, "It runs in a sandbox, shut off from my files, settings and secrets.")

@@ -1,7 +1,7 @@
 """The card of a skill: what an owner is asked to approve, read from its bytes in a process of its own.
 
-Unpacking, Python's parser and the searches can be held up for seconds by a file made for it; there they hold
-up nobody, and end at their limits.
+Unpacking, Python's parser and the searches can be held up for seconds by a file made for it; there they
+delay no other work, and end at their limits.
 """
 
 import dataclasses

@@ -61,7 +61,7 @@ from app.turns.approvals import Guard, MakesCard, Refused
 from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, call_card, with_sources
 from app.turns.state import TurnContext
 
-CARD_LIMIT = CARD_BYTES - 1024  # of a skill's card: beside it stands whose words came before
+CARD_LIMIT = CARD_BYTES - 1024  # of a skill's card: the sources of a tainted turn stand beside it
 PREVIEW_LIMIT = 12 * 1024  # of a card as an answer, which has at most 16,000 characters
 START_SECONDS = 20.0  # how long a first start is waited for before the person is told its state
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
@@ -79,7 +79,7 @@ class Catalog(Protocol):
 
 
 class Installs:
-    """All installs of a server: cards and guards for its turns, services for its tools."""
+    """The installs of an assistant: cards and guards for its turns, services for its tools."""
 
     def __init__(self, data_dir: Path, skills: "SkillInstalls", servers: "ServerInstalls") -> None:
         self._data_dir = data_dir
@@ -151,7 +151,7 @@ class SkillInstalls:
         }
 
     async def preview(self, url: str, person: Person) -> ToolResult:
-        """Show the card of the skill at an address. Nothing is installed, and nobody is asked."""
+        """Show the card of the skill at an address. Nothing is installed."""
         try:
             candidate = await self._installer.propose(url)
         except RecadoError as error:

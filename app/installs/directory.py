@@ -160,13 +160,13 @@ class Directory:
 
     def _found(self, words: str, limit: int) -> list[Entry]:
         said = search_words(words[:WORDS_CHARACTERS])
-        meant = with_topics(said)
-        found = self._mirror.find(meant, RANKED)
+        wanted = with_topics(said)
+        found = self._mirror.find(wanted, RANKED)
         if not found:
-            meant = self._mirror.respelled(said)
-            found = self._mirror.find(meant, RANKED)
+            wanted = self._mirror.respelled(said)
+            found = self._mirror.find(wanted, RANKED)
         named = self._mirror.entry(words.strip())
-        ordered = _in_order(found, frozenset([*meant, *map(stem, meant)]))
+        ordered = _in_order(found, frozenset([*wanted, *map(stem, wanted)]))
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
 
     def _fetching(self) -> "asyncio.Task[None]":
@@ -253,29 +253,29 @@ def with_topics(said: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*listed, *(topic for word in listed for topic in topics.get(stem(word), ()))]))
 
 
-def _in_order(found: Sequence[tuple[Entry, float]], meant: frozenset[str]) -> list[Entry]:
+def _in_order(found: Sequence[tuple[Entry, float]], wanted: frozenset[str]) -> list[Entry]:
     """Sort the entries that are an answer: by how well their name fits, then those about as good as the best,
     then those that can be installed."""
     best = max((score for _, score in found), default=1.0)
 
     def place(one: tuple[Entry, float]) -> tuple[int, bool, bool, float, str]:
         entry, score = one
-        return _farness(entry, meant), score < _CLOSE * best, entry.choice is None, -score, entry.name
+        return _name_distance(entry, wanted), score < _CLOSE * best, entry.choice is None, -score, entry.name
 
     return [entry for entry, score in sorted(found, key=place) if score >= _WORTH * best]
 
 
-def _farness(entry: Entry, meant: frozenset[str]) -> int:
-    """Rate how far a name is from what is meant.
+def _name_distance(entry: Entry, wanted: frozenset[str]) -> int:
+    """Rate how far a name is from the wanted words.
 
     0 or 1 if it says nothing else (0 if its publisher has that name too, or is the protocol's own project),
     2 if it says that among other things, 3 if not at all.
     """
     called = [stem(word) for word in search_words(entry.own_name)]
-    if not meant.issuperset(called):
-        return 3 if meant.isdisjoint(called) else 2
+    if not wanted.issuperset(called):
+        return 3 if wanted.isdisjoint(called) else 2
     is_the_projects = entry.namespace.lower() in _PROJECT_NAMESPACES
-    return 0 if is_the_projects or entry.publisher.lower() in meant else 1
+    return 0 if is_the_projects or entry.publisher.lower() in wanted else 1
 
 
 def _rfc3339(seconds: float) -> str:

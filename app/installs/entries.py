@@ -85,7 +85,7 @@ _SECRET = re.compile(r"token|secret|passw|credential|api_?key|private_?key|acces
 
 @dataclass(frozen=True)
 class Reason:
-    """Why something cannot be installed here; `detail` is the cleaned word at fault, or ""."""
+    """The reason why something cannot be installed here; `detail` is the cleaned word at fault, or ""."""
 
     code: ReasonCode
     detail: str = ""
@@ -220,7 +220,7 @@ class Entry:
 
     @property
     def reason(self) -> Reason | None:
-        """Why nothing can be installed; None if something can."""
+        """The reason why nothing can be installed; None if something can."""
         if self.choice is not None:
             return None
         if self.status == "deleted":
@@ -229,12 +229,6 @@ class Entry:
             return Reason("DEPRECATED", self.status_message)
         faults = [way.fault for way in self._ways if way.fault is not None]
         return min(faults, key=_is_of_other_kind, default=Reason("NO_PACKAGE"))
-
-    @property
-    def needed(self) -> tuple[Variable, ...]:
-        """The values that a person must give before it can run."""
-        given = self.choice.inputs if self.choice is not None else ()
-        return tuple(one for one in given if one.required and not one.default)
 
 
 def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:

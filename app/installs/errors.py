@@ -1,4 +1,4 @@
-"""Why something was not found, fetched, installed or removed."""
+"""Errors of finding, fetching, installing and removing."""
 
 from typing import Literal
 

@@ -107,12 +107,12 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """All of it as canonical JSON."""
+        """The plan as canonical JSON."""
         return json.dumps(dataclasses.asdict(self), default=str, sort_keys=True, ensure_ascii=False)
 
     @cached_property
     def subject(self) -> str:
-        """The sha256 of all of it."""
+        """The sha256 of `text`."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What a person reads about installs besides cards: refusals, lists, the state of servers, receipts."""
+"""Sentences about installs that are not cards: refusals, lists, the state of servers, receipts."""
 
 from collections.abc import Iterator, Sequence
 

@@ -144,10 +144,8 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             raise InstallError("BAD_VALUE", f"there is a server or a skill {name} already: choose another")
         if name and not is_server_name(name):
             raise InstallError("BAD_VALUE", f"{visible(name)[:60]} is no name for a server: {NAME_RULE}")
-        left = {
-            path.name for path in Secrets(self.data_dir).folder.glob("*")
-        }  # by a server that had the name
-        return name or short_name(entry, taken | left)
+        left_secrets = {path.name for path in Secrets(self.data_dir).folder.glob("*")}
+        return name or short_name(entry, taken | left_secrets)
 
     def _check_possible(self, plan: Plan) -> None:
         """Raise `InstallError` for a plan that cannot be installed or run on this machine now."""
@@ -157,7 +155,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             code: InstallCode = "NO_NODE" if plan.kind == "npm" else "NO_PIP"
             raise InstallError(code, f"{program} is not installed on the machine of this assistant")
         if refusal := self._sandbox.refusal():
-            raise InstallError("NO_SANDBOX", f"code from elsewhere runs in the sandbox alone, and {refusal}")
+            raise InstallError("NO_SANDBOX", f"code of others runs in the sandbox alone, and {refusal}")
 
     def _find_committed(self, approval: Approval) -> InstalledServer | None:
         return next((one for one in records(self.data_dir) if one.subject == approval.subject), None)

@@ -15,6 +15,7 @@ from app.installs.entries import (
     Package,
     Reason,
     Remote,
+    Variable,
     read_entry,
     trimmed,
 )
@@ -37,15 +38,17 @@ def package(**more: Any) -> Entry:
     return found
 
 
-def pypi(**more: Any) -> Entry:
-    return package(**{"registryType": "pypi", "identifier": "fine", **more})
-
-
 def remote(**more: Any) -> Entry:
     listed = {"type": "streamable-http", "url": "https://mcp.example.com/mcp"}
     found = read_entry({"name": "com.example/x", "remotes": [{**listed, **more}]})
     assert found is not None
     return found
+
+
+def needed(found: Entry) -> tuple[Variable, ...]:
+    """What a person must give before it can run."""
+    given = found.choice.inputs if found.choice is not None else ()
+    return tuple(one for one in given if one.required and not one.default)
 
 
 def code(found: Entry) -> str:
@@ -76,24 +79,24 @@ def test_npm_package_with_a_folder_as_its_argument() -> None:
     assert (choice.kind, choice.identifier) == ("npm", "@modelcontextprotocol/server-filesystem")
     (argument,) = choice.arguments
     assert (argument.flag, argument.input.format) == ("", "filepath")
-    assert [one.key for one in found.needed] == ["allowed_directory"]
+    assert [one.key for one in needed(found)] == ["allowed_directory"]
 
 
 def test_optional_argument_is_not_needed() -> None:
     found = own(f"{PROJECT}/mcp-server-time")
     assert isinstance(found.choice, Package)
-    assert found.needed == ()
+    assert needed(found) == ()
     assert [one.key for one in found.choice.inputs] == ["local_timezone"]
 
 
 def test_secret_of_a_package_and_of_a_remote() -> None:
-    (token,) = own(f"{PROJECT}/server-github").needed
+    (token,) = needed(own(f"{PROJECT}/server-github"))
     assert (token.key, token.secret) == ("GITHUB_PERSONAL_ACCESS_TOKEN", True)
     official = own(GITHUB)
     assert isinstance(official.choice, Remote)
     (header,) = official.choice.headers
     assert (header.name, header.value) == ("Authorization", "Bearer {github_token}")
-    assert [(one.key, one.secret) for one in official.needed] == [("github_token", True)]
+    assert [(one.key, one.secret) for one in needed(official)] == [("github_token", True)]
 
 
 def test_package_is_chosen_before_a_remote() -> None:
@@ -142,94 +145,47 @@ def test_what_is_not_installed_says_why(name: str, reason: Reason) -> None:
     assert reason.detail in reason_said("en", reason)
 
 
+split = str.split
+NPM_NAMES = split("""
+-x --registry=x a;b a@1 a@npm:b npm:a ./a ../a /a ~/a a/b @a @a/ @/a @a/b/c @-a/b https://x/a.tgz
+git+ssh://git@x/a github:a/b file:a A .a _a
+""")
+PYTHON_NAMES = split("""
+-x --with -r a[extra] a==1 a>=1 a;os_name ./a a/b git+https://x/a file:///a a. a- _a
+""")
+NPM_VERSIONS = split("""
+latest next ^1.0.0 ~1.0.0 >=1.0.0 1 1.0 1.x * v1.0.0 =1.0.0 npm:e@1.0.0 file:x 1.0.0/../x
+""")
+PYTHON_VERSIONS = split("latest 1.* >=1 ==1.0 ~=1.0 1.0,<2 1.0+local")
+GOOD_NPM_VERSIONS = split("1.0.0 2026.8.31 1.0.0-rc.1 0.0.1-alpha-2+build.5")
+GOOD_PYTHON_VERSIONS = split("1 1.0 2026.10.19 1.0rc1 1.0.post2 1.0.dev3 1!2.0 1.0-beta.1")
+PRIVATE_ADDRESSES = split(r"""
+http://mcp.example.com/mcp https://localhost/mcp https://127.0.0.1/ https://[::1]/ ftp://x.org/
+https://169.254.169.254/ https://2130706433/ https://a:b@example.com/ https://{tenant}.example.com/
+https://${HOST}/ https://example.com\@evil.example/
+""")
+ODD_NAMES = ["", "a b", "\u0430", "a" * 215, "a\nb", "a\u200b", 5, None, ["a"], {}]
+ODD_VERSIONS = ["", "1.0 --pre", "1.0; x", "1.0.0 || 2.0.0", "1.0.0 - 2.0.0", "1.0.0\n2", None, 1.0]
+
+
 @pytest.mark.parametrize(
-    "identifier",
+    ("kind", "field", "value", "reason"),
     [
-        *(
-            "",
-            "-x",
-            "--registry=x",
-            "a b",
-            "a;b",
-            "a@1",
-            "a@npm:b",
-            "npm:a",
-            "./a",
-            "../a",
-            "/a",
-            "~/a",
-            "a/b",
-        ),
-        *("@a", "@a/", "@/a", "@a/b/c", "@-a/b", "https://x/a.tgz", "git+ssh://git@x/a", "github:a/b"),
-        *("file:a", "A", "a\nb", "a\u200b", "\u0430", "a" * 215, ".a", "_a", 5, None, ["a"]),
+        *(("npm", "identifier", name, "BAD_IDENTIFIER") for name in (*NPM_NAMES, *ODD_NAMES)),
+        *(("pypi", "identifier", name, "BAD_IDENTIFIER") for name in (*PYTHON_NAMES, *ODD_NAMES)),
+        ("pypi", "identifier", "a @ https://x/a.whl", "BAD_IDENTIFIER"),
+        ("pypi", "identifier", "a\n--pre", "BAD_IDENTIFIER"),
+        *(("npm", "version", version, "NOT_EXACT") for version in (*NPM_VERSIONS, *ODD_VERSIONS)),
+        *(("pypi", "version", version, "NOT_EXACT") for version in (*PYTHON_VERSIONS, *ODD_VERSIONS)),
+        *(("npm", "version", version, "") for version in GOOD_NPM_VERSIONS),
+        *(("pypi", "version", version, "") for version in GOOD_PYTHON_VERSIONS),
+        *(("npm", "runtimeHint", hint, "ODD_RUNTIME") for hint in ("docker", "bash -c")),
     ],
 )
-def test_npm_name_that_could_mean_something_else(identifier: Any) -> None:
-    assert code(package(identifier=identifier)) == "BAD_IDENTIFIER"
-
-
-@pytest.mark.parametrize(
-    "identifier",
-    [
-        *(
-            "",
-            "-x",
-            "--with",
-            "-r",
-            "a b",
-            "a[extra]",
-            "a==1",
-            "a>=1",
-            "a @ https://x/a.whl",
-            "a;os_name",
-            "./a",
-        ),
-        *("a/b", "git+https://x/a", "file:///a", "a.", "a-", "_a", "a\n--pre", "\u0430", "a" * 215, {}),
-    ],
-)
-def test_python_name_that_could_mean_something_else(identifier: Any) -> None:
-    assert code(pypi(identifier=identifier)) == "BAD_IDENTIFIER"
-
-
-@pytest.mark.parametrize(
-    "version",
-    [
-        *("", "latest", "next", "^1.0.0", "~1.0.0", ">=1.0.0", "1", "1.0", "1.x", "*", "1.0.0 || 2.0.0"),
-        *(
-            "1.0.0 - 2.0.0",
-            "v1.0.0",
-            "=1.0.0",
-            "npm:evil@1.0.0",
-            "file:x",
-            "1.0.0/../x",
-            "1.0.0\n2",
-            None,
-            1.0,
-        ),
-    ],
-)
-def test_npm_version_that_is_none_or_many(version: Any) -> None:
-    assert code(package(version=version)) == "NOT_EXACT"
-
-
-@pytest.mark.parametrize(
-    "version",
-    ["", "latest", "1.*", ">=1", "==1.0", "~=1.0", "1.0,<2", "1.0 --pre", "1.0; x", "1.0+local", None],
-)
-def test_python_version_that_is_none_or_many(version: Any) -> None:
-    assert code(pypi(version=version)) == "NOT_EXACT"
-
-
-@pytest.mark.parametrize("version", ["1.0.0", "2026.8.31", "1.0.0-rc.1", "0.0.1-alpha-2+build.5"])
-def test_exact_npm_versions(version: str) -> None:
-    assert code(package(version=version)) == ""
-
-
-@pytest.mark.parametrize(
-    "version", ["1", "1.0", "2026.10.19", "1.0rc1", "1.0.post2", "1.0.dev3", "1!2.0", "1.0-beta.1"]
-)
-def test_exact_python_versions(version: str) -> None:
-    assert code(pypi(version=version)) == ""
+def test_a_name_or_version_that_could_mean_something_else(
+    kind: str, field: str, value: Any, reason: str
+) -> None:
+    assert code(package(registryType=kind, **{field: value})) == reason
 
 
 @pytest.mark.parametrize(
@@ -251,8 +207,6 @@ def test_runtime_arguments_that_mean_nothing_here(arguments: Any) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"runtimeHint": "docker"},
-        {"runtimeHint": "bash -c"},
         {"runtimeArguments": [{"type": "positional", "value": "fine@2.0.0"}]},
         {"runtimeArguments": [{"type": "positional", "valueHint": "x", "value": "--package=evil"}]},
         {"runtimeArguments": [{"type": "named", "name": "-y", "value": "evil"}]},
@@ -265,17 +219,7 @@ def test_runtime_that_could_run_something_else(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "LD_PRELOAD",
-        "NODE_OPTIONS",
-        "node_options",
-        "PYTHONPATH",
-        "PATH",
-        "npm_config_registry",
-        "A B",
-        "",
-        None,
-    ],
+    [*split("LD_PRELOAD NODE_OPTIONS node_options PYTHONPATH PATH npm_config_registry"), "A B", "", None],
 )
 def test_variable_that_no_server_is_given(name: Any) -> None:
     assert code(package(environmentVariables=[{"name": name, "value": "x"}])) == "ODD_VARIABLE"
@@ -283,13 +227,14 @@ def test_variable_that_no_server_is_given(name: Any) -> None:
 
 def test_name_of_a_setting_of_ours_gets_another_key() -> None:
     found = package(environmentVariables=[{"name": "OPENAI_API_KEY", "isRequired": True}])
-    (key,) = found.needed
+    (key,) = needed(found)
     assert (key.name, key.key, key.secret) == ("OPENAI_API_KEY", "SERVER_OPENAI_API_KEY", True)
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "api_key", "DB_PASSWORD", "CLIENT_SECRET"])
 def test_what_is_called_a_secret_is_one_whatever_its_entry_says(name: str) -> None:
-    (variable,) = package(environmentVariables=[{"name": name, "isRequired": True, "isSecret": False}]).needed
+    wanted = {"name": name, "isRequired": True, "isSecret": False}
+    (variable,) = needed(package(environmentVariables=[wanted]))
     assert variable.secret
 
 
@@ -298,14 +243,16 @@ def test_variable_of_another_host_is_asked_for_and_never_one_of_this_machine() -
     assert isinstance(found.choice, Package)
     (variable,) = found.choice.environment
     assert variable.value == "Basic {OPENAI_API_KEY}"
-    assert [one.key for one in found.needed] == ["SERVER_OPENAI_API_KEY"]
+    assert [one.key for one in needed(found)] == ["SERVER_OPENAI_API_KEY"]
     assert code(package(environmentVariables=[{"name": "AUTH", "value": "${env:HOME}"}])) == "ODD_VARIABLE"
 
 
 def test_default_that_another_host_would_fill_in_is_none() -> None:
-    (folder,) = package(
-        packageArguments=[{"valueHint": "folder", "default": "${workspaceFolder}", "isRequired": True}]
-    ).needed
+    (folder,) = needed(
+        package(
+            packageArguments=[{"valueHint": "folder", "default": "${workspaceFolder}", "isRequired": True}]
+        )
+    )
     assert (folder.key, folder.default) == ("folder", "")
 
 
@@ -322,12 +269,12 @@ def test_template_with_variables_of_its_own() -> None:
     found = package(environmentVariables=[value])
     assert isinstance(found.choice, Package)
     assert [one.key for one in found.choice.inputs] == ["password", "db_port"]
-    assert [one.key for one in found.needed] == ["password"]
+    assert [one.key for one in needed(found)] == ["password"]
 
 
 def test_header_whose_template_declares_nothing_is_asked_for() -> None:
     found = remote(headers=[{"name": "X-Api-Key", "value": "{api_key}"}])
-    assert [(one.key, one.secret) for one in found.needed] == [("api_key", True)]
+    assert [(one.key, one.secret) for one in needed(found)] == [("api_key", True)]
 
 
 @pytest.mark.parametrize("name", ["Host", "content-length", "Mcp-Session-Id", "A: b", "X\r\nY", ""])
@@ -335,39 +282,14 @@ def test_header_that_is_not_a_servers_to_choose(name: str) -> None:
     assert code(remote(headers=[{"name": name, "value": "x"}])) == "ODD_VARIABLE"
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *(
-            "http://mcp.example.com/mcp",
-            "https://localhost/mcp",
-            "https://127.0.0.1/",
-            "https://[::1]/",
-            "ftp://x.org/",
-        ),
-        *(
-            "https://169.254.169.254/",
-            "https://2130706433/",
-            "https://a:b@example.com/",
-            "https://{tenant}.example.com/",
-        ),
-        *(
-            "https://${HOST}/",
-            "https://example.com\\@evil.example/",
-            "https://example.com/\u202e",
-            "",
-            None,
-            5,
-        ),
-    ],
-)
+@pytest.mark.parametrize("url", [*PRIVATE_ADDRESSES, "https://example.com/\u202e", "", None, 5])
 def test_address_that_is_no_public_https_one(url: Any) -> None:
     assert code(remote(url=url)) == "BAD_ADDRESS"
 
 
 def test_path_of_an_address_may_be_a_template() -> None:
     found = remote(url="https://mcp.example.com/{tenant}/mcp", variables={"tenant": {"isRequired": True}})
-    assert [one.key for one in found.needed] == ["tenant"]
+    assert [one.key for one in needed(found)] == ["tenant"]
 
 
 @pytest.mark.parametrize(
