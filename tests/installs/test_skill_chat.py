@@ -235,7 +235,7 @@ def test_a_card_too_long_for_the_chat_is_approved_in_the_console(house: Any, web
     assert "a-long-name-for-a-host.h89.net" in listed
     (waiting,) = re.findall("approval_[0-9a-f]+", listed)
     assert _recado(server, "approvals", "yes", waiting).returncode == 0
-    assert "is open" in _recado(server, "approvals", "no", waiting).stderr
+    assert "no open question" in _recado(server, "approvals", "no", waiting).stderr
     told(graph, "p0", "✓ Installed")
     assert len(installed(server)) == 1
 
