@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -21,13 +20,11 @@ from app.errors import RecadoError, StoreError
 from app.http.dependencies import Guard
 from app.http.transport import Transport
 from app.ops.health import health_router
-from app.security import is_local
 from app.settings import Settings
+from app.simulator.history import forget
+from app.simulator.simulator import Simulator, build_simulator
 from app.store.personal_data import ErasedPerson
 from app.turns.inbound import classify_inbound
-
-if TYPE_CHECKING:
-    from app.simulator import Simulator
 
 
 def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> FastAPI:
@@ -37,7 +34,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     came from outside.
     """
     assistant = Assistant(settings, wakes=wakes, transport=transport)
-    simulator = _simulator(assistant) if settings.uses_simulator and settings.simulator != "off" else None
+    simulator = build_simulator(settings, assistant.credentials)
     guard = Guard(assistant.admin_token)
 
     async def close_streams() -> None:
@@ -83,7 +80,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.include_router(admin_router(assistant, _erasure(assistant, simulator), guard))
     app.router.routes.append(Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]))
     if simulator is not None:
-        app.router.routes.extend(simulator.routes())
+        app.include_router(simulator.router)
     return app
 
 
@@ -99,7 +96,7 @@ def _webhook(assistant: Assistant) -> WhatsAppWebhook:
     )
 
 
-def _erasure(assistant: Assistant, simulator: "Simulator | None") -> Erasure:
+def _erasure(assistant: Assistant, simulator: Simulator | None) -> Erasure:
     async def end(erased: ErasedPerson) -> None:
         await assistant.carrier.end(erased.conversations)
         await assistant.sender.end(erased.who.id)
@@ -107,25 +104,9 @@ def _erasure(assistant: Assistant, simulator: "Simulator | None") -> Erasure:
     def forget_phones(names: Sequence[str]) -> None:
         if simulator is not None:
             return simulator.graph.forget(names)
-        from app.simulator.history import forget
-
         return forget(assistant.settings.data_dir, names)
 
     return Erasure(assistant.store, assistant.folders, end, forget_phones)
-
-
-def _simulator(assistant: Assistant) -> "Simulator":
-    from app.simulator import Simulator
-    from app.simulator.history import TRANSCRIPT
-
-    settings = assistant.settings
-    published = settings.simulator == "on"
-    return Simulator(
-        assistant.credentials,
-        f"{settings.own_url}/webhook",
-        settings.data_dir / TRANSCRIPT,
-        lambda request: is_local(request, published=published),
-    )
 
 
 async def _refused(request: Request, error: HTTPException) -> JSONResponse:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.simulator.people import PEOPLE
+from app.people import SIMULATED_PEOPLE
 from tests.forks import run_recado
 from tests.standins.model import echo, is_classifier, keeper, last_user_text
 from tests.world import Server, open_work, text_body, wait_for
@@ -213,7 +213,7 @@ def test_files_are_given_out_in_an_archive_that_replaces_nothing(lived_in):
 @pytest.mark.parametrize("running", [True, False], ids=["beside the server", "without a server"])
 def test_the_simulators_phone_is_emptied_too(tmp_path, running):
     server = Server(tmp_path).start()
-    body = {"person": PEOPLE[1].id, "type": "text", "text": f"hola {BETOS}"}
+    body = {"person": SIMULATED_PEOPLE[1].id, "type": "text", "text": f"hola {BETOS}"}
     server.http.post("/simulator/api/send", json=body).raise_for_status()
     wait_for(
         lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'sent'") and not open_work(server),
@@ -222,7 +222,7 @@ def test_the_simulators_phone_is_emptied_too(tmp_path, running):
     assert "simulator.jsonl" in places(server, BETOS)
     if not running:
         server.stop()
-    recado(server, "erase", PEOPLE[1].phone)
+    recado(server, "erase", SIMULATED_PEOPLE[1].phone)
     assert places(server, BETOS) == []
     if running:
         assert BETOS not in server.http.get("/simulator/api/state").text

@@ -14,9 +14,8 @@ from starlette.responses import Response
 from app.channels.access import AccessPolicy
 from app.i18n import detect_language
 from app.messages import Inbound, Sender
-from app.people import Person
+from app.people import SIMULATED_PEOPLE, Person
 from app.settings import Settings
-from app.simulator.people import PEOPLE
 from app.store.database import Database
 from tests.mailer import ANA as ANA_MAIL
 from tests.mailer import asked, drop_mailer, press
@@ -259,7 +258,7 @@ def test_names_cards_and_quotes_make_nobody_somebody_else(make_world, model):
 
 
 def test_the_simulators_owner_is_nobody_to_whatsapp(make_world, model):
-    first = PEOPLE[0]
+    first = SIMULATED_PEOPLE[0]
     model_server = model(echo)
     server, _ = make_world(
         model=model_server, start=False, ALLOWED_PHONE_NUMBERS=first.phone, OWNER_PHONE_NUMBERS=""
@@ -282,7 +281,7 @@ def test_the_simulators_owner_is_nobody_to_whatsapp(make_world, model):
 
 
 def test_what_the_simulator_could_not_deliver_is_forgotten_when_whatsapp_is_connected(make_world, model):
-    first = PEOPLE[0]
+    first = SIMULATED_PEOPLE[0]
     server, _ = make_world(model=model(echo), start=False)
     connected = {name: server.env.pop(name) for name in list(server.env) if name.startswith("WHATSAPP_")}
     server.start()
@@ -341,15 +340,15 @@ def change(server, action: str, who: str) -> None:
     ],
 )
 def test_what_is_said_at_the_door_is_in_the_persons_language(person, sender, text, language, tmp_path):
-    entrance = AccessPolicy(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
-    said = entrance.too_fast(
+    access = AccessPolicy(Settings(), Database(tmp_path / "recado.db"))
+    said = access.too_fast(
         Person("p", "whatsapp", **person), Inbound("w1", Sender(**sender), "text", text=text)
     )
     assert detect_language(said.text) == language
 
 
 def test_the_letters_of_an_ownership_code_are_of_no_language(tmp_path):
-    entrance = AccessPolicy(Settings(), Database(tmp_path / "recado.db")).entrance("whatsapp")
+    access = AccessPolicy(Settings(), Database(tmp_path / "recado.db"))
     code = Inbound("w1", Sender(phone="5215512345678"), "text", text="the-and-with")
     assert detect_language(code.text) == "en"
-    assert detect_language(entrance.owner_welcome(Person("p", "whatsapp"), code).text) == "es"
+    assert detect_language(access.owner_welcome(Person("p", "whatsapp"), code).text) == "es"

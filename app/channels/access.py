@@ -6,10 +6,9 @@ from dataclasses import replace
 from app.channels.terminal import TERMINAL_USER
 from app.i18n import detect_language, say
 from app.messages import Inbound, Outgoing
-from app.people import Person, Realm
+from app.people import SIMULATED_PEOPLE, Person, Realm
 from app.phones import country
 from app.settings import Settings
-from app.simulator.people import PEOPLE
 from app.store.database import Database
 from app.store.inbox import IntakeRules, RateLimit
 from app.store.outbox import Draft
@@ -36,7 +35,7 @@ class AccessPolicy:
             owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
             return AccessRules("terminal", owners=owners, open=True)
         if realm == "simulator":
-            first = PEOPLE[0]
+            first = SIMULATED_PEOPLE[0]
             return AccessRules(
                 "simulator", owners=frozenset(filter(None, (first.phone, first.user_id))), open=True
             )

@@ -10,7 +10,7 @@ from app.commands.records import open_database, read_records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
 from app.errors import RecadoError
-from app.people import Realm
+from app.people import SIMULATED_PEOPLE, Realm
 from app.phones import Doubt, canonical, country_of_zone, doubt_about
 from app.settings import Settings
 from app.store import people
@@ -141,9 +141,7 @@ def _configured_owners(realm: str, settings: Settings) -> frozenset[str]:
         from app.channels.terminal import TERMINAL_USER
 
         return frozenset({TERMINAL_USER})
-    from app.simulator import PEOPLE
-
-    return frozenset({PEOPLE[0].user_id})
+    return frozenset({SIMULATED_PEOPLE[0].user_id})
 
 
 def _addresses(path: Path) -> Mapping[tuple[str, str], str]:

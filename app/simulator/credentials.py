@@ -1,18 +1,18 @@
-"""The credentials in use: Meta's, or the simulator's own, random for each data folder."""
+"""The WhatsApp credentials in use: Meta's, or the simulator's own, random for each data folder."""
 
-import os
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
 
+from app.security import write_private
 from app.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The four that a WhatsApp number has."""
+    """The four credentials of a WhatsApp number."""
 
     access_token: str
     phone_number_id: str
@@ -24,7 +24,7 @@ class Credentials:
 
 
 def credentials_of(settings: Settings) -> Credentials:
-    """The simulator's own, random for each data folder; Meta's as soon as one of those is set."""
+    """Return the simulator's own credentials, or Meta's as soon as one of those is set."""
     if settings.uses_simulator:
         return load_credentials(settings.data_dir)
     return Credentials(
@@ -36,7 +36,7 @@ def credentials_of(settings: Settings) -> Credentials:
 
 
 def load_credentials(data_dir: Path) -> Credentials:
-    """Those in `data_dir/simulator.json` (0600), made at the first call; an unreadable file is replaced."""
+    """Return those in `data_dir/simulator.json`, made at the first call; replace an unreadable file."""
     path = data_dir / "simulator.json"
     known = _read(path)
     if known is not None:
@@ -47,16 +47,8 @@ def load_credentials(data_dir: Path) -> Credentials:
         app_secret=secrets.token_hex(32),
         verify_token=secrets.token_urlsafe(24),
     )
-    data_dir.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".simulator.{secrets.token_hex(8)}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(orjson.dumps(asdict(made)))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
-    # Two first starts at once: whichever file stayed counts for both.
-    return _read(path) or made
+    write_private(path, orjson.dumps(asdict(made)).decode())
+    return _read(path) or made  # of two first starts at once, the file that stayed counts for both
 
 
 def _read(path: Path) -> Credentials | None:

@@ -1,95 +1,64 @@
-"""Switches that make the stand-in misbehave as the real one can."""
+"""Switches that make the stand-in misbehave as the real Graph API can."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from typing import Required
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import TypedDict
 
 from app.messages import JSON
 
 
-@dataclass(slots=True)
-class Faults:
-    """How the stand-in misbehaves; everything is off by default.
+class Script(TypedDict, total=False):
+    """A scripted answer to one send: `accept` takes it and reports the failure in a status afterwards."""
 
-    - `duplicate`: every webhook body is posted this many times at once.
-    - `delay`: seconds between accepting a send and answering it.
-    - `fail`: scripted answers for the next sends, one each, first to last:
-      `{"status": 429, "code": 130429, "retry_after": 2, "details": "…"}` refuses (only `code` is needed);
-      `{"code": 131026, "accept": true}` accepts and posts a `failed` status afterwards; `null` lets one pass.
-    - `drop_after_accept`: the next so many sends are accepted and never answered; -1: all of them.
-    - `offline`: every Graph call is answered 503.
-    - `hold_statuses`: statuses wait until this is switched off.
-    - `webhook_delay`: seconds that every webhook waits first, so that there is something to reorder or batch.
-    - `reorder`: webhooks that wait go out in random order.
-    - `batch`: up to this many waiting webhooks share one body, whoever they are from.
-    - `rates`: the limits of 80 sends a second and of a pair (45 at once, one in 6 s) are enforced.
-    - `clock_ahead`: seconds added to the age of a person's last message when the 24-hour window is asked.
-    """
+    code: Required[int]
+    status: int
+    details: str
+    retry_after: float
+    accept: bool
 
-    duplicate: int = 1
-    delay: float = 0.0
-    fail: list[JSON] = field(default_factory=list)
-    drop_after_accept: int = 0
-    offline: bool = False
-    hold_statuses: bool = False
-    webhook_delay: float = 0.0
-    reorder: bool = False
-    batch: int = 1
-    rates: bool = False
-    clock_ahead: float = 0.0
+
+class Faults(BaseModel):
+    """The switches; all are off by default."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    duplicate: int = Field(1, ge=1, le=20)  # every webhook body is posted this many times at once
+    delay: float = Field(0, ge=0, le=600)  # seconds between accepting a send and answering it
+    fail: list[Script | None] = []  # one script for each of the next sends; null lets one pass
+    drop_after_accept: int = Field(0, ge=-1, le=1_000_000)  # so many sends are never answered; -1: all
+    offline: bool = False  # every call is answered 503
+    hold_statuses: bool = False  # statuses wait until this is switched off
+    webhook_delay: float = Field(0, ge=0, le=600)  # seconds that every webhook waits before it goes out
+    reorder: bool = False  # waiting webhooks go out in random order
+    batch: int = Field(1, ge=1, le=1000)  # so many waiting webhooks share one body
+    rates: bool = False  # Meta's limits of sends a second are enforced
+    clock_ahead: float = Field(0, ge=0, le=10_000_000)  # seconds added to the age of a person's last message
 
     def update(self, changes: Mapping[str, JSON]) -> None:
-        """Sets what `changes` names, or raises ValueError and sets nothing."""
-        checked = {name: _checked(name, value) for name, value in changes.items()}
-        for name, value in checked.items():
-            setattr(self, name, value)
+        """Set the named switches, or raise ValueError and set none."""
+        try:
+            checked = Faults.model_validate(changes)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise ValueError(f"switch {fault['loc'][0]!r}: {fault['msg']}") from None
+        for name in checked.model_fields_set:
+            setattr(self, name, getattr(checked, name))
 
-    def as_json(self) -> dict[str, JSON]:
-        return asdict(self)
-
-    def next_script(self) -> Mapping[str, JSON]:
-        """Takes the script for one send; empty where there is none."""
-        return (self.fail.pop(0) or {}) if self.fail else {}
+    def next_script(self) -> Script | None:
+        """Take the script of the next send, None if it has none."""
+        return self.fail.pop(0) if self.fail else None
 
     def next_drop(self) -> bool:
-        """Whether this accepted send is to stay unanswered."""
+        """Count an accepted send; return True if it is to stay unanswered."""
         if self.drop_after_accept > 0:
             self.drop_after_accept -= 1
             return True
         return self.drop_after_accept < 0
 
 
-BOUNDS = {
-    "duplicate": (1, 20),
-    "delay": (0, 600),
-    "webhook_delay": (0, 600),
-    "drop_after_accept": (-1, 1_000_000),
-    "batch": (1, 1000),
-    "clock_ahead": (0, 10_000_000),
-}
-"""The least and the most of each number."""
-
-_SECONDS = frozenset({"delay", "webhook_delay", "clock_ahead"})
-_SWITCHES = frozenset({"offline", "hold_statuses", "reorder", "rates"})
-
-
-def _checked(name: str, value: JSON) -> JSON:
-    if name in _SWITCHES and isinstance(value, bool):
-        return value
-    if name in BOUNDS and isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = BOUNDS[name]
-        if low <= value <= high:
-            return float(value) if name in _SECONDS else int(value)
-    if name == "fail" and isinstance(value, list) and all(map(_is_script, value)):
-        return list(value)
-    raise ValueError(f"fault {name!r} is unknown or cannot be {value!r}")
-
-
-def _is_script(script: JSON) -> bool:
-    if script is None:
-        return True
-    return (
-        isinstance(script, dict)
-        and isinstance(script.get("code"), int)
-        and isinstance(script.get("status", 400), int)
-        and isinstance(script.get("retry_after", 0), int | float)
-    )
+def fault_bounds() -> dict[str, tuple[float, float]]:
+    """Return the least and the most of each switch that is a number."""
+    described = Faults.model_json_schema()["properties"]
+    return {name: (one["minimum"], one["maximum"]) for name, one in described.items() if "minimum" in one}

@@ -1,9 +1,10 @@
-"""What every phone has seen: a fold over events, kept in a file that is compacted as it grows."""
+"""Messages and notes that the phones show, kept in a file, and the feed that tells open pages of changes."""
 
+import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 from dataclasses import asdict
 from io import BufferedWriter
 from pathlib import Path
@@ -11,13 +12,21 @@ from pathlib import Path
 import orjson
 
 from app.messages import JSON
-from app.simulator.people import PEOPLE, SimulatedPerson, named
+from app.people import SIMULATED_PEOPLE, SimulatedPerson
+from app.simulator.people import find_people
 
-TRANSCRIPT = "simulator.jsonl"
-"""In the data folder."""
+HISTORY_FILE = "simulator.jsonl"  # in the data folder
 KEEP = 500
-_NOTES = {"switches": ("changes",), "refused": ("person", "code", "details")}
+_REQUIRED = {  # by event; lines of other events, as older versions wrote them, are left out
+    "person": ("person",),
+    "message": ("message",),
+    "status": ("id", "status"),
+    "told": ("id", "what"),
+    "refused": ("at", "person", "code", "details"),
+}
+_MESSAGE = ("id", "person", "by", "type", "content", "at", "status")
 _EVENTS_FOR_EACH = 4  # a message of ours has seven: itself, three statuses, three that were told
+_WAITING = 1000  # events that a page may be behind
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +35,11 @@ class History:
     """Messages both ways, as the page shows them and as webhooks are made from them.
 
     A message is a dict: `id`, `person`, `by` ("person" or "business"), `type`, `content` (Meta's block),
-    `quoted`, `at`, `status`, `told` (webhooks that were taken with 200); ours also `outbox_id` and, where
-    it is to fail, `failed` (a code). Events: `{"event": "message", "message": …}`,
+    `quoted`, `at`, `status`, `told` (webhooks that were answered 200); ours also `outbox_id` and, if it
+    is to fail, `failed` (a code). Events: `{"event": "message", "message": …}`,
     `{"event": "status", "id", "status"}`, `{"event": "told", "id", "what"}`,
-    `{"event": "person", "person": …}`; and notes: `{"event": "switches", "at", "changes"}`,
-    `{"event": "refused", "at", "person", "code", "details"}`.
-    The last `keep` messages of each person survive a restart when a path is given.
+    `{"event": "person", "person": …}`, `{"event": "refused", "at", "person", "code", "details"}`.
+    The last `keep` messages of each person survive a restart if there is a path.
     """
 
     def __init__(self, path: Path | None, keep: int = KEEP) -> None:
@@ -44,10 +52,10 @@ class History:
         self._unread: dict[str, list[str]] = {}
         self._of_person: dict[str, deque[str]] = {}
         self.people: dict[str, SimulatedPerson] = {}
-        self.notes: deque[JSON] = deque(maxlen=keep)
+        self.refused: deque[JSON] = deque(maxlen=keep)
 
     def load(self) -> None:
-        """Reads the file, drops what is too old, and opens it compacted for what comes."""
+        """Read the file, drop what is too old, and open it compacted for further events."""
         if self._path is None:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +69,7 @@ class History:
             self._file = None
 
     def record(self, event: JSON) -> None:
-        """Applies an event and keeps it."""
+        """Apply an event and keep it."""
         self._apply(event)
         if self._file is None:
             return
@@ -69,23 +77,23 @@ class History:
             self._file.write(_line(event))
             self._file.flush()
         except OSError as error:
-            log.warning("the simulator's transcript cannot be written: %s", error)
+            log.warning("the simulator's history cannot be written: %s", error)
         self._written += 1
         if self._written > _EVENTS_FOR_EACH * max(len(self.messages), self._keep):
             self._rewrite()
 
     def unread_until(self, message_id: str) -> list[str]:
-        """The ids of a person's messages that we have not read, up to and with this one."""
+        """Return the ids of a person's messages that we have not read, up to and with this one."""
         unread = self._unread.get(self.messages[message_id]["person"], [])
         return unread[: unread.index(message_id) + 1] if message_id in unread else []
 
     def forget(self, person: str) -> None:
-        """Drops what a person said and was told, in the file too."""
+        """Remove what a person said and was told, in the file too."""
         for message_id in self._of_person.pop(person, ()):
             self.messages.pop(message_id, None)
         self._unread.pop(person, None)
         self.last_inbound.pop(person, None)
-        self.notes = deque((note for note in self.notes if note.get("person") != person), self._keep)
+        self.refused = deque((note for note in self.refused if note["person"] != person), self._keep)
         self._rewrite()
 
     def _apply(self, event: JSON) -> None:
@@ -96,8 +104,8 @@ class History:
             person = SimulatedPerson(**event["person"])
             self.people[person.id] = person
             return
-        if event["event"] in _NOTES:
-            self.notes.append(event)
+        if event["event"] == "refused":
+            self.refused.append(event)
             return
         known = self.messages.get(event["id"])
         if known is None:
@@ -129,7 +137,7 @@ class History:
             unread.remove(message["id"])
 
     def _rewrite(self) -> None:
-        """Leaves one event for each message, statuses and all; on a full disk the old file stays."""
+        """Write one event for each message, its statuses included; on a full disk the old file stays."""
         if self._path is None:
             return
         self.close()
@@ -140,23 +148,72 @@ class History:
             self._path.chmod(0o600)
             self._file = self._path.open("ab")
         except OSError as error:
-            log.warning("the simulator's transcript cannot be kept: %s", error)
+            log.warning("the simulator's history cannot be kept: %s", error)
         self._written = len(self.messages)
 
     def _events(self) -> Iterator[JSON]:
         yield from ({"event": "person", "person": asdict(one)} for one in self.people.values())
         yield from ({"event": "message", "message": one} for one in self.messages.values())
-        yield from self.notes
+        yield from self.refused
+
+
+class Feed:
+    """Hands each event to every follower; one that does not keep up is let go and comes back by itself."""
+
+    def __init__(self) -> None:
+        self._followers: set[asyncio.Queue[JSON]] = set()
+        self._closed = False
+
+    def publish(self, event: JSON) -> None:
+        for queue in list(self._followers):
+            if queue.qsize() < _WAITING:
+                queue.put_nowait(event)
+            else:
+                self._followers.discard(queue)
+                queue.put_nowait(None)
+
+    def follow(self, heartbeat: float) -> AsyncGenerator[JSON]:
+        """Follow from this call on: events, and None after `heartbeat` seconds without one.
+
+        The generator ends when the feed closes.
+        """
+        queue: asyncio.Queue[JSON] = asyncio.Queue()
+        self._followers.add(queue)
+        return self._events(queue, heartbeat)
+
+    async def _events(self, queue: asyncio.Queue[JSON], heartbeat: float) -> AsyncGenerator[JSON]:
+        try:
+            while not self._closed:
+                try:
+                    event = await asyncio.wait_for(queue.get(), heartbeat)
+                except TimeoutError:
+                    yield None
+                    continue
+                if event is None:
+                    return
+                yield event
+        finally:
+            self._followers.discard(queue)
+
+    def open(self) -> None:
+        self._closed = False
+
+    def close(self) -> None:
+        """End every stream at once."""
+        self._closed = True
+        for queue in self._followers:
+            queue.put_nowait(None)
+        self._followers.clear()
 
 
 def forget(data_dir: Path, names: Collection[str]) -> None:
-    """Empties the phones of these numbers or user ids, while the simulator does not run."""
-    if not (data_dir / TRANSCRIPT).exists():
+    """Empty the phones of these numbers or user ids, while the simulator does not run."""
+    if not (data_dir / HISTORY_FILE).exists():
         return
-    history = History(data_dir / TRANSCRIPT)
+    history = History(data_dir / HISTORY_FILE)
     history.load()
-    for phone in named([*PEOPLE, *history.people.values()], names):
-        history.forget(phone.id)
+    for person in find_people([*SIMULATED_PEOPLE, *history.people.values()], names):
+        history.forget(person.id)
     history.close()
 
 
@@ -184,18 +241,12 @@ def _line(event: JSON) -> bytes:
 
 
 def _require_form(event: JSON) -> None:
-    """Raises KeyError or TypeError unless the event has the parts that applying it needs."""
+    """Raise KeyError or TypeError unless the event has the parts that applying it needs."""
+    for key in _REQUIRED[event["event"]]:
+        event[key]
     if event["event"] == "message":
-        message = event["message"]
-        for key in ("id", "person", "by", "type", "content", "at", "status"):
-            message[key]
-        message["at"] + 0.0
+        for key in _MESSAGE:
+            event["message"][key]
+        event["message"]["at"] + 0.0
     elif event["event"] == "person":
         SimulatedPerson(**event["person"])
-    elif event["event"] in _NOTES:
-        event["at"] + 0.0
-        for key in _NOTES[event["event"]]:
-            event[key]
-    else:
-        event["id"]
-        event["status" if event["event"] == "status" else "what"]

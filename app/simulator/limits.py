@@ -1,214 +1,276 @@
-"""What the Graph API accepts as a message: required parts and the true limits of each."""
+"""Limits of the Graph API: the form of a message, and how many may be sent in a time."""
 
-from collections.abc import Callable
-from typing import Final, TypeGuard
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from app.messages import JSON
 from app.simulator.refusals import Refusal
 
-TEXT: Final = 4096
-CAPTION: Final = 1024
-INTERACTIVE_BODY: Final = 1024
-HEADER: Final = 60
-FOOTER: Final = 60
-BUTTONS: Final = 3
-BUTTON_TITLE: Final = 20
-BUTTON_ID: Final = 256
-LIST_BUTTON: Final = 20
-LIST_ROWS: Final = 10
-ROW_ID: Final = 200
-ROW_TITLE: Final = 24
-ROW_DESCRIPTION: Final = 72
-SECTION_TITLE: Final = 24
-CALLBACK_DATA: Final = 512
+NUMBER_PER_SECOND: Final = 80
+PAIR_BURST: Final = 45
+PAIR_SECONDS: Final = 6.0
 
-_INVALID = 100
-_MISSING = 131008
-_BAD_VALUE = 131009
+_INVALID, _MISSING, _BAD_VALUE = 100, 131008, 131009  # Meta's codes
 
 
-def check(body: JSON) -> str:
-    """The type of a message that would be accepted as far as its form goes; raises Refusal otherwise.
+def check_message(body: JSON) -> str:
+    """Return the type of a message whose form the Graph API accepts, or raise Refusal.
 
-    Whether the recipient exists, the window is open and a media id is known is not asked here.
+    The recipient, the 24-hour window and media ids are not looked at.
     """
-    if not isinstance(body, dict):
-        raise Refusal(_INVALID, "The request body must be a JSON object.")
-    if body.get("messaging_product") != "whatsapp":
-        raise Refusal(_INVALID, "The parameter messaging_product is required and must be 'whatsapp'.")
-    if not _is_text(body.get("to")) and not _is_text(body.get("recipient")):
-        raise Refusal(_INVALID, "The parameter to is required.")
-    if body.get("recipient_type", "individual") != "individual":
-        raise Refusal(_INVALID, "Param recipient_type must be 'individual'.")
-    _check_callback_data(body.get("biz_opaque_callback_data", ""))
-    _check_context(body.get("context"))
-    kind = body.get("type", "text")
-    if kind not in _CHECKS:
-        raise Refusal(_INVALID, f"Param type must be one of {{{', '.join(sorted(_CHECKS)).upper()}}}.")
-    block = body.get(kind)
-    if block is None:
+    try:
+        kind: Kind = _Message.model_validate(body).type
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise Refusal(_INVALID, f"Param {_place(fault)}: {fault['msg']}.") from None
+    if body.get(kind) is None:
         raise Refusal(_MISSING, f"Required parameter is missing: {kind}")
-    _CHECKS[kind](block)
-    return str(kind)
+    try:
+        _Block.model_validate({kind: body[kind]})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        is_missing = fault["type"] in ("missing", "model_type", "list_type")
+        code = _MISSING if is_missing else _INVALID if kind == "text" else _BAD_VALUE
+        raise Refusal(code, f"{_place(fault)}: {fault['msg']}.") from None
+    return kind
 
 
-def _check_callback_data(data: JSON) -> None:
-    if not isinstance(data, str) or len(data) > CALLBACK_DATA:
-        raise Refusal(_INVALID, f"Param biz_opaque_callback_data must be at most {CALLBACK_DATA} characters.")
+class SendRates:
+    """Token buckets for Meta's two rate limits: of the whole number, and of one person."""
+
+    def __init__(self) -> None:
+        self._number = _Bucket(NUMBER_PER_SECOND, NUMBER_PER_SECOND)
+        self._pairs: dict[str, _Bucket] = {}
+
+    def take(self, person: str) -> None:
+        """Count one send to a person. Raise Refusal 130429 or 131056 over a limit."""
+        pair = self._pairs.setdefault(person, _Bucket(PAIR_BURST, 1 / PAIR_SECONDS))
+        if not pair.has_token():
+            raise Refusal(131056, "Too many messages to this person in a short time; wait and try again.")
+        if not self._number.has_token():
+            raise Refusal(130429, "Cloud API message throughput has been reached.")
+        pair.tokens -= 1
+        self._number.tokens -= 1
 
 
-def _check_context(context: JSON) -> None:
-    if context is not None and not _is_text(_part(context, "context").get("message_id")):
-        raise Refusal(_BAD_VALUE, "context.message_id must be the id of a message.")
+def _words(most: int) -> Any:
+    return Field(min_length=1, max_length=most, pattern=r"\S")
 
 
-def _check_text(block: JSON) -> None:
-    text = _part(block, "text").get("body")
-    if not _is_text(text):
-        raise Refusal(_INVALID, "The parameter text['body'] is required.")
-    if len(text) > TEXT:
-        raise Refusal(_INVALID, f"Param text['body'] must be at most {TEXT} characters long.")
+_ANY_WORDS: Any = Field(min_length=1, pattern=r"\S")
 
 
-def _check_media(block: JSON) -> None:
-    media = _part(block, "media")
-    link = media.get("link")
-    if _is_text(media.get("id")) == _is_text(link):
-        raise Refusal(_INVALID, "Exactly one of id and link is required.")
-    if _is_text(link) and not link.startswith(("https://", "http://")):
-        raise Refusal(_INVALID, "Param link must be an http or https address.")
-    _bounded(media, "caption", CAPTION, "Caption", required=False)
+class _Context(BaseModel):
+    message_id: str = _ANY_WORDS
 
 
-def _check_audio(block: JSON) -> None:
-    if _part(block, "audio").get("caption") is not None:
-        raise Refusal(_INVALID, "Unexpected key 'caption' on param 'audio'.")
-    _check_media(block)
+Kind = Literal[
+    "text",
+    "image",
+    "video",
+    "document",
+    "sticker",
+    "audio",
+    "interactive",
+    "location",
+    "contacts",
+    "reaction",
+    "template",
+]
 
 
-def _check_interactive(block: JSON) -> None:
-    interactive = _part(block, "interactive")
-    kind = interactive.get("type")
-    if kind not in {"button", "list"}:
-        raise Refusal(_BAD_VALUE, "interactive.type must be one of button, list here.")
-    _bounded(_part(interactive.get("body"), "interactive.body"), "text", INTERACTIVE_BODY, "Body text")
-    if interactive.get("footer") is not None:
-        _bounded(_part(interactive["footer"], "interactive.footer"), "text", FOOTER, "Footer text")
-    if interactive.get("header") is not None:
-        header = _part(interactive["header"], "interactive.header")
-        if header.get("type") == "text":
-            _bounded(header, "text", HEADER, "Header text")
-    action = _part(interactive.get("action"), "interactive.action")
-    if kind == "button":
-        _check_buttons(action)
-    else:
-        _check_list(action)
+class _Message(BaseModel):
+    messaging_product: Literal["whatsapp"]
+    to: str | None = None
+    recipient: str | None = None
+    recipient_type: Literal["individual"] = "individual"
+    context: _Context | None = None
+    biz_opaque_callback_data: str = Field("", max_length=512)
+    type: Kind = "text"
+
+    @model_validator(mode="after")
+    def _has_recipient(self) -> "_Message":
+        if not (self.to or "").strip() and not (self.recipient or "").strip():
+            raise ValueError("the parameter to is required")
+        return self
 
 
-def _check_buttons(action: dict[str, JSON]) -> None:
-    buttons = _items(action.get("buttons"), "buttons", 1, BUTTONS)
-    replies = []
-    for button in buttons:
-        if button.get("type") != "reply":
-            raise Refusal(_BAD_VALUE, "Button type must be 'reply'.")
-        reply = _part(button.get("reply"), "reply")
-        _bounded(reply, "title", BUTTON_TITLE, "Button title")
-        _bounded(reply, "id", BUTTON_ID, "Button id")
-        replies.append(reply)
-    _distinct(replies, "id", "Button id")
-    _distinct(replies, "title", "Button title")
+class _Text(BaseModel):
+    body: str = _words(4096)
 
 
-def _check_list(action: dict[str, JSON]) -> None:
-    _bounded(action, "button", LIST_BUTTON, "List button")
-    sections = _items(action.get("sections"), "sections", 1, LIST_ROWS)
-    rows = []
-    for section in sections:
-        _bounded(section, "title", SECTION_TITLE, "Section title", required=len(sections) > 1)
-        rows += _items(section.get("rows"), "rows", 1, LIST_ROWS)
-    if len(rows) > LIST_ROWS:
-        raise Refusal(_BAD_VALUE, f"Total row count exceeds max allowed count: {LIST_ROWS}")
-    for row in rows:
-        _bounded(row, "id", ROW_ID, "Row id")
-        _bounded(row, "title", ROW_TITLE, "Row title")
-        _bounded(row, "description", ROW_DESCRIPTION, "Row description", required=False)
-    _distinct(rows, "id", "Row id")
+class _Media(BaseModel):
+    id: str = ""
+    link: str = ""
+    caption: str = Field("", max_length=1024)
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> "_Media":
+        if bool(self.id.strip()) == bool(self.link.strip()):
+            raise Refusal(_INVALID, "Exactly one of id and link is required.")
+        if self.link and not self.link.startswith(("https://", "http://")):
+            raise Refusal(_INVALID, "Param link must be an http or https address.")
+        return self
 
 
-def _check_location(block: JSON) -> None:
-    location = _part(block, "location")
-    for name, limit in (("latitude", 90), ("longitude", 180)):
-        try:
-            degrees = float(location[name])
-        except (KeyError, TypeError, ValueError):
-            raise Refusal(_MISSING, f"location.{name} must be a number.") from None
-        if not -limit <= degrees <= limit:
-            raise Refusal(_BAD_VALUE, f"location.{name} must lie between -{limit} and {limit}.")
+class _Audio(_Media):
+    @model_validator(mode="after")
+    def _has_no_caption(self) -> "_Audio":
+        if "caption" in self.model_fields_set:
+            raise Refusal(_INVALID, "Unexpected key 'caption' on param 'audio'.")
+        return self
 
 
-def _check_contacts(block: JSON) -> None:
-    for contact in _items(block, "contacts", 1, 257):
-        name = _part(contact.get("name"), "contacts.name")
-        if not _is_text(name.get("formatted_name")):
-            raise Refusal(_MISSING, "Required parameter is missing: contacts.name.formatted_name")
+class _Reply(BaseModel):
+    id: str = _words(256)
+    title: str = _words(20)
 
 
-def _check_reaction(block: JSON) -> None:
-    reaction = _part(block, "reaction")
-    if not _is_text(reaction.get("message_id")):
-        raise Refusal(_MISSING, "Required parameter is missing: reaction.message_id")
-    if not isinstance(reaction.get("emoji", ""), str):
-        raise Refusal(_BAD_VALUE, "reaction.emoji must be an emoji, or empty to take it back.")
+class _Button(BaseModel):
+    type: Literal["reply"]
+    reply: _Reply
 
 
-def _check_template(block: JSON) -> None:
-    template = _part(block, "template")
-    language = _part(template.get("language"), "template.language")
-    if not _is_text(template.get("name")) or not _is_text(language.get("code")):
-        raise Refusal(_MISSING, "Required parameters: template.name and template.language.code")
+class _Row(BaseModel):
+    id: str = _words(200)
+    title: str = _words(24)
+    description: str = Field("", max_length=72)
 
 
-_CHECKS: Final[dict[str, Callable[[JSON], None]]] = {
-    "text": _check_text,
-    "image": _check_media,
-    "video": _check_media,
-    "document": _check_media,
-    "sticker": _check_media,
-    "audio": _check_audio,
-    "interactive": _check_interactive,
-    "location": _check_location,
-    "contacts": _check_contacts,
-    "reaction": _check_reaction,
-    "template": _check_template,
-}
+class _Section(BaseModel):
+    title: str = Field("", max_length=24)
+    rows: list[_Row] = Field(min_length=1, max_length=10)
 
 
-def _is_text(value: JSON) -> TypeGuard[str]:
-    return isinstance(value, str) and bool(value.strip())
+class _Buttons(BaseModel):
+    buttons: list[_Button] = Field(min_length=1, max_length=3)
+
+    @model_validator(mode="after")
+    def _are_distinct(self) -> "_Buttons":
+        _require_distinct("button id", [one.reply.id for one in self.buttons])
+        _require_distinct("button title", [one.reply.title for one in self.buttons])
+        return self
 
 
-def _part(value: JSON, name: str) -> dict[str, JSON]:
-    if not isinstance(value, dict):
-        raise Refusal(_MISSING, f"Required parameter is missing or no object: {name}")
-    return value
+class _Rows(BaseModel):
+    button: str = _words(20)
+    sections: list[_Section] = Field(min_length=1, max_length=10)
+
+    @model_validator(mode="after")
+    def _are_distinct(self) -> "_Rows":
+        rows = [row for section in self.sections for row in section.rows]
+        if len(rows) > 10:
+            raise ValueError("total row count exceeds max allowed count: 10")
+        if len(self.sections) > 1 and not all(section.title.strip() for section in self.sections):
+            raise ValueError("each of several sections needs a title")
+        _require_distinct("row id", [row.id for row in rows])
+        return self
 
 
-def _items(value: JSON, name: str, least: int, most: int) -> list[dict[str, JSON]]:
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Refusal(_MISSING, f"Required parameter is missing or no list of objects: {name}")
-    if not least <= len(value) <= most:
-        raise Refusal(_BAD_VALUE, f"Invalid {name} count. Min allowed {name}: {least}, Max allowed: {most}")
-    return value
+class _Body(BaseModel):
+    text: str = _words(1024)
 
 
-def _bounded(part: dict[str, JSON], key: str, most: int, what: str, *, required: bool = True) -> None:
-    value = part.get(key)
-    if value is None and not required:
-        return
-    if not isinstance(value, str) or len(value) > most or (required and not value.strip()):
-        raise Refusal(_BAD_VALUE, f"{what} length invalid. Min length: {int(required)}, Max length: {most}")
+class _Footer(BaseModel):
+    text: str = _words(60)
 
 
-def _distinct(parts: list[dict[str, JSON]], key: str, what: str) -> None:
-    if len({part[key] for part in parts}) < len(parts):
-        raise Refusal(_BAD_VALUE, f"{what} must be unique within a message.")
+class _Header(BaseModel):
+    type: str = ""
+    text: str | None = Field(None, max_length=60)
+
+    @model_validator(mode="after")
+    def _has_text(self) -> "_Header":
+        if self.type == "text" and not (self.text or "").strip():
+            raise ValueError("a header of type text needs a text")
+        return self
+
+
+class _Interactive(BaseModel):
+    type: str
+    body: _Body
+    header: _Header | None = None
+    footer: _Footer | None = None
+
+
+class _ButtonMessage(_Interactive):
+    type: Literal["button"]
+    action: _Buttons
+
+
+class _ListMessage(_Interactive):
+    type: Literal["list"]
+    action: _Rows
+
+
+class _Location(BaseModel):
+    latitude: float = Field(ge=-90, le=90)
+    longitude: float = Field(ge=-180, le=180)
+
+
+class _Name(BaseModel):
+    formatted_name: str = _ANY_WORDS
+
+
+class _Contact(BaseModel):
+    name: _Name
+
+
+class _Reaction(BaseModel):
+    message_id: str = _ANY_WORDS
+    emoji: str = ""
+
+
+class _Language(BaseModel):
+    code: str = _ANY_WORDS
+
+
+class _Template(BaseModel):
+    name: str = _ANY_WORDS
+    language: _Language
+
+
+class _Block(BaseModel):
+    """The one part of a message that its type names."""
+
+    text: _Text | None = None
+    image: _Media | None = None
+    video: _Media | None = None
+    document: _Media | None = None
+    sticker: _Media | None = None
+    audio: _Audio | None = None
+    interactive: _ButtonMessage | _ListMessage | None = Field(None, discriminator="type")
+    location: _Location | None = None
+    contacts: list[_Contact] | None = Field(None, min_length=1, max_length=257)
+    reaction: _Reaction | None = None
+    template: _Template | None = None
+
+
+@dataclass(slots=True)
+class _Bucket:
+    size: float
+    per_second: float
+    tokens: float = field(init=False)
+    at: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.tokens = self.size
+
+    def has_token(self) -> bool:
+        now = time.monotonic()
+        self.tokens = min(self.size, self.tokens + (now - self.at) * self.per_second)
+        self.at = now
+        return self.tokens >= 1
+
+
+def _require_distinct(what: str, values: Sequence[str]) -> None:
+    if len(set(values)) < len(values):
+        raise ValueError(f"{what} must be unique within a message")
+
+
+def _place(fault: Any) -> str:
+    return ".".join(map(str, fault["loc"])) or "body"

@@ -3,18 +3,17 @@
 import base64
 import hashlib
 import secrets
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.message import Message
 
 from app.messages import JSON
-from app.simulator.bodies import MEDIA_KINDS
-from app.simulator.objections import Objection
+from app.simulator.people import Objection
 from app.simulator.refusals import Refusal
-from app.simulator.voice import canned_clip
 
 MB = 1024 * 1024
 LARGEST = 100 * MB
+MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 _SHELF = 128 * MB
 
 _KINDS = {
@@ -31,26 +30,25 @@ _KINDS = {
 }
 _DOCUMENTS = ("text/plain", "application/")
 _OFFICE = "application/vnd.openxmlformats-officedocument."
-_UPLOADED = frozenset(
+_UPLOADED = frozenset(  # as Meta's own error 100 lists them; people send each other more
     {
         *_KINDS,
-        "audio/opus",
-        "text/plain",
-        "application/pdf",
-        "application/msword",
-        "application/vnd.ms-excel",
-        "application/vnd.ms-powerpoint",
+        *("audio/opus", "text/plain", "application/pdf", "application/msword"),
+        *("application/vnd.ms-excel", "application/vnd.ms-powerpoint"),
         f"{_OFFICE}wordprocessingml.document",
         f"{_OFFICE}spreadsheetml.sheet",
         f"{_OFFICE}presentationml.presentation",
     }
 )
-"""What Meta's own error 100 lists; people send each other more."""
+_SILENCE = (  # three seconds of Ogg Opus, compressed
+    "c-r$%PY-5bVt|4RN8-S=Kv!NKqp*KLX|YFYVhSUp1!Kc*u!KKIIRmnCMj&mljQ"
+    "tR!7)W_YVtO$fP^2g|IWZ+4u7jn)hzYI(#Cm))h<h6Ipaehu{~JX^8UX+T2-s@"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One file; `sha256` is base64 in webhooks and hex in the answer about its address, as at Meta."""
+    """A file; `sha256` is base64 in webhooks and hex in the answer about its address, as at Meta."""
 
     id: str
     mime_type: str
@@ -60,23 +58,19 @@ class StoredFile:
     @property
     def webhook_block(self) -> dict[str, JSON]:
         digest = hashlib.sha256(self.data).digest()
-        return {
-            "mime_type": self.mime_type,
-            "sha256": base64.b64encode(digest).decode(),
-            "id": self.id,
-        }
+        return {"mime_type": self.mime_type, "sha256": base64.b64encode(digest).decode(), "id": self.id}
 
 
 class MediaShelf:
-    """Holds at most 128 MB; what is older is gone, as it is at Meta after 30 days."""
+    """Files of at most 128 MB in all; older ones are gone, as they are at Meta after 30 days."""
 
     def __init__(self) -> None:
         self._files: dict[str, StoredFile] = {}
         self._size = 0
 
     def put(self, data: bytes, mime_type: str, filename: str = "") -> StoredFile:
-        """Keeps a file. Raises Refusal for a type or size that Meta does not take."""
-        bare = mime_type.partition(";")[0].strip().lower()
+        """Keep a file. Raise Refusal for a type or size that Meta does not take."""
+        bare = _bare(mime_type)
         kind, limit = _KINDS.get(bare, ("document", LARGEST))
         if kind == "document" and not bare.startswith(_DOCUMENTS):
             raise Refusal(100, f"Param file must be a file with one of the supported types; got {bare!r}.")
@@ -90,14 +84,14 @@ class MediaShelf:
         return stored
 
     def upload(self, data: bytes, mime_type: str, filename: str) -> StoredFile:
-        """Keeps what a business uploads. Raises Refusal for a type or size that Meta does not take."""
-        if mime_type.partition(";")[0].strip().lower() not in _UPLOADED:
+        """Keep a file that a business uploads. Raise Refusal for a type or size that Meta does not take."""
+        if _bare(mime_type) not in _UPLOADED:
             kinds = ", ".join(sorted(_UPLOADED))
             raise Refusal(100, f"Param file must be a file with one of the following types: {kinds}.")
         return self.put(data, mime_type, filename)
 
     def take(self, message: Mapping[str, JSON]) -> StoredFile | None:
-        """Keeps the file of what a person sends; None where there is none. Raises Objection."""
+        """Keep the file of a person's message; return None if it has none. Raise Objection."""
         kind, data = message.get("type"), message.get("data")
         if kind == "voice" and data is None:
             return self.put(canned_clip(), "audio/ogg; codecs=opus")
@@ -111,35 +105,16 @@ class MediaShelf:
     def get(self, media_id: str) -> StoredFile | None:
         return self._files.get(media_id)
 
-    def remove(self, media_id: str) -> bool:
+    def remove(self, media_id: str) -> None:
         stored = self._files.pop(media_id, None)
-        if stored is None:
-            return False
-        self._size -= len(stored.data)
-        return True
+        if stored is not None:
+            self._size -= len(stored.data)
 
 
-def parse_form(body: bytes, content_type: str) -> Mapping[str, tuple[bytes, str, str]]:
-    """The parts of a multipart form by name: bytes, mime type and file name. Raises Refusal."""
-    header = Message()
-    header["Content-Type"] = content_type
-    boundary = header.get_param("boundary")
-    if header.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
-        raise Refusal(100, "The file must be uploaded as multipart/form-data.")
-    parts = {}
-    for part in (b"\r\n" + body).split(b"\r\n--" + boundary.encode())[1:-1]:
-        head, _, data = part.partition(b"\r\n\r\n")
-        fields = _headers(head)
-        name = fields.get_param("name", header="content-disposition")
-        if isinstance(name, str):
-            parts[name] = (data, str(fields.get("Content-Type", "")), fields.get_filename() or "")
-    return parts
+def canned_clip() -> bytes:
+    """Return a voice note: three seconds of silence as Ogg Opus."""
+    return zlib.decompress(base64.b85decode(_SILENCE))
 
 
-def _headers(head: bytes) -> Message:
-    fields = Message()
-    for line in head.decode("utf-8", "replace").split("\r\n"):
-        name, colon, value = line.partition(":")
-        if colon:
-            fields[name.strip()] = value.strip()
-    return fields
+def _bare(mime_type: str) -> str:
+    return mime_type.partition(";")[0].strip().lower()

@@ -3,33 +3,33 @@
 import base64
 import binascii
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import orjson
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Route
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
 
+from app.http.limits import bounded_receive
 from app.messages import JSON
-from app.simulator import transcripts
-from app.simulator.faults import BOUNDS, Faults
+from app.people import SimulatedPerson
+from app.simulator.faults import Faults, fault_bounds
 from app.simulator.graph import StandInGraph
-from app.simulator.lookups import read_json
 from app.simulator.media import MB
-from app.simulator.objections import Objection
-from app.simulator.people import new_person
-from app.simulator.refusals import CONSEQUENCES, Refusal
-from app.simulator.replay import Replay
+from app.simulator.people import Objection, new_person
+from app.simulator.refusals import CONSEQUENCES
 
 HEARTBEAT_SECONDS = 15.0
 LARGEST_BODY = 8 * MB
-LONGEST_TEXT = 65_536
 
 _STATIC = Path(__file__).parent / "static"
-_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_TYPES = {".css": "text/css", ".js": "text/javascript"}
 _FILES = {path.name: _TYPES[path.suffix] for path in _STATIC.iterdir() if path.suffix in _TYPES}
 _HEADERS = {
     "Content-Security-Policy": (
@@ -43,157 +43,159 @@ _HEADERS = {
 }
 _SHOWN_TYPES = ("image/", "audio/", "video/")
 
-Handler = Callable[[Request], Awaitable[Response]]
+
+class InboundMessage(BaseModel):
+    """A message that a person sends; its other parts are those of `StandInGraph.inbound`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    person: str
+    text: str = Field("", max_length=65_536)
+    data: str | None = None  # a file, as base64
 
 
-class PhonePage:
-    """The page at `prefix` and `prefix/api`: state, events, send, people, faults, media, transcripts."""
+class NewPerson(BaseModel):
+    name: str = ""
+    phone: str | None = None
+    username: str | None = None
+    language: Literal["es", "pt", "en"] = "en"
 
-    def __init__(self, graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> None:
+
+def page_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> APIRouter:
+    """Return the page's routes; a request that is not allowed gets 404."""
+    routes = _PageRoutes(graph)
+    router = APIRouter(route_class=_route_class(is_allowed), include_in_schema=False)
+    for path in ("", "/"):
+        router.add_api_route(path, routes.page)
+    router.add_api_route("/static/{name}", routes.static)
+    router.add_api_route("/api/state", routes.state)
+    router.add_api_route("/api/events", routes.events)
+    router.add_api_route("/api/media/{media_id}", routes.media)
+    router.add_api_route("/api/send", routes.send, methods=["POST"])
+    router.add_api_route("/api/people", routes.add_person, methods=["POST"])
+    router.add_api_route("/api/faults", routes.set_faults, methods=["POST"])
+    return router
+
+
+def _route_class(is_allowed: Callable[[Request], bool]) -> type[APIRoute]:
+    """Return a route that lets a request in before its body is read, and explains what is wrong with it."""
+
+    class PageRoute(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def answer(request: Request) -> Response:
+                if not is_allowed(request):
+                    raise HTTPException(404, "Not Found")
+                try:
+                    if request.method == "POST":
+                        _require_own_page(request)
+                    response = await handle(
+                        Request(request.scope, bounded_receive(request.receive, LARGEST_BODY))
+                    )
+                except RequestValidationError as error:
+                    fault = error.errors()[0]
+                    place = ".".join(map(str, fault["loc"]))
+                    response = JSONResponse({"error": f"{place}: {fault['msg']}"}, 400)
+                except Objection as objection:
+                    response = JSONResponse(objection.as_json(), 400)
+                except ValueError as error:
+                    response = JSONResponse({"error": str(error)}, 400)
+                except HTTPException as error:
+                    response = JSONResponse({"error": error.detail}, error.status_code)
+                for name, value in _HEADERS.items():
+                    response.headers.setdefault(name, value)
+                return response
+
+            return answer
+
+    return PageRoute
+
+
+def _require_own_page(request: Request) -> None:
+    """Refuse a write from another site, or one that a plain form could make."""
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise HTTPException(403, "this page takes writes from itself only")
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "the body must be application/json")
+
+
+class _PageRoutes:
+    def __init__(self, graph: StandInGraph) -> None:
         self._graph = graph
-        self._is_allowed = is_allowed
-        self._is_replaying = False
 
-    def routes(self, prefix: str) -> list[BaseRoute]:
-        return [
-            Route(prefix, self._guarded(self._page), methods=["GET"]),
-            Route(f"{prefix}/", self._guarded(self._page), methods=["GET"]),
-            Route(f"{prefix}/static/{{name}}", self._guarded(self._static), methods=["GET"]),
-            Route(f"{prefix}/api/state", self._guarded(self._state), methods=["GET"]),
-            Route(f"{prefix}/api/events", self._guarded(self._events), methods=["GET"]),
-            Route(f"{prefix}/api/media/{{media_id}}", self._guarded(self._media), methods=["GET"]),
-            Route(f"{prefix}/api/send", self._guarded(self._send), methods=["POST"]),
-            Route(f"{prefix}/api/people", self._guarded(self._people), methods=["POST"]),
-            Route(f"{prefix}/api/faults", self._guarded(self._faults), methods=["POST"]),
-            Route(f"{prefix}/api/transcript", self._guarded(self._transcript), methods=["GET"]),
-            Route(f"{prefix}/api/replay", self._guarded(self._replay), methods=["POST"]),
-        ]
+    async def page(self) -> Response:
+        return FileResponse(_STATIC / "page.html", media_type="text/html")
 
-    def _guarded(self, handler: Handler) -> Handler:
-        async def answer(request: Request) -> Response:
-            if not self._is_allowed(request):
-                return PlainTextResponse("Not Found", 404)
-            response = _write_refusal(request) if request.method == "POST" else None
-            try:
-                response = response or await handler(request)
-            except Objection as objection:
-                response = JSONResponse(objection.as_json(), 400)
-            except ValueError as error:
-                response = JSONResponse({"error": str(error)}, 400)
-            except Refusal as refusal:
-                response = JSONResponse({"error": refusal.details}, refusal.status)
-            for name, value in _HEADERS.items():
-                response.headers.setdefault(name, value)
-            return response
-
-        return answer
-
-    async def _page(self, request: Request) -> Response:
-        return Response((_STATIC / "page.html").read_bytes(), media_type="text/html; charset=utf-8")
-
-    async def _static(self, request: Request) -> Response:
-        name = request.path_params["name"]
+    async def static(self, name: str) -> Response:
         if name not in _FILES:
-            return PlainTextResponse("Not Found", 404)
-        return Response((_STATIC / name).read_bytes(), media_type=_FILES[name])
+            raise HTTPException(404, "Not Found")
+        return FileResponse(_STATIC / name, media_type=_FILES[name])
 
-    async def _state(self, request: Request) -> Response:
+    async def state(self) -> Response:
         return Response(_dumps(self._snapshot()), media_type="application/json")
 
-    async def _events(self, request: Request) -> Response:
+    async def events(self) -> Response:
         return StreamingResponse(self._stream(), media_type="text/event-stream")
 
     async def _stream(self) -> AsyncIterator[bytes]:
-        """The whole state first, then what happens; a comment now and then keeps the line open."""
+        """Yield the whole state, then each event; a comment now and then keeps the connection open."""
         events = self._graph.feed.follow(HEARTBEAT_SECONDS)
         yield b"retry: 1000\n\n" + _event({"event": "state", **self._snapshot()})
         async for event in events:
             yield _event(event) if event is not None else b": still here\n\n"
 
-    async def _media(self, request: Request) -> Response:
-        stored = self._graph.media.get(request.path_params["media_id"])
+    async def media(self, media_id: str) -> Response:
+        stored = self._graph.media.get(media_id)
         if stored is None:
-            return PlainTextResponse("Not Found", 404)
+            raise HTTPException(404, "Not Found")
         headers = {"Content-Security-Policy": "default-src 'none'; sandbox"}
         if not stored.mime_type.startswith(_SHOWN_TYPES):
             headers["Content-Disposition"] = "attachment"
         return Response(stored.data, media_type=stored.mime_type, headers=headers)
 
-    async def _send(self, request: Request) -> Response:
-        body = await read_json(request, LARGEST_BODY)
-        message_id = await self._graph.inbound(str(body.get("person", "")), _from_page(body))
-        return JSONResponse({"id": message_id})
+    async def send(self, said: InboundMessage) -> dict[str, str]:
+        message = said.model_dump(exclude={"person", "id"}, exclude_unset=True)
+        if said.data is not None:
+            message["data"] = _decoded(said.data)
+        return {"id": await self._graph.inbound(said.person, message)}
 
-    async def _people(self, request: Request) -> Response:
-        body = await read_json(request, LARGEST_BODY)
-        name, phone, username = (str(body.get(key) or "") for key in ("name", "phone", "username"))
-        others = self._graph.people.values()
-        person = new_person(name, phone, username, str(body.get("language", "en")), others)
+    async def add_person(self, wanted: NewPerson) -> SimulatedPerson:
+        person = new_person(
+            wanted.name,
+            wanted.phone or "",
+            wanted.username or "",
+            wanted.language,
+            self._graph.people.values(),
+        )
         self._graph.add_person(person)
-        return JSONResponse(asdict(person))
+        return person
 
-    async def _faults(self, request: Request) -> Response:
-        self._graph.set_faults(await read_json(request, LARGEST_BODY))
-        return JSONResponse(self._graph.faults.as_json())
-
-    async def _transcript(self, request: Request) -> Response:
-        """A file to keep: of `?person=` or of all, from `?since=` (Unix seconds) on."""
-        person = request.query_params.get("person", "")
-        recorded = transcripts.record(self._graph, person, float(request.query_params.get("since", 0)))
-        headers = {"Content-Disposition": 'attachment; filename="transcript.json"'}
-        return Response(transcripts.write(recorded), media_type="application/json", headers=headers)
-
-    async def _replay(self, request: Request) -> Response:
-        """Plays a transcript and answers with what differed; the page is told each step as an event."""
-        transcript = transcripts.read(await read_json(request, LARGEST_BODY))
-        if self._is_replaying:
-            return JSONResponse(Objection("playing").as_json(), 409)
-        self._is_replaying = True
-        try:
-            return JSONResponse(await Replay(self._graph, transcript).run())
-        finally:
-            self._is_replaying = False
+    async def set_faults(self, changes: dict[str, Any]) -> Faults:
+        self._graph.set_faults(changes)
+        return self._graph.faults
 
     def _snapshot(self) -> dict[str, JSON]:
-        people = self._graph.people.values()
-        now = time.time()
+        graph, now = self._graph, time.time()
+        typing = {person: graph.typing_until(person) - now for person in graph.people}
         return {
-            "people": [asdict(person) for person in people],
-            "messages": list(self._graph.history.messages.values()),
-            "typing": {
-                person.id: max(0.0, self._graph.typing_until(person.id) - now)
-                for person in people
-                if self._graph.typing_until(person.id)
-            },
-            "faults": self._graph.faults.as_json(),
-            "off": Faults().as_json(),
-            "bounds": BOUNDS,
-            "refused": [note for note in self._graph.history.notes if note["event"] == "refused"],
+            "people": [asdict(person) for person in graph.people.values()],
+            "messages": list(graph.history.messages.values()),
+            "typing": {person: seconds for person, seconds in typing.items() if seconds > 0},
+            "faults": graph.faults.model_dump(),
+            "off": Faults().model_dump(),
+            "bounds": fault_bounds(),
+            "refused": list(graph.history.refused),
             "errors": CONSEQUENCES,
         }
 
 
-def _write_refusal(request: Request) -> Response | None:
-    """What a write from another site, or one that a plain form could make, is answered."""
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        return JSONResponse({"error": "this page takes writes from itself only"}, 403)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return JSONResponse({"error": "the body must be application/json"}, 415)
-    return None
-
-
-def _from_page(body: dict[str, JSON]) -> dict[str, JSON]:
-    """A message of the page as the stand-in takes it: its file decoded, its id our own to give."""
-    message = {key: value for key, value in body.items() if key not in {"person", "id"}}
-    if len(str(message.get("text", ""))) > LONGEST_TEXT:
-        raise ValueError(f"a text has at most {LONGEST_TEXT} characters")
-    if "data" in message:
-        try:
-            message["data"] = base64.b64decode(message["data"], validate=True)
-        except (TypeError, binascii.Error):
-            raise ValueError("'data' must be base64") from None
-    return message
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:
+        raise ValueError("'data' must be base64") from None
 
 
 def _event(event: JSON) -> bytes:

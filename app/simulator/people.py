@@ -1,40 +1,46 @@
-"""The people whose phones the simulator plays. Their numbers are fictional and of valid length."""
+"""People that are added on the page, and why the page cannot have its way."""
 
 import re
 import secrets
 import unicodedata
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from app.messages import JSON
+from app.people import SimulatedPerson
 from app.phones import canonical, country, digits
-from app.simulator.objections import Objection
 
-LANGUAGES: Final = ("es", "pt", "en")
-MOST: Final = 50
+MOST_PEOPLE: Final = 50
 _USERNAME = re.compile(r"[a-z0-9._]{3,35}")
 
+REASONS: Final = {  # in English; static/reasons.js has them in the page's other languages
+    "name": "A name has 1 to 40 characters.",
+    "no_address": "A person has a phone number, a username or both.",
+    "phone": "A phone number has 8 to 15 digits, the country code first.",
+    "username": "A username has 3 to 35 small letters, digits, dots and underscores.",
+    "phone_taken": "Somebody here has that number.",
+    "username_taken": "Somebody here has that username.",
+    "full": "There are {most} people already.",
+    "file": "A file of this type or size cannot be sent: photos up to 5 MB, WebP up to 500 KB.",
+}
 
-@dataclass(frozen=True, slots=True)
-class SimulatedPerson:
-    """One phone of the simulator.
 
-    `phone` is digits as WhatsApp delivers them, "" for a person with a username only; `user_id` is the
-    business-scoped id that every webhook carries; `language` ("es", "pt", "en") is that of their page.
-    """
+class Objection(ValueError):
+    """Input of the page that cannot be accepted; `reason` is one of REASONS, `values` fill it."""
 
-    id: str
-    name: str
-    phone: str
-    user_id: str
-    username: str = ""
-    language: str = "en"
+    def __init__(self, reason: str, **values: str | int) -> None:
+        super().__init__(REASONS[reason].format(**values))
+        self.reason = reason
+        self.values = values
+
+    def as_json(self) -> JSON:
+        return {"error": str(self), "reason": self.reason, "values": self.values}
 
 
 def new_person(
     name: str, phone: str, username: str, language: str, others: Collection[SimulatedPerson]
 ) -> SimulatedPerson:
-    """Somebody beside `others`, with a phone, a username or both. Raises ValueError with the reason."""
+    """Return a person beside `others`, with a phone, a username or both. Raise Objection."""
     name, number, username = " ".join(name.split()), digits(phone), username.strip().removeprefix("@")
     if not 1 <= len(name) <= 40:
         raise Objection("name")
@@ -48,26 +54,14 @@ def new_person(
         raise Objection("phone_taken")
     if username and username in {one.username for one in others}:
         raise Objection("username_taken")
-    if language not in LANGUAGES:
-        raise ValueError(f"the language is one of {', '.join(LANGUAGES)}")
-    if len(others) >= MOST:
-        raise Objection("full", most=MOST)
-    return SimulatedPerson(_id_for(name, others), name, number, _user_id(number), username, language)
+    if len(others) >= MOST_PEOPLE:
+        raise Objection("full", most=MOST_PEOPLE)
+    user_id = f"{country(number) or 'US'}.{secrets.randbelow(9 * 10**13) + 10**13}"
+    return SimulatedPerson(_id_for(name, others), name, number, user_id, username, language)
 
 
-def guest_for(person: SimulatedPerson, others: Collection[SimulatedPerson]) -> SimulatedPerson:
-    """A stranger who plays a person: another number of the same country, another username."""
-    numbers = {canonical(one.phone) for one in others}
-    phone = person.phone
-    while phone and canonical(phone) in numbers:
-        phone = person.phone[:-4] + f"{secrets.randbelow(10_000):04}"
-    username = f"{person.username[:24]}.{secrets.token_hex(4)}" if person.username else ""
-    user_id = person.user_id.partition(".")[0] + "." + _random_digits()
-    return replace(person, id=f"{person.id}-replay", phone=phone, username=username, user_id=user_id)
-
-
-def named(people: Iterable[SimulatedPerson], names: Collection[str]) -> list[SimulatedPerson]:
-    """Those who go by one of these canonical numbers or user ids."""
+def find_people(people: Iterable[SimulatedPerson], names: Collection[str]) -> list[SimulatedPerson]:
+    """Return the people who have one of these canonical numbers or user ids."""
     return [one for one in people if not {canonical(one.phone), one.user_id}.isdisjoint(names)]
 
 
@@ -76,20 +70,3 @@ def _id_for(name: str, others: Collection[SimulatedPerson]) -> str:
     wanted = re.sub(r"[^a-z0-9]+", "-", folded).strip("-") or "person"
     taken = {one.id for one in others}
     return wanted if wanted not in taken else f"{wanted}-{secrets.token_hex(3)}"
-
-
-def _user_id(phone: str) -> str:
-    return f"{country(phone) or 'US'}.{_random_digits()}"
-
-
-def _random_digits() -> str:
-    return str(secrets.randbelow(9 * 10**13) + 10**13)
-
-
-PEOPLE = (
-    SimulatedPerson("ana", "Ana", "5215550100001", "MX.10550100001", "", "es"),
-    SimulatedPerson("bruno", "Bruno", "5511955501234", "BR.10955501234", "", "pt"),
-    SimulatedPerson("chris", "Chris", "14155550123", "US.10155550123", "", "en"),
-    SimulatedPerson("dani", "Dani", "", "AR.10000000004", "dani.escribe", "es"),
-)
-"""The first one owns the assistant while the simulator is in use."""

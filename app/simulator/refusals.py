@@ -1,7 +1,6 @@
-"""How the Graph API says no."""
+"""Errors of the Graph API: Meta's codes, their titles, and the answers that carry them."""
 
 import secrets
-from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
 
@@ -10,7 +9,7 @@ from app.messages import JSON
 
 _HREF = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/"
 
-CONSEQUENCES = {
+CONSEQUENCES = {  # Meta's codes and their titles, by what a sender has to do about them
     "retry": {
         1: "API unknown",
         2: "Service temporarily unavailable",
@@ -69,33 +68,20 @@ CONSEQUENCES = {
         137000: "Message cannot be sent to this user",
     },
 }
-"""Meta's codes and their titles, by what a sender has to do about them."""
 
 _TITLES = {code: title for codes in CONSEQUENCES.values() for code, title in codes.items()}
 
-_STATUSES = {
-    0: 401,
-    2: 503,
-    3: 403,
-    4: 429,
-    10: 403,
-    190: 401,
-    200: 403,
-    368: 403,
-    80007: 429,
-    130429: 429,
+_STATUSES = {  # HTTP; of other codes 400
+    **dict.fromkeys((0, 190), 401),
+    **dict.fromkeys((3, 10, 200, 368, 130497, 131005, 131031), 403),
+    **dict.fromkeys((4, 80007, 130429, 131056), 429),
     131000: 500,
-    130497: 403,
-    131016: 503,
-    131005: 403,
-    131031: 403,
-    131056: 429,
-    131057: 503,
+    **dict.fromkeys((2, 131016, 131057), 503),
 }
 
 
 class Refusal(RecadoError):
-    """A call that is answered with one of Meta's errors.
+    """A refused call, answered with one of Meta's errors.
 
     `status` is the HTTP status (by default the one that belongs to the code), `retry_after` seconds.
     """
@@ -109,22 +95,12 @@ class Refusal(RecadoError):
         self.status = status or _STATUSES.get(code, 400)
         self.retry_after = retry_after
 
-    @classmethod
-    def scripted(cls, script: Mapping[str, JSON]) -> "Refusal":
-        """The answer that a switch asks for; see `Faults.fail`."""
-        return cls(
-            script["code"],
-            script.get("details", ""),
-            status=script.get("status"),
-            retry_after=script.get("retry_after"),
-        )
-
     def answer(self) -> Response:
         headers = {} if self.retry_after is None else {"Retry-After": f"{self.retry_after:g}"}
         return JSONResponse(self.as_json(), self.status, headers)
 
     def as_json(self) -> JSON:
-        """The body of the HTTP answer."""
+        """Return the body of the HTTP answer."""
         error: dict[str, JSON] = {
             "message": f"(#{self.code}) {title_of(self.code)}",
             "type": "OAuthException",
@@ -142,7 +118,7 @@ def title_of(code: int) -> str:
 
 
 def status_error(code: int) -> JSON:
-    """An error as a `failed` status carries it."""
+    """Return an error in the form of a `failed` status."""
     title = title_of(code)
     return {
         "code": code,

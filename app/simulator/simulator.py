@@ -3,69 +3,76 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import RedirectResponse
 
+from app.people import SIMULATED_PEOPLE
+from app.security import is_local
+from app.settings import Settings
 from app.simulator.credentials import Credentials
 from app.simulator.graph import StandInGraph
-from app.simulator.page import PhonePage
-from app.simulator.people import PEOPLE
+from app.simulator.graph_routes import graph_router
+from app.simulator.history import HISTORY_FILE
+from app.simulator.page import page_router
+from app.simulator.webhooks import Pace
 
 STOP_SECONDS = 2.0
-_STATUS_PAUSE = 0.35
+_STATUS_PAUSE = 0.35  # an eye can follow the ticks
 
 log = logging.getLogger(__name__)
 
 
-class Simulator:
-    """Ties the stand-in Graph API to the page.
+def build_simulator(settings: Settings, credentials: Credentials) -> "Simulator | None":
+    """Return the simulator as the settings say; None if it is off or WhatsApp's credentials are set."""
+    if not settings.uses_simulator or settings.simulator == "off":
+        return None
+    is_allowed = partial(is_local, published=settings.simulator == "on")
+    return Simulator(credentials, f"{settings.own_url}/webhook", settings.data_dir / HISTORY_FILE, is_allowed)
 
-    `webhook_url` is our own `/webhook`; `is_allowed` decides on every route (404 where it says no).
+
+class Simulator:
+    """The page at `/simulator` and the Graph API at `/simulator/graph`; `/` leads to the page.
+
+    `webhook_url` is our own `/webhook`; a request that `is_allowed` refuses gets 404.
     """
 
     def __init__(
         self,
         credentials: Credentials,
         webhook_url: str,
-        transcript: Path | None,
+        history_path: Path | None,
         is_allowed: Callable[[Request], bool],
     ) -> None:
-        self._is_allowed = is_allowed
+        pace = Pace(status_pause=_STATUS_PAUSE)
         self.graph = StandInGraph(
-            credentials.phone_number_id,
-            credentials.access_token,
-            credentials.app_secret,
-            webhook_url,
-            people=PEOPLE,
-            transcript=transcript,
-            status_pause=_STATUS_PAUSE,
+            credentials, webhook_url, SIMULATED_PEOPLE, history_path=history_path, pace=pace
         )
-        self.page = PhonePage(self.graph, is_allowed)
-
-    def routes(self) -> list[BaseRoute]:
-        """Everything under `/simulator`, the Graph API under `/simulator/graph`; `/` leads to the page."""
-        return [
-            Route("/", self._front_door, methods=["GET"]),
-            *self.graph.routes("/simulator/graph", self._is_allowed),
-            *self.page.routes("/simulator"),
-        ]
+        self.router = simulator_router(self.graph, is_allowed)
 
     async def start(self) -> None:
         await self.graph.start()
 
     async def stop(self) -> None:
-        """Closes every stream and ends every task, within two seconds."""
+        """Close every stream and end every task, within two seconds."""
         try:
             await asyncio.wait_for(self.graph.stop(), STOP_SECONDS)
         except TimeoutError:
             log.warning("the simulator did not stop within %g s", STOP_SECONDS)
 
-    async def _front_door(self, request: Request) -> Response:
-        return (
-            RedirectResponse("/simulator")
-            if self._is_allowed(request)
-            else PlainTextResponse("Not Found", 404)
-        )
+
+def simulator_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> APIRouter:
+    """Return all routes of the simulator."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    async def front_door(request: Request) -> Response:
+        if not is_allowed(request):
+            raise HTTPException(404, "Not Found")
+        return RedirectResponse("/simulator")
+
+    router.include_router(graph_router(graph, is_allowed), prefix="/simulator/graph")
+    router.include_router(page_router(graph, is_allowed), prefix="/simulator")
+    return router

@@ -1,18 +1,24 @@
-"""Posting signed webhooks as Meta does: again and again until the answer is 200."""
+"""Webhooks of the stand-in: bodies as Meta builds and signs them, posted until they are taken."""
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import logging
 import random
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
 
 from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import JSON
-from app.simulator.bodies import Account, envelope, signature
+from app.people import SimulatedPerson
 from app.simulator.faults import Faults
+from app.simulator.media import MEDIA_KINDS
+from app.simulator.refusals import status_error
 
 ANSWER_SECONDS = 20.0
 
@@ -20,11 +26,33 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """The business that the stand-in plays: its ids and number as webhooks name them."""
+
+    phone_number_id: str
+    business_id: str = "100000000000001"
+    display_phone_number: str = "15550100100"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds: before the statuses delivered and read, and between attempts to post a webhook.
+
+    Attempts begin at `first_pause`, double up to `longest_pause`, and end after `retry_for`.
+    """
+
+    status_pause: float = 0.0
+    first_pause: float = 0.2
+    longest_pause: float = 5.0
+    retry_for: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
-    """One update for the webhook. Those of one lane go out one after the other.
+    """An update for the webhook. Those of one lane go out one after the other.
 
     `pause` is waited before the first attempt, then `value` makes the body's part; `taken` is called
-    after the answer 200; `at` is when it came up (monotonic seconds).
+    after the answer 200; `at` is the time of the update (monotonic seconds).
     """
 
     lane: str
@@ -36,29 +64,14 @@ class Notice:
 
 
 class WebhookPoster:
-    """Owns the HTTP client and one task for each lane that has something to post.
+    """Posts signed updates until the answer is 200: an HTTP client, and a task for each lane."""
 
-    Retries start at `first_pause` seconds, double up to `longest_pause`, and end after `retry_for` seconds.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        app_secret: str,
-        account: Account,
-        faults: Faults,
-        *,
-        first_pause: float = 0.2,
-        longest_pause: float = 5.0,
-        retry_for: float = 900.0,
-    ) -> None:
+    def __init__(self, url: str, app_secret: str, account: Account, faults: Faults, pace: Pace) -> None:
         self._url = url
         self._secret = app_secret
         self._account = account
         self._faults = faults
-        self._first_pause = first_pause
-        self._longest_pause = longest_pause
-        self._retry_for = retry_for
+        self._pace = pace
         self._endpoint: Endpoint | None = None
         self._lanes: dict[str, list[Notice]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -67,7 +80,7 @@ class WebhookPoster:
 
     @property
     def waiting(self) -> int:
-        """How many notices were not yet taken, held ones included."""
+        """Return how many notices were not yet taken, held ones included."""
         return sum(map(len, self._lanes.values())) + len(self._held)
 
     async def start(self) -> None:
@@ -76,7 +89,7 @@ class WebhookPoster:
             self._work(lane)
 
     async def stop(self) -> None:
-        """Ends the tasks and forgets what waits: whoever posted it knows what was not taken."""
+        """End the tasks and drop what waits: the history knows what was not taken."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -89,7 +102,7 @@ class WebhookPoster:
             self._endpoint = None
 
     def post(self, notice: Notice) -> None:
-        """Queues a notice and returns; before `start()` it waits."""
+        """Queue a notice; before `start()` it waits."""
         if notice.is_status and self._faults.hold_statuses:
             self._held.append(notice)
             return
@@ -98,13 +111,13 @@ class WebhookPoster:
         self._work(lane)
 
     def release(self) -> None:
-        """Queues the statuses that were held, unless they still are to be."""
+        """Queue the statuses that were held, unless they still are to be."""
         held, self._held = self._held, []
         for notice in held:
             self.post(notice)
 
     async def idle(self) -> None:
-        """Returns when nothing is left to post."""
+        """Return when nothing is left to post."""
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
@@ -129,11 +142,8 @@ class WebhookPoster:
 
     async def _deliver(self, notices: list[Notice], endpoint: Endpoint) -> None:
         body = orjson.dumps(envelope(self._account, [notice.value() for notice in notices]))
-        copies, pause, deadline = (
-            self._faults.duplicate,
-            self._first_pause,
-            time.monotonic() + self._retry_for,
-        )
+        copies, pause = self._faults.duplicate, self._pace.first_pause
+        deadline = time.monotonic() + self._pace.retry_for
         while True:
             answers = await asyncio.gather(*(self._is_taken(body, endpoint) for _ in range(copies)))
             copies = answers.count(False)
@@ -143,7 +153,7 @@ class WebhookPoster:
                 log.warning("webhook %s never answered 200; %d updates dropped", self._url, len(notices))
                 return
             await asyncio.sleep(pause)
-            pause = min(2 * pause, self._longest_pause)
+            pause = min(2 * pause, self._pace.longest_pause)
         for notice in notices:
             notice.taken()
 
@@ -155,3 +165,141 @@ class WebhookPoster:
             log.debug("webhook %s away: %s", self._url, error)
             return False
         return answer.status == 200
+
+
+def new_message_id() -> str:
+    """Return an id in Meta's form: `wamid.` and base64."""
+    return "wamid." + base64.b64encode(b"\x1c\x18" + secrets.token_bytes(28)).decode()
+
+
+def signature(body: bytes, app_secret: str) -> str:
+    """Return the value of `X-Hub-Signature-256`."""
+    return "sha256=" + hmac.new(app_secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def envelope(account: Account, values: Sequence[JSON]) -> JSON:
+    """Return a webhook body that holds all `values`, a change each."""
+    return {
+        "object": "whatsapp_business_account",
+        "entry": [
+            {
+                "id": account.business_id,
+                "changes": [{"value": value, "field": "messages"} for value in values],
+            }
+        ],
+    }
+
+
+def message_value(account: Account, person: SimulatedPerson, message: Mapping[str, JSON]) -> JSON:
+    """Return the `value` of a person's message; `message` as the history keeps it."""
+    kind = message["type"]
+    item: dict[str, JSON] = {
+        **({"from": person.phone} if person.phone else {}),
+        "from_user_id": person.user_id,
+        "id": message["id"],
+        "timestamp": str(int(message["at"])),
+        "type": kind,
+    }
+    if message.get("quoted"):
+        item["context"] = {"from": account.display_phone_number, "id": message["quoted"]}
+    if kind == "unsupported":
+        item["errors"] = [{**status_error(131051), "title": "Message type unknown"}]
+    else:
+        item[kind] = message["content"]
+    return _value(account, person) | {"messages": [item]}
+
+
+def status_value(
+    account: Account, person: SimulatedPerson, message: Mapping[str, JSON], status: str, at: float
+) -> JSON:
+    """Return the `value` of a status of a message that was sent to a person."""
+    item: dict[str, JSON] = {
+        "id": message["id"],
+        "status": status,
+        "timestamp": str(int(at)),
+        **({"recipient_id": person.phone} if person.phone else {}),
+        "recipient_user_id": person.user_id,
+    }
+    if message.get("outbox_id"):
+        item["biz_opaque_callback_data"] = message["outbox_id"]
+    if status == "failed":
+        item["errors"] = [status_error(message["failed"])]
+    else:
+        item["pricing"] = {"billable": False, "pricing_model": "PMP", "category": "service"}
+    return _value(account, person) | {"statuses": [item]}
+
+
+def inbound_content(message: Mapping[str, JSON], media: Mapping[str, JSON] | None) -> tuple[str, JSON]:
+    """Return Meta's type and block for a person's message on the page, e.g. `{"type": "text", "text": "hi"}`.
+
+    `media` is the id, mime_type and sha256 of the stored file, if the kind has one. Raise ValueError.
+    """
+    kind = message.get("type", "text")
+    if not isinstance(kind, str):
+        raise ValueError("a message's type is a word")
+    if kind == "voice":
+        return "audio", {**_known(media), "voice": True}
+    if kind in MEDIA_KINDS:
+        extras = {key: message[key] for key in ("caption", "filename") if message.get(key)}
+        return kind, {**_known(media), **extras}
+    if kind == "text":
+        return "text", {"body": _string(message, "text")}
+    if kind in {"button", "list"}:
+        reply = _mapping(message, "reply")
+        keys = ("id", "title") if kind == "button" else ("id", "title", "description")
+        block = {key: _string(reply, key) for key in keys if key in reply or key != "description"}
+        return "interactive", {"type": f"{kind}_reply", f"{kind}_reply": block}
+    if kind == "reaction":
+        reaction = _mapping(message, "reaction")
+        return "reaction", {
+            "message_id": _string(reaction, "message_id"),
+            **({"emoji": reaction["emoji"]} if reaction.get("emoji") else {}),
+        }
+    if kind == "location":
+        return "location", _mapping(message, "location")
+    if kind == "contacts" and isinstance(message.get("contacts"), list):
+        return "contacts", message["contacts"]
+    if kind == "edit":
+        new = {"type": "text", "text": {"body": _string(message, "text")}}
+        original = _string(message, "original")
+        return "edit", {"original_message_id": original, "message": {"context": {"id": original}, **new}}
+    if kind == "revoke":
+        return "revoke", {"original_message_id": _string(message, "original")}
+    if kind == "unsupported":
+        return "unsupported", {}
+    raise ValueError(f"type {kind!r} is not one of the simulator's, or its part is missing")
+
+
+def _value(account: Account, person: SimulatedPerson) -> dict[str, JSON]:
+    profile = {"name": person.name} | ({"username": person.username} if person.username else {})
+    contact: dict[str, JSON] = {"profile": profile, "user_id": person.user_id}
+    if person.phone:
+        contact["wa_id"] = person.phone
+    return {
+        "messaging_product": "whatsapp",
+        "metadata": {
+            "display_phone_number": account.display_phone_number,
+            "phone_number_id": account.phone_number_id,
+        },
+        "contacts": [contact],
+    }
+
+
+def _known(media: Mapping[str, JSON] | None) -> dict[str, JSON]:
+    if media is None:
+        raise ValueError("this kind of message needs a file: `data` (base64) and `mime_type`")
+    return dict(media)
+
+
+def _mapping(message: Mapping[str, JSON], key: str) -> dict[str, JSON]:
+    value = message.get(key)
+    if not isinstance(value, dict):
+        raise ValueError(f"{key!r} must be an object")
+    return value
+
+
+def _string(message: Mapping[str, JSON], key: str) -> str:
+    value = message.get(key)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{key!r} must be a text that is not empty")
+    return value

@@ -12,13 +12,16 @@ import httpx2
 import orjson
 import pytest_asyncio
 import uvicorn
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 
-from app.simulator import PEOPLE, StandInGraph
-from app.simulator.page import PhonePage
+from app.people import SIMULATED_PEOPLE
+from app.simulator.credentials import Credentials
+from app.simulator.graph import StandInGraph
+from app.simulator.simulator import simulator_router
+from app.simulator.webhooks import Pace
 
 TOKEN, NUMBER, SECRET = "token-of-the-test", "100200300400500", "secret-of-the-test"
 
@@ -37,7 +40,7 @@ class House:
         """One send to Ana unless the body says otherwise."""
         whole = {"messaging_product": "whatsapp", **body}
         if "recipient" not in body:
-            whole.setdefault("to", PEOPLE[0].phone)
+            whole.setdefault("to", SIMULATED_PEOPLE[0].phone)
         return await self.client.post(
             f"/simulator/graph/v25.0/{NUMBER}/messages",
             json=whole,
@@ -107,7 +110,7 @@ async def make_house(street: Street) -> AsyncIterator[MakeHouse]:
 async def house(make_house: MakeHouse) -> House:
     """One whose people all wrote a moment ago, so that the 24-hour window is open."""
     made = await make_house()
-    for person in PEOPLE:
+    for person in SIMULATED_PEOPLE:
         await made.graph.inbound(person.id, {"type": "text", "text": "hi"})
     await made.graph.idle()
     made.posts.clear()
@@ -118,8 +121,9 @@ async def house(make_house: MakeHouse) -> House:
 async def _house(street: Street, **options: Any) -> AsyncIterator[House]:
     path = f"/{next(street.numbers)}"
     base = street.base + path
-    quick = {"people": PEOPLE, "first_pause": 0.01, "longest_pause": 0.02}
-    graph = StandInGraph(NUMBER, TOKEN, SECRET, f"{base}/webhook", **{**quick, **options})
+    credentials = Credentials(TOKEN, NUMBER, SECRET, "")
+    options = {"people": SIMULATED_PEOPLE, "pace": Pace(first_pause=0.01, longest_pause=0.02), **options}
+    graph = StandInGraph(credentials, f"{base}/webhook", **options)
     async with httpx2.AsyncClient(base_url=base, trust_env=False, verify=False, timeout=10) as client:
         made = House(client, graph)
 
@@ -131,12 +135,10 @@ async def _house(street: Street, **options: Any) -> AsyncIterator[House]:
         def is_allowed(request: Request) -> bool:
             return made.allowed
 
-        routes = [
-            Route("/webhook", webhook, methods=["POST"]),
-            *graph.routes("/simulator/graph", is_allowed),
-            *PhonePage(graph, is_allowed).routes("/simulator"),
-        ]
-        street.router.routes.append(Mount(path, app=Starlette(routes=routes)))
+        app = FastAPI(openapi_url=None, redirect_slashes=False)
+        app.router.routes.append(Route("/webhook", webhook, methods=["POST"]))
+        app.include_router(simulator_router(graph, is_allowed))
+        street.router.routes.append(Mount(path, app=app))
         await graph.start()
         yield made
         await graph.stop()

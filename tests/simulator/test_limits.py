@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.simulator.limits import check
+from app.simulator.limits import check_message
 from app.simulator.refusals import Refusal
 
 
@@ -96,13 +96,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("body", ACCEPTED.values(), ids=ACCEPTED)
 def test_what_lies_within_the_limits_passes(body: Any) -> None:
-    check(body)
+    check_message(body)
 
 
 @pytest.mark.parametrize(("body", "code"), REFUSED.values(), ids=REFUSED)
 def test_what_breaks_a_limit_is_refused_with_its_code(body: Any, code: int) -> None:
     with pytest.raises(Refusal) as refused:
-        check(body)
+        check_message(body)
     assert refused.value.code == code
 
 
@@ -118,6 +118,6 @@ def test_sample_requests_of_the_kinds_we_play_pass() -> None:
             continue
         if kind not in body:
             continue  # a few samples leave the type out although it is not text
-        check(body)
+        check_message(body)
         passed += 1
     assert passed > 10

@@ -1,53 +1,53 @@
 import asyncio
 from pathlib import Path
 
-from starlette.applications import Starlette
-from starlette.routing import Route
+import orjson
+import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from app.simulator import PEOPLE, Credentials, Simulator
-from app.simulator.voice import canned_clip
+from app.channels.whatsapp.client import HOLD, RETRY, TEMPLATE, read_response
+from app.messages import Refused
+from app.simulator.credentials import Credentials, load_credentials
+from app.simulator.media import canned_clip
+from app.simulator.refusals import CONSEQUENCES, Refusal
+from app.simulator.simulator import Simulator
 
 CREDENTIALS = Credentials("t", "123", "s", "v")
+THEN = {"retry": "retry", "operator": "hold", "template": "template", "give_up": "give_up"}
+PERMISSIONS = range(200, 300)  # one meaning for all of them: the simulator offers the first alone
 
 
-def test_all_of_it_lies_under_its_own_path(tmp_path: Path) -> None:
-    simulator = Simulator(
-        CREDENTIALS, "http://127.0.0.1:9/webhook", tmp_path / "phones.jsonl", lambda _: True
+def simulator(folder: Path, *, allowed: bool = True) -> Simulator:
+    return Simulator(
+        CREDENTIALS, "http://127.0.0.1:9/webhook", folder / "phones.jsonl", lambda request: allowed
     )
-    front, *routes = simulator.routes()
-    assert isinstance(front, Route)
-    assert front.path == "/"
-    assert all(isinstance(route, Route) and route.path.startswith("/simulator") for route in routes)
-    client = TestClient(Starlette(routes=[front, *routes]))
-    assert client.get("/").url.path == "/simulator"
+
+
+def client_of(simulator: Simulator) -> TestClient:
+    app = FastAPI(openapi_url=None)
+    app.include_router(simulator.router)
+    return TestClient(app, follow_redirects=False)
+
+
+def test_the_bare_address_leads_to_the_page(tmp_path: Path) -> None:
+    client = client_of(simulator(tmp_path))
+    assert client.get("/").headers["location"] == "/simulator"
     assert client.get("/simulator").status_code == 200
-    assert (
-        client.get("/simulator/graph/v25.0/123", headers={"Authorization": "Bearer t"}).json()["id"] == "123"
-    )
+    number = client.get("/simulator/graph/v25.0/123", headers={"Authorization": "Bearer t"})
+    assert number.json()["id"] == "123"
 
 
-def test_the_bare_address_leads_nowhere_from_elsewhere(tmp_path: Path) -> None:
-    simulator = Simulator(
-        CREDENTIALS, "http://127.0.0.1:9/webhook", tmp_path / "phones.jsonl", lambda _: False
-    )
-    client = TestClient(Starlette(routes=simulator.routes()), follow_redirects=False)
-    assert client.get("/").status_code == 404
+def test_the_bare_address_leads_nowhere_if_it_is_not_allowed(tmp_path: Path) -> None:
+    assert client_of(simulator(tmp_path, allowed=False)).get("/").status_code == 404
 
 
 async def test_it_stops_at_once_while_the_webhook_is_away(tmp_path: Path) -> None:
-    simulator = Simulator(
-        CREDENTIALS, "http://127.0.0.1:9/webhook", tmp_path / "phones.jsonl", lambda _: True
-    )
-    await simulator.start()
-    await simulator.graph.inbound("ana", {"type": "text", "text": "hi"})
-    await asyncio.wait_for(simulator.stop(), 1)
-    assert simulator.graph.history.messages
-
-
-def test_the_people_are_four_and_one_has_a_username_only() -> None:
-    assert [bool(person.phone) for person in PEOPLE] == [True, True, True, False]
-    assert {person.language for person in PEOPLE} == {"es", "pt", "en"}
+    running = simulator(tmp_path)
+    await running.start()
+    await running.graph.inbound("ana", {"type": "text", "text": "hi"})
+    await asyncio.wait_for(running.stop(), 1)
+    assert running.graph.history.messages
 
 
 def test_the_canned_voice_note_is_whole() -> None:
@@ -55,3 +55,40 @@ def test_the_canned_voice_note_is_whole() -> None:
     assert len(pages) == 3
     assert b"OpusHead" in pages[0]
     assert len(pages[2]) == 23 + 150 + 150 * 3
+
+
+@pytest.mark.parametrize(
+    ("code", "then"), [(code, THEN[name]) for name, codes in CONSEQUENCES.items() for code in codes]
+)
+def test_the_client_draws_the_consequence_that_a_code_is_listed_under(code: int, then: str) -> None:
+    refusal = Refusal(code)
+    result = read_response(refusal.status, orjson.dumps(refusal.as_json()))
+    assert isinstance(result, Refused)
+    assert (result.then, result.code) == (then, code)
+
+
+def test_every_code_that_the_client_knows_can_be_played() -> None:
+    offered = {code for codes in CONSEQUENCES.values() for code in codes}
+    assert RETRY | TEMPLATE | (HOLD - set(PERMISSIONS[1:])) <= offered
+
+
+def test_credentials_are_made_once_for_each_folder_and_kept_private(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    made = load_credentials(folder)
+    assert load_credentials(folder) == made
+    assert load_credentials(tmp_path / "other") != made
+    assert (folder / "simulator.json").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in folder.iterdir()] == ["simulator.json"]
+    assert made.phone_number_id.isdigit()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"access_token": 1}'])
+def test_an_unreadable_file_of_credentials_is_replaced(tmp_path: Path, content: str) -> None:
+    (tmp_path / "simulator.json").write_text(content)
+    made = load_credentials(tmp_path)
+    assert load_credentials(tmp_path) == made
+
+
+def test_credentials_do_not_show_their_secrets() -> None:
+    shown = repr(Credentials("token-x", "1", "secret-x", "verify-x"))
+    assert "-x" not in shown

@@ -9,7 +9,7 @@ The Graph API is at `http://127.0.0.1:P/v25.0`. FILE is JSON; `access_token`, `p
      "people": [{"id", "name", "phone", "user_id", "username"?, "language"?}, …],  # default: the simulator's
      "crowd": 40,                      # so many more people: ids p0, p1, …, each with phone and user id
      "faults": {…},                    # see app.simulator.faults.Faults
-     "test_list": ["525550100001"], "transcript": "phones.jsonl",
+     "test_list": ["525550100001"], "history": "phones.jsonl",
      "window_open": true,              # as if everybody had just written, for bodies posted past the stand-in
      "status_pause": 0, "first_pause": 0.2, "longest_pause": 5, "retry_for": 900, "keep": 200000}
 
@@ -34,15 +34,19 @@ from pathlib import Path
 
 import orjson
 import uvicorn
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.messages import JSON
-from app.simulator import PEOPLE, SimulatedPerson, StandInGraph
+from app.people import SIMULATED_PEOPLE, SimulatedPerson
+from app.simulator.credentials import Credentials
+from app.simulator.graph import StandInGraph
+from app.simulator.graph_routes import graph_router
+from app.simulator.webhooks import Pace
 
-_OPTIONS = ("faults", "status_pause", "first_pause", "longest_pause", "retry_for")
+_PACE = ("status_pause", "first_pause", "longest_pause", "retry_for")
 
 
 def main() -> None:
@@ -57,20 +61,20 @@ def main() -> None:
 
 def graph_of(config: dict[str, JSON], webhook: str) -> StandInGraph:
     """A stand-in as the configuration file says."""
-    people = (
-        [SimulatedPerson(**person) for person in config["people"]] if "people" in config else list(PEOPLE)
-    )
+    people = SIMULATED_PEOPLE
+    if "people" in config:
+        people = tuple(SimulatedPerson(**person) for person in config["people"])
     graph = StandInGraph(
-        config["phone_number_id"],
-        config["access_token"],
-        config["app_secret"],
+        Credentials(config["access_token"], config["phone_number_id"], config["app_secret"], ""),
         webhook,
-        people=[*people, *crowd(config.get("crowd", 0))],
+        [*people, *crowd(config.get("crowd", 0))],
+        history_path=Path(config["history"]) if config.get("history") else None,
         keep=config.get("keep", 200_000),
-        test_list=frozenset(config["test_list"]) if "test_list" in config else None,
-        transcript=Path(config["transcript"]) if config.get("transcript") else None,
-        **{name: config[name] for name in _OPTIONS if name in config},
+        pace=Pace(**{name: config[name] for name in _PACE if name in config}),
     )
+    graph.faults.update(config.get("faults", {}))
+    if "test_list" in config:
+        graph.test_list = frozenset(config["test_list"])
     if config.get("window_open"):
         graph.history.last_inbound.update(dict.fromkeys(graph.people, time.time()))
     return graph
@@ -84,7 +88,7 @@ def crowd(size: int) -> list[SimulatedPerson]:
     ]
 
 
-def control_app(graph: StandInGraph) -> Starlette:
+def control_app(graph: StandInGraph) -> FastAPI:
     """The Graph API with the control routes beside it."""
 
     async def inbound(request: Request) -> Response:
@@ -97,7 +101,7 @@ def control_app(graph: StandInGraph) -> Starlette:
 
     async def faults(request: Request) -> Response:
         graph.set_faults(await request.json())
-        return JSONResponse(graph.faults.as_json())
+        return JSONResponse(graph.faults.model_dump())
 
     async def log(request: Request) -> Response:
         after = int(request.query_params.get("after", 0))
@@ -105,7 +109,7 @@ def control_app(graph: StandInGraph) -> Starlette:
         return Response(orjson.dumps({"pending": graph.pending, "entries": entries}))
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await graph.start()
         yield
         await graph.stop()
@@ -115,7 +119,10 @@ def control_app(graph: StandInGraph) -> Starlette:
         Route("/control/faults", faults, methods=["POST"]),
         Route("/control/log", log, methods=["GET"]),
     ]
-    return Starlette(routes=[*control, *graph.routes()], lifespan=lifespan)
+    app = FastAPI(lifespan=lifespan, openapi_url=None)
+    app.router.routes.extend(control)
+    app.include_router(graph_router(graph, lambda _: True))
+    return app
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 import { setContext, write } from "./composer.js";
 import { refresh, renderLog, renderNew, renderTicks, renderTyping } from "./conversation.js";
-import { at, hear, make, showError, tell } from "./dom.js";
-import { choosePerson, nameOf, renderPeople } from "./people.js";
+import { at, hear, make, showError } from "./dom.js";
+import { choosePerson, renderPeople } from "./people.js";
 import "./sheets.js";
 import { about, isMine, keepPerson, person, state } from "./state.js";
 import { buildSwitches, renderSwitches } from "./switches.js";
-import { buildTranscripts, followPerson, renderWhose } from "./transcripts.js";
 import { language, locale, speak, words, WORDS } from "./words.js";
 
 const TEXTS = ["title", "lead", "people-title", "note", "text-label", "log-help", "panel-title", "looks-title", "skip"];
@@ -20,7 +19,7 @@ const word = (id) => words()[NAMED[id] || id];
 
 function render() {
   document.documentElement.lang = locale();
-  document.title = `${nameOf(person())} – Recado`;
+  document.title = `${person().name} – Recado`;
   for (const id of TEXTS) at(id).textContent = word(id);
   for (const id of LABELS) at(id).setAttribute("aria-label", word(id));
   at("text").placeholder = words().message;
@@ -30,7 +29,6 @@ function render() {
 
 function build() {
   buildSwitches();
-  buildTranscripts();
   const painted = localStorage.getItem("theme") || "";
   const languages = Object.entries(WORDS).map(([id, { name }]) => {
     return make("option", { value: id, lang: id, selected: id === language() }, name);
@@ -74,7 +72,7 @@ const HANDLERS = {
     showError("");
     render();
     if (isFirst) build();
-    else { renderSwitches(); renderWhose(); }
+    else renderSwitches();
   },
   message({ message }) {
     if (!isMine(message)) state.typing.delete(message.person);
@@ -106,7 +104,6 @@ const HANDLERS = {
   person({ person: added }) {
     keepPerson(added);
     renderPeople();
-    renderWhose();
   },
   gone({ person: id }) {
     state.people = state.people.filter((each) => each.id !== id);
@@ -114,13 +111,11 @@ const HANDLERS = {
     state.refused = state.refused.filter((note) => note.person !== id);
     if (state.current === id) choose(state.people[0].id);
     renderPeople();
-    renderWhose();
   },
   faults({ faults }) {
     state.faults = faults;
     renderSwitches();
   },
-  replay: (event) => tell("replay", event),
 };
 
 function listen() {
@@ -142,7 +137,6 @@ function choose(id) {
     setContext();
     write(draft);
     render();
-    followPerson();
   });
 }
 

@@ -1,7 +1,7 @@
 /** Whose phone it is: the list beside it, the strip on a narrow page, and changing over. */
 
 import { at, icon, make, tell } from "./dom.js";
-import { address, isReplay, state } from "./state.js";
+import { address, state } from "./state.js";
 import { words } from "./words.js";
 
 let inView = "";
@@ -22,14 +22,11 @@ export function renderPeople() {
   }
 }
 
-/** A name, told from that of the person whose part a guest plays. */
-export const nameOf = (each) => (isReplay(each) ? `${each.name}, ${words().replay}` : each.name);
-
 function entry(each, index) {
   const say = words();
   const unread = state.unread.get(each.id) || 0;
   const note = index === 0 ? say.owner : each.phone ? "" : say.usernameOnly;
-  const face = isReplay(each) ? icon("play") : [...each.name][0].toUpperCase();
+  const face = [...each.name][0].toUpperCase();
   const count = { class: "count", role: "img", "aria-label": `${unread} ${say.unread}` };
   return make(
     "button", {
@@ -39,7 +36,7 @@ function entry(each, index) {
     make("span", { class: `avatar tone${index % 6}`, "aria-hidden": "true" }, face),
     make(
       "span", { class: "words" },
-      make("span", { class: "name" }, nameOf(each)),
+      make("span", { class: "name" }, each.name),
       make("span", { class: "address" }, [address(each), note].filter(Boolean).join(" · ")),
     ),
     unread ? make("span", count, String(unread)) : null,

@@ -11,8 +11,6 @@ const ABOUT_ANOTHER = ["reaction", "edit", "revoke"];
 export const person = () => state.people.find((each) => each.id === state.current) || state.people[0];
 export const isMine = (message) => message.by === "person";
 
-export const isReplay = (each) => each.id.endsWith("-replay");
-
 export function keepPerson(added) {
   state.people = [...state.people.filter((each) => each.id !== added.id), added];
 }
