@@ -30,7 +30,7 @@ from app.ops.sweep import Sweep
 from app.people import Realm
 from app.processes.sandbox import Sandbox
 from app.routing.phrase_writer import PhraseWriter
-from app.routing.server_tools import ServerToolCatalog
+from app.routing.snapshot import ServerToolCatalog
 from app.routing.tool_catalog import ToolCatalog
 from app.routing.tool_search import ToolSearch
 from app.schedule.alarm import Reminders
@@ -117,7 +117,7 @@ class Assistant:
         )
         self.model: Model = _model(settings, self.abilities)
         self.phrase_writer = PhraseWriter(
-            loader, served, self.model, self.store, settings.data_dir, self.abilities.refresh
+            loader, served, self.model, self.store, settings.data_dir, self.abilities
         )
         self.files = Files(
             settings.workspace_dir,
@@ -307,11 +307,11 @@ class Assistant:
 
     def _look(self) -> None:
         """What came in is taken over at once, so that the next message finds it done."""
-        self.abilities.look()
+        self.abilities.refresh_soon()
 
     def _look_for_phrases(self) -> None:
         if self.settings.has_model:
-            self.phrase_writer.look()
+            self.phrase_writer.check()
 
     def _make_admin_token(self) -> None:
         """Who looks for the file finds it from the first start on."""

@@ -1,35 +1,31 @@
-"""One cheap model call that says what a message is about; whatever comes back, a turn goes on.
+"""The classifier: one cheap model call for the categories of a message; whatever comes back, a turn goes on.
 
-No call is made where the conversation clearly goes on with what it was about.
+No call is made if the message clearly goes on with the conversation.
 """
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import accumulate, zip_longest
 
 from app.llm.model import Model, ModelAnswer, ModelRequest, Usage
 from app.llm.smalltalk import asks_nothing
 from app.messages import JSON
 from app.people import Person
+from app.routing.feedback import Fits, overlaid
 from app.routing.intent import Intent, Reading, read_intent
 from app.routing.rankings import KNOWS_BETTER, KNOWS_ENOUGH
 from app.search.index import Hit, ToolIndex
-from app.search.learned import Fits, overlaid
 from app.search.words import says_something, words
 
-Categories = tuple[tuple[str, str], ...]
-"""Name and description of each."""
+Categories = tuple[tuple[str, str], ...]  # name and description of each
 
 MOST_SHOWN = 40
-LISTED_BYTES = 1_800
-"""Of categories in one prompt: with the rest of it three kilobytes."""
+LISTED_BYTES = 1_800  # of categories in one prompt: with the rest of it three kilobytes
 _LONGEST_DESCRIPTIONS = (160, 100, 60)
 _SHORTLIST_DEPTH = 200
 _LONGEST_SAID = 4_000
 _LONGEST_LINE = 300
-_MOST_EARLIER = 2
-"""Messages before this one that a model reads to classify it; the built-in one looks further back."""
+_MOST_EARLIER = 2  # messages before this one that the prompt holds
 
 _INSTRUCTIONS = """\
 You route messages of a chat assistant to its abilities. Reply with one JSON object and nothing else:
@@ -51,10 +47,10 @@ _LONGEST_ANSWER = 5
 class IntentRequest:
     """A message to classify.
 
-    `categories`: all that exist for this person; `recent`: the last few lines of
-    the conversation; `asked`: whether its last line asks the person something; `sticky`: the categories it
-    has used; `timeout`: seconds the model may take; `catalog`: hash of the catalogue behind the categories;
-    `learned`: how tools fit the message by what they were called for before.
+    `categories`: all that exist for this person; `recent`: the last few lines of the conversation; `asked`:
+    its last line asks the person something; `sticky`: the categories it has used; `timeout`: seconds the
+    model may take; `catalog`: hash of the catalogue behind the categories; `learned`: how tools fit the
+    message by what they were called for before.
     """
 
     said: str
@@ -70,10 +66,7 @@ class IntentRequest:
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """The intent and what finding it cost.
-
-    `prompt` is empty where no call was made, `problem` where nothing went wrong.
-    """
+    """The intent with the prompt (empty if no call was made), the answer, and the problem ("" if none)."""
 
     intent: Intent
     prompt: list[dict[str, JSON]] = field(default_factory=list)
@@ -91,9 +84,9 @@ async def classify_intent(
     index: ToolIndex | None = None,
     skills: ToolIndex | None = None,
 ) -> Classified:
-    """Asks the model once; a malformed, empty, late or missing answer falls back. Never raises.
+    """Ask the model once; a malformed, empty, late or missing answer falls back. Never raises.
 
-    `index` (of tools) and `skills` shortlist the categories where there are too many to show.
+    `index` (of tools) and `skills` shortlist the categories if there are too many to show.
     """
     if not request.categories or not request.said.strip():
         return Classified(_fallback(request, None))
@@ -114,7 +107,7 @@ async def classify_intent(
 async def _answer(
     model: Model, request: IntentRequest, prompt: list[dict[str, JSON]], shown: Categories
 ) -> tuple[ModelAnswer | None, str]:
-    """The model's answer, or why there is none."""
+    """Return the model's answer, or why there is none."""
     call = ModelRequest(
         "classify",
         prompt,
@@ -135,8 +128,11 @@ async def _answer(
 
 
 def goes_on(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None = None) -> bool:
-    """Whether a message clearly belongs to what the conversation was about: thanks, "vale", "and on Sunday?",
-    a word or two in answer to a question; unless other categories or their tools know more of its words."""
+    """Return whether a message clearly goes on with the conversation.
+
+    Such as thanks, "vale", "and on Sunday?", a word or two in answer to a question; unless other categories
+    or their tools know more of its words.
+    """
     known = _known(request)
     if asks_nothing(request.said):
         return bool(known or (request.recent and not request.asked))
@@ -147,21 +143,23 @@ def goes_on(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex |
     answers = request.asked and len(said) <= _LONGEST_ANSWER
     if index is None or not (adds or answers):
         return False
-    return not _coverage(request, index, skills).is_better_elsewhere
+    return not _coverage(request, index, skills).others_know_better
 
 
 @dataclass(frozen=True, slots=True)
 class _Coverage:
-    """The share of a message's words that the conversation's categories know, and that any other does;
-    `best`: of these others the one that fits best and knows enough."""
+    """The share of a message's words that the conversation's categories know, and that any other does.
 
-    here: float
-    elsewhere: float
+    `best`: of the others the one that fits best and knows enough.
+    """
+
+    known: float
+    others: float
     best: str | None
 
     @property
-    def is_better_elsewhere(self) -> bool:
-        return self.elsewhere >= self.here + KNOWS_BETTER
+    def others_know_better(self) -> bool:
+        return self.others >= self.known + KNOWS_BETTER
 
 
 def _coverage(request: IntentRequest, index: ToolIndex, skills: ToolIndex | None) -> _Coverage:
@@ -176,13 +174,13 @@ def _coverage(request: IntentRequest, index: ToolIndex, skills: ToolIndex | None
 
 
 def _known(request: IntentRequest) -> list[str]:
-    """The conversation's categories that there still are."""
+    """Return the conversation's categories that still exist."""
     usable = {name for name, _ in request.categories}
     return [name for name in request.sticky if name in usable]
 
 
 def _fitting_tools(request: IntentRequest, index: ToolIndex | None) -> list[tuple[Hit, str]]:
-    """The tools that fit the message, best first, with their categories."""
+    """Return the tools that fit the message, best first, with their categories."""
     if index is None:
         return []
     learned = {name: fit for name, fit in request.learned.items() if name in index}
@@ -191,14 +189,16 @@ def _fitting_tools(request: IntentRequest, index: ToolIndex | None) -> list[tupl
 
 
 def _fitting_skills(request: IntentRequest, skills: ToolIndex | None) -> list[tuple[Hit, str]]:
-    """The skills that do, each a category."""
+    """Return the skills that fit the message, best first; each is a category."""
     hits = skills.rank(request.said, limit=_SHORTLIST_DEPTH) if skills is not None else []
     return [(hit, hit.id) for hit in hits]
 
 
 def shortlist(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None = None) -> Categories:
-    """All categories where a prompt has room for them, sorted by name; else as many as it has room for: the
-    sticky ones, then those that fit best, by turns those whose tools do and those that do themselves."""
+    """Return the categories that a prompt has room for, sorted by name.
+
+    If not all have room: the sticky ones, then those that fit best, by turns by their tools and on their own.
+    """
     if _listed(request.categories) is not None:
         return tuple(sorted(request.categories))
     described = dict(request.categories)
@@ -213,8 +213,11 @@ def shortlist(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex
 
 
 def build_prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JSON]]:
-    """The messages of the call. A list of all categories is in the first, a choice of them in the last: so
-    the first changes only with the categories, and caches keep hitting."""
+    """Return the messages of the call.
+
+    A list of all categories is in the first message, a shortlist in the last: the first changes only with the
+    categories, so that a provider's prompt cache keeps hitting.
+    """
     listed = _LISTED + (_listed(shown) or "")
     earlier = "\n".join(_one_line(line, _LONGEST_LINE) for line in request.recent[-_MOST_EARLIER:])
     parts = [f"Earlier in the conversation:\n{earlier}"] if earlier else []
@@ -227,9 +230,8 @@ def build_prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JS
     return [{"role": "system", "content": first}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
-@lru_cache(maxsize=8)
 def _listed(categories: Categories) -> str | None:
-    """The categories, a line each, as long as there is room; None where there is not even for short ones."""
+    """Return the categories, a line each, as long as there is room; None if short lines have none either."""
     for longest in _LONGEST_DESCRIPTIONS:
         lines = [_line(name, text, longest) for name, text in sorted(categories)]
         if sum(map(_size, lines)) <= LISTED_BYTES:
@@ -242,7 +244,6 @@ def _line(name: str, description: str, longest: int) -> str:
 
 
 def _size(line: str) -> int:
-    """Bytes, with the end of the line."""
     return len(line.encode()) + 1
 
 
@@ -253,10 +254,10 @@ def _intent(request: IntentRequest, reading: Reading) -> Intent:
 
 
 def _by_words(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex | None) -> Intent:
-    """Without a model: the conversation's categories, unless another clearly knows more of the words."""
+    """Return the conversation's categories, unless another clearly knows more of the words."""
     if index is not None:
         found = _coverage(request, index, skills)
-        if found.best is not None and found.is_better_elsewhere:
+        if found.best is not None and found.others_know_better:
             return Intent((found.best,), source="index")
     return _fallback(request, None)
 

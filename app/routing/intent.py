@@ -1,10 +1,9 @@
-"""What a classifier's answer says, read strictly where it can be and tolerantly where it must."""
+"""The intent of a message, and reading it tolerantly from a classifier's answer."""
 
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from app.messages import JSON
@@ -31,12 +30,12 @@ _BROKEN_LIST = re.compile(r"categor\w*[\"']?\s*[:=]\s*(.*?)(?:\]|\}|\n|$)", re.D
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a message is about.
+    """The intent of a message.
 
     `categories`: names of skills and servers that exist; `phrases`: one search phrase per sub-task;
-    `language`: two letters where the model told. `source` says who decided: the model; "continued": the
-    conversation, since the message clearly goes on with it; the conversation's "sticky" categories, where
-    the model named none; "index": nobody, since the model failed; "none": the model, that nothing fits.
+    `language`: two letters if the model told it. `source`: "model"; "continued" if the message clearly goes
+    on with the conversation; "sticky" for the conversation's categories if the model named none; "index" if
+    the model failed; "none" if the model says that nothing fits.
     """
 
     categories: tuple[str, ...] = ()
@@ -46,13 +45,13 @@ class Intent:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is known what the message is about, and its words decide little more."""
+        """Return whether the categories are known, so that the words decide little more."""
         return self.source in ("model", "continued")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer held once unknown names were dropped."""
+    """The content of an answer without unknown names."""
 
     categories: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -60,12 +59,12 @@ class Reading:
 
 
 def read_intent(text: str, known: Collection[str]) -> Reading | None:
-    """Reads JSON (fenced, bare or amid prose), a JSON list or plain names; None where it is none of them.
+    """Read JSON (fenced, bare or amid prose), a JSON list or plain names; return None if it is none of them.
 
     An empty list, `none` and names that are not `known` are valid and give no categories.
     """
     answer = _without_thoughts(text[:_LONGEST_ANSWER])
-    names = _by_key(tuple(known))
+    names = {_key(name): name for name in known}
     if answer.strip("` \n.").lower() in _NOTHING and answer:
         return Reading()
     for value in _json_values(answer):
@@ -76,18 +75,12 @@ def read_intent(text: str, known: Collection[str]) -> Reading | None:
     return Reading(found) if found else None
 
 
-@lru_cache(maxsize=8)
-def _by_key(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Each turn asks with the same names, until skills or servers change."""
-    return {_key(name): name for name in names}
-
-
 def _without_thoughts(text: str) -> str:
     return _THOUGHT_START.sub("", _THOUGHT_END.sub("", _THOUGHT.sub("", text))).strip()
 
 
 def _json_values(text: str) -> Iterator[JSON]:
-    """Every JSON object or list in `text`, fenced ones first."""
+    """Yield every JSON object or list in `text`, fenced ones first."""
     decoder = json.JSONDecoder()
     for part in [*_FENCE.findall(text), text]:
         position = _next_bracket(part, 0)
@@ -136,7 +129,7 @@ def _known(value: JSON, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _texts(value: JSON) -> list[str]:
-    """The names in a list, a comma-separated text, a mapping by name, or objects with a name."""
+    """Return the names in a list, a comma-separated text, a mapping by name, or objects with a name."""
     if isinstance(value, str):
         return value.split(",")
     if isinstance(value, dict):
@@ -168,7 +161,7 @@ def _language(value: JSON) -> str | None:
 
 
 def _plain_names(text: str, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Known names that stand as whole words in a short answer, or in a list that was cut or is no JSON."""
+    """Return known names that are whole words of a short answer, or of a list that was cut or is no JSON."""
     broken = _BROKEN_LIST.search(text)
     if broken is None and len(text) > _LONGEST_PROSE:
         return ()
@@ -184,9 +177,7 @@ def _place(key: str, text: str) -> int:
 
 
 def _key(name: str) -> str:
-    """Names are compared without case, accents and the kind of separator."""
-    return (
-        re.sub(r"(?<=\w)[_ ](?=\w)", "-", fold(name).strip().strip("\"'`*."))
-        if len(name) < 100
-        else fold(name)
-    )
+    """Return a name without case, accents and kind of separator, to compare it."""
+    if len(name) >= 100:
+        return fold(name)
+    return re.sub(r"(?<=\w)[_ ](?=\w)", "-", fold(name).strip().strip("\"'`*."))

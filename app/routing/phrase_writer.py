@@ -1,7 +1,7 @@
-"""Has the model write example phrases for tools that came from elsewhere, in the background."""
+"""Example phrases for installed tools, written by the model in the background."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import structlog
@@ -12,6 +12,7 @@ from app.mcp import installed
 from app.mcp.definitions import is_server_name
 from app.messages import JSON
 from app.routing.snapshot import Servers
+from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.phrases import FILE, write_phrases
 from app.store import people
@@ -19,15 +20,11 @@ from app.store.database import Database
 
 log = structlog.get_logger(__name__)
 
-_Wanted = tuple[Path, Mapping[str, str]]
-"""Where phrases are kept, and the tools that want some: name → description."""
+_Wanted = tuple[Path, Mapping[str, str]]  # the file of the phrases, and tools without any: name → description
 
 
 class PhraseWriter:
-    """Asks once for each tool that somebody installed; what failed is tried again after a restart.
-
-    `refresh` takes over what was written. Nobody waits for any of it.
-    """
+    """Asks the model once for each installed tool; what failed is tried again after a restart."""
 
     def __init__(
         self,
@@ -36,26 +33,26 @@ class PhraseWriter:
         model: Model,
         store: Database,
         data_dir: Path,
-        refresh: Callable[[], Awaitable[None]],
+        catalog: ToolCatalog,
     ) -> None:
         self._loader = loader
         self._servers = servers
         self._model = model
         self._store = store
         self._data_dir = data_dir
-        self._refresh = refresh
+        self._catalog = catalog
         self._changed = asyncio.Event()
         self._tried: set[tuple[Path, frozenset[tuple[str, str]]]] = set()
         self._writing: asyncio.Task[None] | None = None
 
-    def look(self) -> None:
-        """Something may have come in."""
+    def check(self) -> None:
+        """Look for tools without phrases in the background."""
         self._changed.set()
         if self._writing is None:
             self._writing = asyncio.create_task(self._write(), name="write example phrases")
 
     async def close(self) -> None:
-        """Gives up what is being written."""
+        """Stop writing."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
@@ -77,22 +74,22 @@ class PhraseWriter:
         self._tried.add(tried)
         languages = await people.languages(self._store) or LANGUAGES
         if await write_phrases(self._ask, file, tools, languages):
-            await self._refresh()
+            await self._catalog.refresh()
 
     def _wanted(self) -> Iterator[_Wanted]:
-        """Tools without phrases of their author. Blocks: files are looked for."""
+        """Yield the tools without phrases of their author. It reads files: it blocks."""
         for skill in self._loader.skills:
             if skill.installed is not None and skill.available:
                 brought = skill.phrases.keys() - skill.written
                 tools = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
                 yield from _some(skill.installed.phrases, tools)
-        for server in self._servers.abilities():
+        for server in self._servers.offered():
             if is_server_name(server.name) and installed.read(self._data_dir, server.name) is not None:
                 tools = {tool.name: tool.description for tool in server.tools}
                 yield from _some(installed.home_of(self._data_dir, server.name) / FILE, tools)
 
     async def _ask(self, instructions: str, text: str) -> str:
-        """Raises ModelError."""
+        """Ask the model. Raises ModelError."""
         await self._model.warm()
         messages: list[JSON] = [
             {"role": "system", "content": instructions},

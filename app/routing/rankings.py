@@ -1,4 +1,4 @@
-"""How well tools fit a message: a ranking for each phrase of it and for the message itself."""
+"""Rankings of tools for a message: one for each phrase of it and one for the message itself."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,36 +6,26 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from app.llm.smalltalk import asks_nothing
+from app.routing.feedback import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
 from app.routing.intent import Intent
-from app.search.answers import Parts
 from app.search.index import Hit, ToolIndex
-from app.search.learned import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
+from app.search.scoring import Parts
 from app.search.words import says_something
 
-KNOWS_BETTER = 0.2
-"""By so large a share of the words another category takes a message from those of the conversation."""
-
-KNOWS_ENOUGH = 0.2
-"""The share of the words that a tool must know to be more than a chance."""
-
-_BOOST = 1.25
-"""Soft: a tool of another category that fits much better still wins."""
-
+KNOWS_BETTER = 0.2  # larger share of the words by which another category takes a message over
+KNOWS_ENOUGH = 0.2  # share of the words that a tool must know to be more than a chance
+_BOOST = 1.25  # of a chosen category; soft: a tool of another one that fits much better still wins
 _HEAD_DEPTH = 3
 _HEAD_SHARE = 0.6
-
-_FITTING_SHARE = 0.2
-"""How good beside the first of a ranking what comes with a change is: it costs no more than a smaller one."""
-
-_NEARLY_AS_GOOD = 0.7
-"""Where words alone decide, a tool that is offered already and so good is left to answer."""
+_FITTING_SHARE = 0.2  # of the first of a ranking: tools this good come along with a change
+_NEARLY_AS_GOOD = 0.7  # if words alone decide, a tool this good that is offered already stays
 
 
 class Ranked(NamedTuple):
     """A tool in the ranking for one text: a `phrase`, or "" for the message itself.
 
-    `boost`: what its chosen category makes of its score; `learned`: how much of the score comes from what it
-    was called for before; `parts`: of what the index made the rest.
+    `boost`: factor of its chosen category; `learned`: part of the score that comes from what it was called
+    for before; `parts`: those of the index's score.
     """
 
     name: str
@@ -52,13 +42,12 @@ class Ranked(NamedTuple):
         return self.score * self.boost
 
 
-Ranking = Sequence[Ranked]
-"""Best first; those of `Rankings` are never empty."""
+Ranking = Sequence[Ranked]  # best first; those of `Rankings` are never empty
 
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """One for each text, two where something was learned about it; `tools` (name → category) may be offered.
+    """A ranking for each text, two if something was learned about it, of `tools` (name → category).
 
     Names come by turns from each ranking, the best first; one may come several times.
     """
@@ -67,34 +56,36 @@ class Rankings:
     tools: Mapping[str, str]
 
     def heads(self) -> list[str]:
-        """The first for each text and the few that are nearly as good."""
+        """Return the first for each text and the few that are nearly as good."""
         return list(_by_turns(map(_head, self.each)))
 
     def fitting(self) -> list[str]:
-        """All that are of some use."""
+        """Return all that are of some use."""
         return list(_by_turns(map(_fitting, self.each)))
 
     def vital(self, categories: Collection[str], margin: float) -> list[str]:
-        """The best for each text: of the chosen categories, unless the first is another that knows more of
-        its words than any of them, by more than `margin`."""
+        """Return the best of the chosen categories for each text.
+
+        A tool of another category takes its place if it knows more of the words, by more than `margin`.
+        """
         best = (_vital(ranking, categories, margin) for ranking in self.each)
         return [name for name in best if name]
 
     def siblings(self, categories: Collection[str]) -> list[str]:
-        """All tools of these categories."""
+        """Return all tools of these categories."""
         ranked = ([one.name for one in ranking if one.category in categories] for ranking in self.each)
         others = sorted(name for name, category in self.tools.items() if category in categories)
         return [*_by_turns(ranked), *others]
 
     def best_of(self, category: str) -> str | None:
-        """Its best tool for any of the texts, else its first by name; None where it has none."""
+        """Return its best tool for any of the texts, else its first by name; None if it has none."""
         firsts = (next((one for one in ranking if one.category == category), None) for ranking in self.each)
         if own := [first for first in firsts if first is not None]:
             return min(own, key=_order).name
         return min((name for name, of in self.tools.items() if of == category), default=None)
 
     def best(self, names: Collection[str]) -> dict[str, Ranked]:
-        """Each of these tools where it is worth most."""
+        """Return each of these tools from the ranking where it is worth most."""
         found: dict[str, Ranked] = {}
         for ranking in self.each:
             for one in ranking:
@@ -105,8 +96,7 @@ class Rankings:
         return found
 
     def is_answered(self, name: str, had: Collection[str]) -> bool:
-        """Whether for each text that a tool fits there is one of `had` that knows as many words, and is
-        nearly as good."""
+        """Return whether for each text that the tool fits, one of `had` is nearly as good."""
         return all(
             any(other.name in had and _answers(other, one) for other in ranking)
             for ranking in self.each
@@ -118,10 +108,10 @@ class Rankings:
 def rank_tools(
     intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str], learned: Fits, depth: int
 ) -> Rankings:
-    """The `depth` best of `tools` (name → category) for each text, and all of the chosen categories that fit.
+    """Rank the `depth` best of `tools` (name → category) for each text, and all fitting of the categories.
 
-    Nothing is ranked where nothing is asked. What was `learned` is of the message, which has a ranking with
-    it and one without: so it brings tools, and takes none away.
+    Nothing is ranked if nothing is asked. The message itself has a ranking with what was `learned` and one
+    without, so that this brings tools and takes none away.
     """
     asked = () if asks_nothing(said) else (*intent.phrases, said)
     own = frozenset(name for name, category in tools.items() if category in intent.categories)

@@ -1,32 +1,23 @@
-"""Which tools a model call offers: found by words and categories, kept steady through a conversation."""
+"""Selection of the tools that a model call offers: by words and categories, steady through a conversation."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from app.messages import JSON
+from app.routing.feedback import NOTHING_LEARNED, Fits
 from app.routing.intent import Intent
 from app.routing.rankings import KNOWS_BETTER, Rankings, rank_tools
-from app.search.answers import Parts
 from app.search.index import ToolIndex
-from app.search.learned import NOTHING_LEARNED, Fits
+from app.search.scoring import Parts
 
-ROOM = 3_300
-"""Bytes of definitions that come with a change, beside what is needed: a turn with a call sends them
-twice."""
-
-_MORE_ROOM = 1.25
-"""So much more there is where several categories were chosen, or none and words alone decide."""
-
-_RANKED = 4
-"""How many times the tools that a call may hold are ranked for each phrase, beside those of the chosen
-categories."""
-
-_OF_NO_SIZE: Mapping[str, int] = {}
-
+ROOM = 3_300  # bytes of definitions that come with a change, beside what is needed
+_MORE_ROOM = 1.25  # factor if several categories were chosen, or none
+_RANKED = 4  # times the limit: the tools that are ranked for each phrase
+_NO_SIZES: Mapping[str, int] = {}
+# all are offered · best of a chosen category · in every call · a chosen skill asks for it · its words fit ·
+# another of its category · the conversation has it · reads the chosen skills
 Why = Literal["few", "category", "always", "include", "words", "sibling", "kept", "reading"]
-"""All are offered · the best of a chosen category · in every call · a chosen skill asks for it · its words
-fit · another of its category · the conversation has it · reads the chosen skills."""
 
 
 def _no_parts() -> dict[str, float]:
@@ -37,10 +28,9 @@ def _no_parts() -> dict[str, float]:
 class Chosen:
     """A tool that is offered, and why.
 
-    `phrase`: which it fits best, "" for the message itself; `score` is the index's for that, `boost` what
-    its chosen category makes of it, `coverage` the share of the words that it knows; all 0 where it fits
-    none. `kept`: the conversation had it before. `learned`: how much of the score comes from what it was
-    called for before; `parts`: of what the index made it, by the names of `Parts`.
+    `phrase`: the one it fits best, "" for the message itself; `score`, `boost`, `coverage`, `learned` and
+    `parts` (by the names of `Parts`) are those of its `Ranked` for that phrase, 0 if it fits none. `kept`:
+    the conversation had it before.
     """
 
     name: str
@@ -55,18 +45,8 @@ class Chosen:
 
     @property
     def row(self) -> dict[str, JSON]:
-        """As a journal keeps it, field by field: `asdict` copies deep."""
-        return {
-            "name": self.name,
-            "why": self.why,
-            "phrase": self.phrase,
-            "score": self.score,
-            "boost": self.boost,
-            "coverage": self.coverage,
-            "kept": self.kept,
-            "learned": self.learned,
-            "parts": self.parts,
-        }
+        """Return the fields as a journal keeps them."""
+        return asdict(self)
 
 
 def select_tools(
@@ -79,19 +59,18 @@ def select_tools(
     always: Sequence[str] = (),
     beside: Sequence[str] = (),
     learned: Fits = NOTHING_LEARNED,
-    sizes: Mapping[str, int] = _OF_NO_SIZE,
+    sizes: Mapping[str, int] = _NO_SIZES,
     room: int = ROOM,
     limit: int = 8,
 ) -> tuple[Chosen, ...]:
-    """At most `limit` tools of `tools` (name → category), in an order that changes little.
+    """Return at most `limit` tools of `tools` (name → category), in an order that changes little.
 
-    `sticky`: what the conversation was offered last; it stays as it is while it holds what this message
-    cannot do without. Else all that fit the message come, at the end; what leaves for them is the oldest
-    that is of no use now, of other categories first. Room is left where nothing fits. `always`: offered with
-    every call, but where that leaves no room for what the message is about. `beside`: what the chosen skills
-    want beside their own. `learned`: how the tools fit the message by what they were called for before.
-    `sizes`: bytes of the tools' definitions; what is not needed comes as far as there is `room`. Few tools
-    are all offered.
+    `sticky` tools were offered last in the conversation; they stay as they are while they hold what this
+    message cannot do without. Else all that fit the message come, at the end, and the oldest that are of no
+    use now leave, of other categories first. `always`: offered with every call, unless that leaves no room
+    for what the message is about. `beside`: wanted by the chosen skills beside their own. `learned`: how the
+    tools fit the message by what they were called for before. `sizes`: bytes of the tools' definitions; what
+    is not needed comes as far as there is `room`. If there are few tools all are offered.
     """
     if len(tools) <= limit:
         return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
@@ -112,8 +91,11 @@ def changed(
     first: Collection[str],
     welcome: Sequence[str] = (),
 ) -> list[str]:
-    """At most `limit` names: `had` with what is wanted at its end. For that leave the oldest that are not
-    wanted, those of `first` before others; these alone leave for what is only `welcome`."""
+    """Return at most `limit` names: `had` with what is wanted at its end.
+
+    The oldest that are not wanted leave for it, those of `first` before others; only these leave for what is
+    `welcome`.
+    """
     needed = _first(wanted, limit)
     room = limit - sum(name not in first for name in had if name not in needed)
     needed = _first([*needed, *welcome], max(room, len(needed)))
@@ -126,11 +108,11 @@ def changed(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a message makes of the tools, by reason; the best first.
+    """The tools that a message wants, by reason; the best first.
 
-    `categories`: the chosen ones, none where words alone decide; `own`: their tools. `best`: of each that the
-    model chose; `vital`: what the words ask for; `fitting`: all of some use for them; `siblings`: all of
-    `own`, else of the first tool's category. `needed`: what the message cannot do without.
+    `categories`: the chosen ones, none if words alone decide; `own`: their tools. `best`: of each that the
+    model chose; `vital`: asked for by the words; `fitting`: all of some use for them; `siblings`: all of
+    `own`, else of the first tool's category. `needed`: the message cannot do without them.
     """
 
     categories: Collection[str]
@@ -144,7 +126,7 @@ class _Wanted:
     needed: Sequence[str]
 
     def reasons(self) -> Mapping[str, Why]:
-        """The first that each tool has."""
+        """Return the first reason that each tool has."""
         found: dict[str, Why] = dict.fromkeys(self.siblings, "sibling")
         found |= dict.fromkeys((*self.vital, *self.fitting), "words")
         found |= dict.fromkeys(self.included, "include")
@@ -155,7 +137,6 @@ class _Wanted:
 def _wanted(
     intent: Intent, rankings: Rankings, always: Sequence[str], included: Sequence[str], limit: int
 ) -> _Wanted:
-    """`always` and `included` are wanted whatever fits."""
     tools = rankings.tools
     goes_on = intent.source == "continued"
     categories = intent.categories if intent.is_clear else ()
@@ -180,8 +161,7 @@ def _wanted(
 
 
 def _serves(had: Collection[str], wanted: _Wanted, rankings: Rankings, limit: int) -> bool:
-    """Whether what the conversation has will do for this message. Where words alone decide, a tool that is
-    nearly as good does."""
+    """Return whether what the conversation has will do; if words alone decide, nearly as good will do."""
     if not had or len(had) > limit:
         return False
     missing = _without(wanted.needed, had)
@@ -194,10 +174,10 @@ def _serves(had: Collection[str], wanted: _Wanted, rankings: Rankings, limit: in
 def _renewed(
     had: Sequence[str], wanted: _Wanted, sizes: Mapping[str, int], room: int, limit: int
 ) -> list[str]:
-    """What the conversation has, with all that fits at its end, as far as there is room.
+    """Return what the conversation has, with all that fits at its end, as far as there is room.
 
-    A category comes whole where it fits: then no later message about it changes the set. Guests are of other
-    categories and not needed: they take the places of others such alone.
+    A category comes whole if it fits, so that no later message about it changes the set. Guests (of other
+    categories and not needed) take only the places of other guests.
     """
     own, siblings = wanted.own, wanted.siblings
     whole = siblings if len({*wanted.needed, *siblings}) <= limit else ()
@@ -211,8 +191,10 @@ def _renewed(
 
 
 def _leaving(names: Iterable[str], coming: Sequence[str], had: Iterable[str], wanted: _Wanted) -> list[str]:
-    """What is not needed, in the order in which it leaves: what is of no use now, then what fits least; after
-    that what the conversation has of the chosen categories, in the same order."""
+    """Return what is not needed, in the order in which it leaves.
+
+    First what is of no use now, then what fits least; last what the conversation has of these categories.
+    """
     lasting = [name for name in had if name in wanted.own]
     fitting = [name for name in coming if name in lasting]
     order = [*_without(names, [*coming, *lasting]), *reversed(_without(coming, lasting))]
@@ -220,10 +202,10 @@ def _leaving(names: Iterable[str], coming: Sequence[str], had: Iterable[str], wa
 
 
 def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int], room: int) -> list[str]:
-    """The names without the first of those that may leave, until the others have room.
+    """Return the names without the first of those that may leave, until the others have room.
 
-    Nobody drives the others out with a huge definition: one that never has room leaves before them, and where
-    it is needed it counts for half of the room.
+    A huge definition does not drive the others out: it leaves before them, or counts for half of the room if
+    it is needed.
     """
     counted = {name: sizes.get(name, 0) for name in names}
     counted |= {name: min(counted[name], room // 2) for name in names if name not in leaving}
@@ -241,7 +223,7 @@ def _light(names: Sequence[str], leaving: Sequence[str], sizes: Mapping[str, int
 def _explained(
     names: Collection[str], wanted: _Wanted, rankings: Rankings, had: Collection[str]
 ) -> Iterator[Chosen]:
-    """Each with the text that it fits best, and the parts of its score for that."""
+    """Yield each tool with the text that it fits best, and the parts of its score for that."""
     reasons, ranked = wanted.reasons(), rankings.best(names)
     for name in names:
         why, kept, best = reasons.get(name, "kept"), name in had, ranked.get(name)

@@ -1,16 +1,22 @@
-"""All abilities at one moment: skills, servers, their tools, and what the index reads of them."""
+"""Snapshots of all tools at one moment, and the servers that bring some of them."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import orjson
 
+from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person
 from app.search.index import Document
-from app.search.phrasing import phrases_of
+from app.search.lexicon import phrases_of
 from app.skills.disclosure import readable_files
+from app.skills.folder import stamp as file_stamp
+from app.skills.phrases import FILE
+from app.skills.phrases import phrases as read_phrases
 from app.skills.skill import Skill
 from app.tools import Tool
 from app.tools.brief import brief
@@ -18,39 +24,39 @@ from app.tools.catalog import stamp
 from app.tools.schema import Schema
 
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""Example phrases of tools: by tool, then by language."""
+"""Example phrases by tool, then by language."""
 
 
 @dataclass(frozen=True, slots=True)
-class ServerAbility:
-    """A server whose tools are offered. `description` is a line for whoever chooses categories.
+class ServerTools:
+    """A server and its tools; `description` is the line that the classifier reads.
 
-    `from_elsewhere`: its owner installed it, it is not the operator's own.
+    `installed`: it was installed, and is not the operator's own.
     """
 
     name: str
     description: str = ""
-    from_elsewhere: bool = True
+    installed: bool = True
     phrases: Phrases = field(default_factory=dict)
     tools: tuple[Tool, ...] = ()
 
 
 class Servers(Protocol):
-    """Where tools come from that no folder holds."""
+    """The servers that bring tools beside those of the skill folders."""
 
     async def refresh(self) -> None:
-        """Takes over what changed in the configuration; starts and stops in the background."""
+        """Take over what changed in the configuration; servers start and stop in the background."""
 
     async def first_starts(self) -> bool:
-        """Waits a moment for those that start for the first time; whether there were any."""
+        """Wait a moment for those that start for the first time; return whether there were any."""
 
-    def abilities(self) -> Sequence[ServerAbility]:
-        """Those that can be used now: the same object while nothing changed."""
+    def offered(self) -> Sequence[ServerTools]:
+        """Return those that can be used now: the same object while nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The definitions of all tools at one moment, as models are offered them; `body` is their JSON."""
+    """The definitions of all tools as models are offered them; `body` is their JSON."""
 
     version: str = ""
     hash: str = ""
@@ -59,37 +65,36 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """What one look found. Never changed: a turn never sees half of a reload."""
+    """All skills, servers and tools at one moment; it never changes, so a turn never sees half of a reload.
+
+    `servers` are by category; `files` are those that can be read of each skill; `sizes` are the bytes of each
+    tool's definition; `categories` are those of each tool that has one, in the order of the tools' names;
+    `trusted` are the skills and servers that are the release's or the operator's own.
+    """
 
     skills: Mapping[str, Skill] = field(default_factory=dict)
     for_everyone: Mapping[str, Skill] = field(default_factory=dict)
-    servers: Mapping[str, ServerAbility] = field(default_factory=dict)
-    """By category."""
+    servers: Mapping[str, ServerTools] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
     phrases: Phrases = field(default_factory=dict)
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What can be read of each skill."""
     catalog: Catalog = field(default_factory=Catalog)
     definitions: Mapping[str, Schema] = field(default_factory=dict)
-    """Each tool as a model is offered it; not to be changed."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of each tool's definition."""
     categories: Mapping[str, str] = field(default_factory=dict)
-    """The category of each tool that has one, by name, in the order of the names."""
     categories_for_everyone: Mapping[str, str] = field(default_factory=dict)
     trusted: frozenset[str] = frozenset()
-    """The skills and servers that are the release's or the operator's own."""
 
     def usable(self, person: Person) -> Mapping[str, Skill]:
-        """The skills that a person may use."""
+        """Return the skills that a person may use."""
         return self.skills if person.is_owner else self.for_everyone
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
-        """The tools that a person may be offered, sorted, with their categories."""
+        """Return the tools that a person may be offered, sorted, with their categories."""
         return self.categories if person.is_owner else self.categories_for_everyone
 
-    def servers_of(self, person: Person) -> Iterable[ServerAbility]:
-        """The servers that have a tool for this person."""
+    def servers_of(self, person: Person) -> Iterable[ServerTools]:
+        """Return the servers that have a tool for this person."""
         return (
             server
             for server in self.servers.values()
@@ -97,27 +102,27 @@ class CatalogSnapshot:
         )
 
     def documents(self) -> list[Document]:
-        """The tools as the index reads them."""
+        """Return the tools as the index reads them."""
         return [document(tool, self._said(tool)) for tool in self.tools.values()]
 
     def _said(self, tool: Tool) -> Mapping[str, tuple[str, ...]]:
-        """Its example phrases; where nobody wrote any, what its own texts make."""
+        """Return its example phrases; if there are none, some made of its own texts."""
         said = self.phrases.get(tool.name, {})
         return said if any(said.values()) else phrases_of(tool.name.removeprefix("mcp_"), tool.description)
 
     def skill_documents(self) -> list[Document]:
-        """The skills as their index reads them, their tools in place of parameters."""
+        """Return the skills as their index reads them, their tools in place of parameters."""
         return [_skill_document(skill) for skill in self.skills.values()]
 
 
-def view_of(
+def build_snapshot(
     before: CatalogSnapshot,
     skills: Iterable[Skill],
     tools: Sequence[Tool],
     phrases: Phrases,
-    servers: Iterable[ServerAbility],
+    servers: Iterable[ServerTools],
 ) -> CatalogSnapshot:
-    """A view of skills in use, their `tools` and `phrases`, and servers. Blocks: files are looked for."""
+    """Return a snapshot of the skills in use, their tools and phrases, and servers. It blocks on folders."""
     by_name = {skill.name: skill for skill in skills}
     categories = _categories(servers, by_name)
     offered = {tool.name: tool for tool in tools}
@@ -144,7 +149,7 @@ def view_of(
         {name: one for name, one in categories_of_tools.items() if offered[name].audience != "owners"},
         frozenset(
             (
-                *(server.name for server in categories.values() if not server.from_elsewhere),
+                *(server.name for server in categories.values() if not server.installed),
                 *(skill.name for skill in by_name.values() if skill.installed is None),
             )
         ),
@@ -152,7 +157,7 @@ def view_of(
 
 
 def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
-    """A tool as the index reads it."""
+    """Return a tool as the index reads it."""
     properties: Mapping[str, JSON] = tool.input_schema.get("properties", {})
     return Document(
         id=tool.name,
@@ -168,13 +173,13 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
 
 
 def is_for(person: Person, tool: Tool) -> bool:
-    """Whether a person may be offered a tool."""
+    """Return whether a person may be offered a tool."""
     return tool.audience != "owners" or person.is_owner
 
 
-def _categories(servers: Iterable[ServerAbility], skills: Collection[str]) -> dict[str, ServerAbility]:
-    """The servers by category: their names, but never a skill's, whose rights its tools would have."""
-    named: dict[str, ServerAbility] = {}
+def _categories(servers: Iterable[ServerTools], skills: Collection[str]) -> dict[str, ServerTools]:
+    """Return the servers by category: their names, but never a skill's, whose rights they would get."""
+    named: dict[str, ServerTools] = {}
     for server in servers:
         category = server.name
         while category in skills or category in named:
@@ -182,14 +187,12 @@ def _categories(servers: Iterable[ServerAbility], skills: Collection[str]) -> di
         tools = tuple(
             tool if tool.category == category else tool.replace(category=category) for tool in server.tools
         )
-        named[category] = ServerAbility(
-            category, server.description, server.from_elsewhere, server.phrases, tools
-        )
+        named[category] = ServerTools(category, server.description, server.installed, server.phrases, tools)
     return named
 
 
 def _files(skill: Skill, before: CatalogSnapshot) -> tuple[str, ...]:
-    """Nothing of a shipped skill is there to be read; of one that did not change nothing is read."""
+    """Return the readable files of a skill, none of a bundled one; an unchanged skill is not read again."""
     if before.skills.get(skill.name) is skill:
         return before.files[skill.name]
     return () if skill.bundled else readable_files(skill)
@@ -205,3 +208,57 @@ def _skill_document(skill: Skill) -> Document:
             phrase for texts in skill.phrases.values() for listed in texts.values() for phrase in listed
         ),
     )
+
+
+class ServerToolCatalog:
+    """The running MCP servers with their tools and example phrases; implements `Servers`."""
+
+    def __init__(self, servers: McpServers, data_dir: Path) -> None:
+        self._servers = servers
+        self._data_dir = data_dir
+        self._offered: Sequence[ServerTools] = ()
+        self._made_of: object = ((), ())
+
+    async def refresh(self) -> None:
+        """Take over what changed in the configuration, and the tools there are by now."""
+        await self._servers.refresh()
+        named: dict[str, list[Tool]] = {}
+        for tool in self._servers.tools:
+            named.setdefault(tool.category, []).append(tool)
+        stamps = tuple(file_stamp(self._file(name)) for name in named)
+        made_of = (tuple(self._servers.tools), stamps)
+        if made_of == self._made_of:
+            return
+        written = await asyncio.to_thread(self._written, named)
+        described, origins = self._servers.descriptions, self._origins()
+        self._made_of = made_of
+        self._offered = tuple(
+            ServerTools(
+                name,
+                described.get(name, ""),
+                origins.get(name) != "operator",
+                written[name],
+                tuple(tools),
+            )
+            for name, tools in named.items()
+        )
+
+    async def first_starts(self) -> bool:
+        """Wait a moment for those that start for the first time; return whether there were any."""
+        return await self._servers.first_starts()
+
+    def offered(self) -> Sequence[ServerTools]:
+        """Return those whose tools can be used now: the same object while nothing changed."""
+        return self._offered
+
+    def _written(self, named: Mapping[str, Sequence[Tool]]) -> dict[str, Phrases]:
+        return {
+            name: read_phrases(self._file(name), {tool.name: tool.description for tool in tools})
+            for name, tools in named.items()
+        }
+
+    def _file(self, name: str) -> Path:
+        return self._data_dir / "mcp" / name / FILE
+
+    def _origins(self) -> dict[str, str]:
+        return {one.name: one.definition.origin for one in self._servers.states() if one.definition}

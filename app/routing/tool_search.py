@@ -1,4 +1,4 @@
-"""What a person could be offered beyond what a turn offers: the service behind the skill `tools`."""
+"""Search among all tools that a person may use: the service `search` of bundled skills."""
 
 from collections.abc import Iterable
 
@@ -6,20 +6,21 @@ from app.messages import JSON
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 
-SEARCH_TOOLS = "search_tools"
-"""The tool that asks this service: what it finds may be called in the rounds that follow."""
+SEARCH_TOOLS = "search_tools"  # the tool that asks this service; what it finds may be called afterwards
 LONGEST_DESCRIPTION = 200
 
 
 class ToolSearch:
-    """Finds among the tools that a person may use; helpers that only lead to others are left out."""
+    """Searches the tools that a person may use, without helpers that only lead to others."""
 
     def __init__(self, abilities: ToolCatalog) -> None:
         self._abilities = abilities
 
     def search(self, words: str, person: Person, limit: int = 5) -> list[dict[str, str]]:
-        """Name, description and category of the tools that fit the words best, chosen as those of a turn:
-        of words about several tasks each is found."""
+        """Return name, description and category of the tools that fit the words best.
+
+        As in a turn, tools for each of several tasks are found.
+        """
         among = self._categories_of_tools(person)
         hits = self._abilities.index.spread(words, among=among, limit=limit)
         tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
@@ -33,7 +34,7 @@ class ToolSearch:
         ]
 
     def categories(self, person: Person) -> list[dict[str, JSON]]:
-        """Name, description and tools of every skill that has any for the person."""
+        """Return name, description and tools of every skill that has any for the person."""
         tools: dict[str, list[str]] = {}
         for name, category in self._categories_of_tools(person).items():
             tools.setdefault(category, []).append(name)
@@ -44,7 +45,7 @@ class ToolSearch:
         ]
 
     def names_others(self, skills: Iterable[str]) -> bool:
-        """Whether what is listed of any of these skills was written by others."""
+        """Return whether any of these skills was written by others."""
         return bool(self._abilities.foreign(skills, ()))
 
     def _categories_of_tools(self, person: Person) -> dict[str, str]:

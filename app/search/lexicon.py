@@ -1,18 +1,20 @@
-"""Everyday Spanish, Portuguese and English as descriptions of tools say it in English: lexicon.txt."""
+"""The lexicon (lexicon.txt): everyday words of three languages as descriptions of tools say them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from app.search.words import ALL_STOP_WORDS, language_of, spaced, stem, stem_of, words
+from app.search.words import ALL_STOP_WORDS, content, language_of, spaced, stem, words
 
-Meaning = tuple[str, ...]
-"""One way to say it in English, word by word."""
+Meaning = tuple[str, ...]  # one way to say it in English, word by word
 
 FILE = Path(__file__).with_name("lexicon.txt")
 _COLUMNS = 3
 _LONGEST_PHRASE = 4
+_MOST_WORDS = 4  # of a phrase made of a tool's own texts
+_LONGEST_READ = 300
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s|\n")
 _SHORTEST_MISSPELT = 6
 _CLITICS = re.compile(r"(?:me|te|se|nos|les?|l[oa]s?|lhes?){1,2}$")
 _BROKEN_VOWEL = re.compile("ie|ue")
@@ -29,12 +31,12 @@ _PASSED_OVER = spaced(
 
 @cache
 def lexicon() -> "Lexicon":
-    """The one that comes with the release, read when it is first asked for."""
+    """Return the lexicon of the release, read when it is first asked for."""
     return Lexicon(FILE.read_text("utf-8").splitlines())
 
 
 def rows(lines: Iterable[str]) -> Iterator[tuple[list[str], list[str], list[str]]]:
-    """What stands in the columns of each row `Spanish | Portuguese | English`: one meaning a row.
+    """Yield the columns of each row `Spanish | Portuguese | English`, one meaning a row.
 
     Raises ValueError, with the number of the line, for a row of other columns.
     """
@@ -51,7 +53,7 @@ def rows(lines: Iterable[str]) -> Iterator[tuple[list[str], list[str], list[str]
 
 
 class Lexicon:
-    """What words mean, from lines that `rows` reads."""
+    """The English meanings of words, from lines that `rows` reads."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._foreign = _Vocabulary()
@@ -65,8 +67,10 @@ class Lexicon:
                 side.add(text, meaning)
 
     def meanings(self, said: Sequence[str]) -> dict[int, tuple[Meaning, ...]]:
-        """What folded words of a message may mean, by the place of the word; for several words that mean
-        something together by the place of the first that carries meaning."""
+        """Return what folded words of a message may mean, by the place of the word.
+
+        Several words with one meaning have the place of the first that carries meaning.
+        """
         sides = (self._english,) if language_of(said) == "en" else (self._foreign, self._english)
         places = [place for place, word in enumerate(said) if word not in _PASSED_OVER]
         sounds = [_sound(said[place]) for place in places]
@@ -84,7 +88,7 @@ class Lexicon:
 
 
 class _Vocabulary:
-    """Words and phrases of one side with their English; a word as it is written wins over its relatives."""
+    """Words and phrases of one language with their English; an exact word wins over its relatives."""
 
     def __init__(self) -> None:
         self._forms: dict[str, str] = {}
@@ -96,7 +100,7 @@ class _Vocabulary:
         listed = [word for word in words(text) if word not in _PASSED_OVER] or words(text)
         if not listed:
             return
-        sounds = [_voiced(stem_of(word)) for word in listed]
+        sounds = [_voiced(stem(word)) for word in listed]
         if len(listed) > 1:
             self._heads.add(sounds[0])
         else:
@@ -106,7 +110,7 @@ class _Vocabulary:
         _put(self._sounds, " ".join(sounds), english)
 
     def phrase(self, sounds: Sequence[str]) -> tuple[int, str]:
-        """The longest phrase that begins with these words, its number of words and its English."""
+        """Return the length of the longest phrase that begins with these words, and its English."""
         if sounds[0] in self._heads:
             for length in range(len(sounds), 1, -1):
                 if english := self._sounds.get(" ".join(sounds[:length])):
@@ -114,7 +118,7 @@ class _Vocabulary:
         return 1, ""
 
     def word(self, word: str) -> str:
-        """The English of a word, of its other forms, or of the one it was meant to be; "" for none."""
+        """Return the English of a word or of its other forms, "" for none."""
         if word in self._forms or word in ALL_STOP_WORDS:
             return self._forms.get(word, "")
         for form in _forms(word):
@@ -136,7 +140,7 @@ def _put(table: dict[str, str], key: str, english: str) -> None:
 
 
 def _phrase(sides: Sequence[_Vocabulary], sounds: Sequence[str]) -> tuple[int, str]:
-    """How many words the longest phrase takes, and its English; 1 and "" where none begins here."""
+    """Return how many words the longest phrase takes, and its English; 1 and "" for none."""
     return max((side.phrase(sounds) for side in sides), key=lambda found: found[0])
 
 
@@ -145,7 +149,7 @@ def _word(sides: Sequence[_Vocabulary], word: str) -> str:
 
 
 def _forms(word: str) -> Iterator[str]:
-    """A word, and what it may be without what Spanish and Portuguese add to it or change in it."""
+    """Yield a word, and its forms without what Spanish and Portuguese add to it or change in it."""
     whole = _BROKEN_VOWEL.sub(lambda found: _WHOLE_VOWEL[found[0]], word)
     yield word
     if whole != word:
@@ -162,19 +166,19 @@ def _sound(word: str) -> str:
 
 
 def _voiced(root: str) -> str:
-    """A stem, with one letter for what spelling writes as c or qu, g or gu."""
+    """Return a stem with one letter for what spelling writes as c or qu, g or gu."""
     if root.endswith(("qu", "gu")):
         root = root[:-1]
     return root[:-1] + _ONE_SOUND.get(root[-1], root[-1])
 
 
 def _ends(word: str) -> tuple[str, str]:
-    """One slip changes the one or the other: how the word begins, how it ends."""
+    """Return how a word begins and how it ends; one slip changes only one of them."""
     return word[:2], f"{word[0]} {word[-2:]}"
 
 
 def _one_slip(one: str, other: str) -> bool:
-    """Whether a letter was changed, added, left out, or two were swapped."""
+    """Return whether a letter was changed, added, left out, or two were swapped."""
     shorter = min(len(one), len(other))
     start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
     left, right = one[start:], other[start:]
@@ -185,3 +189,45 @@ def _one_slip(one: str, other: str) -> bool:
 @lru_cache(maxsize=1024)
 def _spelt_out(english: str) -> tuple[Meaning, ...]:
     return tuple(dict.fromkeys(tuple(words(text)) for text in english.split(",")))
+
+
+@lru_cache(maxsize=4096)
+def phrases_of(name: str, description: str) -> Mapping[str, tuple[str, ...]]:
+    """Return example phrases for a tool that has none, made of its own texts, one for each language.
+
+    In English the words of its name; in Spanish and Portuguese the first few words of name and first sentence
+    that the lexicon has, without those that its texts hold already.
+    """
+    description = description[:_LONGEST_READ].strip()
+    named = words(name)
+    first = [*named, *words(_SENTENCE_ENDS.split(description, maxsplit=1)[0])]
+    held = {stem(word) for word in (*named, *words(description))}
+    said = {
+        "en": named,
+        "es": _phrase_of((pair[0] for pair in _pairs(first)), held),
+        "pt": _phrase_of((pair[1] for pair in _pairs(first)), held),
+    }
+    return {language: (" ".join(texts),) for language, texts in said.items() if texts}
+
+
+def _pairs(found: Iterable[str]) -> Iterable[tuple[str, str]]:
+    table = _in_spanish_and_portuguese()
+    return (table[one] for one in dict.fromkeys(map(stem, content(found))) if one in table)
+
+
+def _phrase_of(texts: Iterable[str], held: set[str]) -> list[str]:
+    new = (text for text in texts if text and held.isdisjoint(map(stem, content(words(text)))))
+    return list(dict.fromkeys(new))[:_MOST_WORDS]
+
+
+@cache
+def _in_spanish_and_portuguese() -> Mapping[str, tuple[str, str]]:
+    """Return the first Spanish and Portuguese word for an English stem, of the row that names it soonest."""
+    found: dict[str, tuple[int, str, str]] = {}
+    for spanish, portuguese, english in rows(FILE.read_text("utf-8").splitlines()):
+        for place, text in enumerate(english if spanish or portuguese else ()):
+            said = words(text)
+            term = stem(said[0])
+            if len(said) == 1 and (term not in found or place < found[term][0]):
+                found[term] = (place, "".join(spanish[:1]), "".join(portuguese[:1]))
+    return {term: (spanish, portuguese) for term, (_, spanish, portuguese) in found.items()}

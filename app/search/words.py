@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Word(NamedTuple):
-    """A folded word and where it stands in the text it came from."""
+    """A folded word and its place in the text."""
 
     text: str
     start: int
@@ -21,7 +21,6 @@ _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _LATIN_WORD = re.compile(r"[^\W_]+")
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff]")
-"""Below are Latin letters alone, each of them one with its accent."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
@@ -32,7 +31,7 @@ _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 
 
 def spaced(text: str) -> frozenset[str]:
-    """The words of a list written as running text."""
+    """Return the words of a list written as running text."""
     return frozenset(text.split())
 
 
@@ -93,7 +92,7 @@ _SHORTEST_STEM = 3
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, character for character, so that positions stay those of `text`."""
+    """Return `text` in lower case without accents, character for character, so that positions stay."""
     return text.lower() if text.isascii() else _NOT_ASCII.sub(_fold_found, text).lower()
 
 
@@ -108,13 +107,13 @@ def _fold_character(character: str) -> str:
 
 
 def spans(text: str) -> list[Word]:
-    """The folded words of `text` with their positions; nothing is left out."""
+    """Return the folded words of `text` with their positions."""
     folded = fold(text)
     return [Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(folded)]
 
 
 def words(text: str) -> list[str]:
-    """Folded words; camelCase and snake_case names come apart, unspaced scripts as pairs of characters."""
+    """Return folded words; camelCase and snake_case are split, unspaced scripts become pairs."""
     if text.isascii():
         return _ASCII_WORD.findall(_apart(text).lower())
     if not _BEYOND_LATIN.search(text):
@@ -128,7 +127,7 @@ def _apart(text: str) -> str:
 
 
 def _composed(text: str) -> str:
-    """Letters and their accents as one; in pieces, for a run of accents takes the square of its length."""
+    """Return letters and accents composed; in pieces, since a run of accents takes quadratic time."""
     pieces = [text] if text.isascii() or len(text) <= _SHORT else _PIECE.findall(text)
     return "".join(unicodedata.normalize("NFC", piece) for piece in pieces)
 
@@ -140,45 +139,40 @@ def _pieces(word: str) -> Iterable[str]:
 
 
 def content(found: Iterable[str]) -> list[str]:
-    """The words that carry meaning; all of them where none does."""
+    """Return the words that carry meaning; all of them if none does."""
     listed = list(found)
     return [word for word in listed if word not in ALL_STOP_WORDS] or listed
 
 
 def says_something(text: str) -> bool:
-    """Whether `text` holds a word that is neither a small word nor a courtesy."""
+    """Return whether `text` holds a word that is neither a small word nor a courtesy."""
     return any(word not in ALL_STOP_WORDS for word in words(text))
 
 
 def terms(text: str) -> list[str]:
-    """What an index stores and looks up: stems of the words that carry meaning."""
+    """Return the stems of the words that carry meaning."""
     return [stem(word) for word in content(words(text))]
 
 
 def holds(text: str, stems: Collection[str]) -> bool:
-    """Whether each of these stems is that of a word of the text."""
-    plain = fold(_composed(text))  # a stem is what a word begins with: soon told
+    """Return whether each of these stems is that of a word of the text."""
+    plain = fold(_composed(text))
     return all(one in plain for one in stems) and {stem(word) for word in words(text)}.issuperset(stems)
 
 
 def without_slots(phrase: str) -> str:
-    """An example phrase without its `{slots}`."""
+    """Return an example phrase without its `{slots}`."""
     return _PLACEHOLDER.sub(" ", phrase) if "{" in phrase else phrase
 
 
 def without_given(phrase: str) -> str:
-    """An example phrase as it is spoken, without the values (`{status=done}`) that its words stand for."""
+    """Return an example phrase without the values (`{status=done}`) that its words stand for."""
     return _GIVEN.sub("", phrase)
 
 
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
-    """`stem_of`, remembered: messages and descriptions say the same words again and again."""
-    return stem_of(word)
-
-
-def stem_of(word: str) -> str:
-    """A rough stem that Spanish, Portuguese and English share, so that relatives meet across languages."""
+    """Return a rough stem that Spanish, Portuguese and English share, so that relatives meet."""
     if len(word) <= _SHORTEST_STEM or not word.isascii() or not word.isalpha():
         return word
     shorter = _without_ending(word)
@@ -198,19 +192,18 @@ def _undoubled(word: str) -> str:
 
 
 def grams(found: Iterable[str]) -> Iterator[str]:
-    """Character 4-grams of padded words; they bridge typos and related languages."""
+    """Yield the character 4-grams of padded words; they bridge typos and related languages."""
     for word in found:
         yield from grams_of(word)
 
 
 def grams_of(word: str) -> list[str]:
-    """Those of one word."""
     padded = f" {word} "
     return [padded[start : start + 4] for start in range(max(len(word) - 1, 1))]
 
 
 def language_of(found: Collection[str]) -> str | None:
-    """ "es", "pt" or "en" by the small ones of these folded words; None where they do not tell."""
+    """Return "es", "pt" or "en" by the small ones of these folded words; None if they do not tell."""
     counts = {language: sum(word in stop for word in found) for language, stop in STOP_WORDS.items()}
     best = max(counts, key=lambda language: counts[language])
     others = max(count for language, count in counts.items() if language != best)

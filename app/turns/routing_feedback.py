@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.search.learned import stems_of
+from app.routing.feedback import stems_of
 from app.search.words import spaced, words
 from app.store.inbox import in_own_words
 from app.tools.masking import mask_text

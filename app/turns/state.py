@@ -17,9 +17,9 @@ from app.llm.errors import RetryBudget
 from app.llm.model import ModelAnswer
 from app.messages import JSON, Channel, MediaFile
 from app.people import Person
+from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.snapshot import Catalog
 from app.routing.tool_catalog import Instructions, ToolSet
-from app.search.learned import NOTHING_LEARNED, Fits, learned_about
 from app.store import traces, turn_state
 from app.store.database import Database
 from app.store.inbox import in_own_words

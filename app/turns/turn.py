@@ -129,7 +129,7 @@ class TurnRunner:
         """Route, ask, run tools, ask again, reply: each step as the journal says it is due."""
         begins = run.transcript.routed is None
         # One that goes on after a restart waits too: its tools may be of a server that starts with us.
-        await self._abilities.refresh_for_message(run.opened.received_at if begins else None)
+        await self._abilities.refresh_for_message()
         if not begins:
             self._build_prompt(run, run.routed)
         while True:

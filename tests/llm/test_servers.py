@@ -10,7 +10,7 @@ import pytest
 from app.llm.model import ModelRequest
 from app.llm.offline.answers import none_picked_text, pick_question, results_text, undo_text
 from app.llm.offline.model import OfflineModel
-from app.routing.snapshot import ServerAbility
+from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
@@ -141,13 +141,13 @@ class Running:
     async def first_starts(self) -> bool:
         return False
 
-    def abilities(self) -> list[ServerAbility]:
+    def offered(self) -> list[ServerTools]:
         return SERVED
 
 
 SERVED = [
-    ServerAbility("time", "clocks", tools=(CLOCK,)),
-    ServerAbility("sea", "tides", tools=(SEA,)),
+    ServerTools("time", "clocks", tools=(CLOCK,)),
+    ServerTools("sea", "tides", tools=(SEA,)),
 ]
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -41,12 +40,11 @@ async def view(folder: Path, **environment: str) -> ToolCatalog:
 
 async def test_nothing_is_indexed_before_somebody_looks_for_a_tool(folder: Path) -> None:
     drop(folder, "rose-care", "How to prune and water roses.")
-    loaded = time.time()
     abilities = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, patience=30)
     await abilities.load()
     assert "rose-care" in abilities.skill_names
     assert not abilities.skill_index.rank("prune my roses")
-    await asyncio.gather(*(abilities.refresh_for_message(loaded - 9) for _ in range(5)))
+    await asyncio.gather(*(abilities.refresh_for_message() for _ in range(5)))
     assert abilities.skill_index.rank("prune my roses")
     drop(folder, "tulip-care", "How to plant tulips.")
     await abilities.refresh()
@@ -212,43 +210,13 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
     assert (loader.looks, loader.most_at_once) == (2, 1)
 
 
-async def test_messages_from_before_a_look_share_it_and_later_ones_do_not(folder: Path) -> None:
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
-    early = time.time()
-    await abilities.refresh(since=early)
-    await abilities.refresh(since=early)
-    assert loader.looks == 1
-    drop(folder, "tea", "Tea.")
-    await abilities.refresh(since=time.time())
-    assert abilities.skill("tea") is not None
-    loader.breaks = True
-    await abilities.refresh(since=(failed := time.time()))
-    loader.breaks = False
-    await abilities.refresh(since=failed)
-    assert loader.looks == 4  # one that failed is nobody's
-
-
-async def test_a_message_from_before_a_look_waits_for_one_that_was_asked_for_since(folder: Path) -> None:
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {})
-    received = time.time()
-    await abilities.refresh(since=received)
-    drop(folder, "tea", "Tea.")
-    told = asyncio.create_task(abilities.refresh())  # somebody who knows what came
-    await asyncio.sleep(0)
-    await abilities.refresh(since=received)
-    assert abilities.skill("tea") is not None
-    await told
-
-
 async def test_the_first_message_waits_for_a_slow_disk_with_nothing_to_go_on(folder: Path) -> None:
     loader = Slow(folder)
     loader.free.clear()
     abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
     await abilities.refresh()
     assert abilities.tool("calculate") is None
-    message = asyncio.create_task(abilities.refresh(since=time.time()))
+    message = asyncio.create_task(abilities.refresh_for_message())
     await asyncio.wait({message}, timeout=0.3)
     assert not message.done()
     loader.free.set()
@@ -262,7 +230,7 @@ async def test_the_first_message_after_a_start_waits_for_the_indexes(folder: Pat
     abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
     await until(lambda: "rose-care" in abilities.skill_names, abilities.load)
     loader.free.clear()
-    message = asyncio.create_task(abilities.refresh_for_message(time.time()))
+    message = asyncio.create_task(abilities.refresh_for_message())
     await asyncio.wait({message}, timeout=0.3)
     assert not message.done()
     loader.free.set()

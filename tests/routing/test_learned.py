@@ -4,10 +4,10 @@ import pytest
 
 from app.people import Person
 from app.routing.classifier import IntentRequest, goes_on, shortlist
+from app.routing.feedback import Fits
 from app.routing.intent import Intent
 from app.routing.selector import Chosen, select_tools
 from app.search.index import Document, ToolIndex
-from app.search.learned import Fits
 
 SAID = "zurupeta kwyjibo"
 TOOLS = {f"measure_{number}": "meters" for number in range(12)} | {

@@ -5,7 +5,7 @@ import pytest
 from app.routing.intent import Intent
 from app.routing.rankings import Ranked, Rankings, rank_tools
 from app.search import Document, ToolIndex
-from app.search.answers import Parts
+from app.search.scoring import Parts
 
 TOOLS = {
     "rain": "weather",

@@ -4,7 +4,7 @@ import pytest
 
 from app.routing import Intent, select_tools
 from app.search import Document, ToolIndex
-from app.search.answers import Parts
+from app.search.scoring import Parts
 
 THINGS = {
     "weather": ("forecast", "rain", "wind", "sunrise"),

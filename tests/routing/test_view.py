@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.people import Person
-from app.routing.snapshot import ServerAbility
+from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
@@ -20,8 +20,8 @@ OWNER = Person("p2", "whatsapp", "Olga", role="owner")
 class OneServer:
     """Fulfils `Servers` with what a test says runs."""
 
-    def __init__(self, *running: ServerAbility) -> None:
-        self.running: Sequence[ServerAbility] = running
+    def __init__(self, *running: ServerTools) -> None:
+        self.running: Sequence[ServerTools] = running
 
     async def refresh(self) -> None:
         """Nothing is read here."""
@@ -29,11 +29,11 @@ class OneServer:
     async def first_starts(self) -> bool:
         return False
 
-    def abilities(self) -> Sequence[ServerAbility]:
+    def offered(self) -> Sequence[ServerTools]:
         return self.running
 
 
-def server(name: str, tool: str, *, audience: str = "everyone", from_elsewhere: bool = True) -> ServerAbility:
+def server(name: str, tool: str, *, audience: str = "everyone", installed: bool = True) -> ServerTools:
     made = Tool(
         tool,
         "Says the weather of the sea",
@@ -43,10 +43,10 @@ def server(name: str, tool: str, *, audience: str = "everyone", from_elsewhere: 
         audience=audience,  # type: ignore[arg-type]
     )
     phrases = {tool: {"es": ("cómo está el mar",)}}
-    return ServerAbility(name, "the sea", from_elsewhere, phrases, (made,))
+    return ServerTools(name, "the sea", installed, phrases, (made,))
 
 
-async def abilities(*running: ServerAbility, folder: Path = RELEASE_SKILLS) -> tuple[ToolCatalog, OneServer]:
+async def abilities(*running: ServerTools, folder: Path = RELEASE_SKILLS) -> tuple[ToolCatalog, OneServer]:
     servers = OneServer(*running)
     found = ToolCatalog(SkillLoader(folder), ToolRegistry(), {}, servers=servers)
     await found.refresh()
@@ -57,13 +57,13 @@ async def test_a_server_named_like_a_skill_of_the_release_has_not_its_rights() -
     found, _ = await abilities(server("notes", "mcp_notes_read"))
     assert found.tool_categories(MEMBER)["mcp_notes_read"] == "mcp_notes"
     assert ("mcp_notes", "the sea") in found.categories(MEMBER)
-    assert not found.ships("mcp_notes_read")
+    assert not found.is_bundled("mcp_notes_read")
     assert found.foreign((), ["mcp_notes_read"]) == ("mcp_notes",)
 
 
 async def test_a_tool_named_like_one_of_a_skill_is_left_out() -> None:
     found, _ = await abilities(server("sea", "calculate"))
-    assert found.ships("calculate")
+    assert found.is_bundled("calculate")
     assert "sea" not in found.tool_categories(MEMBER).values()
 
 
@@ -76,8 +76,8 @@ async def test_a_server_for_owners_is_no_category_of_anybody_else() -> None:
     assert "mcp_sea_read" not in found.tool_categories(MEMBER)
 
 
-async def test_the_operators_own_server_is_not_from_elsewhere(tmp_path: Path) -> None:
-    found, _ = await abilities(server("sea", "mcp_sea_read", from_elsewhere=False), folder=tmp_path)
+async def test_the_operators_own_server_is_not_installed(tmp_path: Path) -> None:
+    found, _ = await abilities(server("sea", "mcp_sea_read", installed=False), folder=tmp_path)
     assert found.foreign((), ["mcp_sea_read"]) == ()
 
 
@@ -111,5 +111,5 @@ async def test_two_servers_never_share_a_category(names: tuple[str, str]) -> Non
     found, _ = await abilities(*(server(name, f"mcp_{number}_read") for number, name in enumerate(names)))
     categories = found.tool_categories(MEMBER)
     assert categories["mcp_0_read"] != categories["mcp_1_read"]
-    assert not found.ships("mcp_0_read")
-    assert not found.ships("mcp_1_read")
+    assert not found.is_bundled("mcp_0_read")
+    assert not found.is_bundled("mcp_1_read")

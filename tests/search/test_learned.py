@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.routing.feedback import LONGEST_STEM, SCORE_SHARE, SHARED_SHARE, fits, overlaid, stems_of
 from app.search.index import Hit
-from app.search.learned import LONGEST_STEM, SCORE_SHARE, SHARED_SHARE, fits, overlaid, stems_of
 from app.store.learned_phrases import OwnStem, SharedStem
 
 

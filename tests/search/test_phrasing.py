@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.search.phrasing import phrases_of
+from app.search.lexicon import phrases_of
 
 
 def test_the_words_of_name_and_first_sentence_are_said_in_three_languages() -> None:

@@ -1,4 +1,4 @@
-"""What successful calls taught: how well tools fit a message by the words they were asked for with before."""
+"""Routing feedback: how well tools fit a message by the words of earlier messages that they answered."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,37 +14,32 @@ from app.store.learned_phrases import OwnStem, SharedStem
 
 log = structlog.get_logger(__name__)
 
-MOST_ASKED = 64
-"""Stems of a message that are looked for."""
-LONGEST_ASKED = 2_000
-"""Characters of it that they are taken from."""
+MOST_ASKED = 64  # stems of a message that are looked for
+LONGEST_ASKED = 2_000  # characters of it that they are taken from
 LONGEST_STEM = 24
-SHARED_SHARE = 0.15
-"""The most that words of others make of a fit, however many of them a message holds."""
-SCORE_SHARE = 0.7
-"""What a full fit adds to the index's score."""
+SHARED_SHARE = 0.15  # the most that words of others add to a fit
+SCORE_SHARE = 0.7  # added to the index's score by a full fit
 
-Fits = Mapping[str, float]
-"""By tool, how well what was learned of it fits a message, in 0..1."""
+Fits = Mapping[str, float]  # by tool, 0 to 1
 
 NOTHING_LEARNED: Fits = {}
 
 
 def stems_of(text: str) -> list[str]:
-    """The stems of a text that can be learned, each once; none where no word carries meaning.
+    """Return the stems of a text that can be learned, each once; none if no word carries meaning.
 
-    Words with digits are left out: amounts, dates, codes.
+    Words with digits (amounts, dates, codes) are left out.
     """
-    telling = (word for word in words(text) if word not in ALL_STOP_WORDS)  # no small word stands in for none
+    telling = (word for word in words(text) if word not in ALL_STOP_WORDS)
     found = (stem(word) for word in telling if not any(map(str.isdigit, word)))
     return list(dict.fromkeys(one for one in found if len(one) <= LONGEST_STEM))
 
 
 def learned_about(conn: Connection, person: Person, said: str) -> Fits:
-    """How tools fit by this person's own phrases, and by the words that enough people share.
+    """Return how tools fit by this person's own phrases, and by the words that enough people share.
 
-    Read from the rows anew for each message: nothing of anybody is held in memory, nothing outlives its row.
-    Whatever fails on somebody's words, a turn goes on without it.
+    It is read from the rows for each message, so that nothing outlives its row. If that fails, the turn goes
+    on without it.
     """
     try:
         stems = stems_of(said[:LONGEST_ASKED])[:MOST_ASKED]
@@ -59,11 +54,11 @@ def learned_about(conn: Connection, person: Person, said: str) -> Fits:
 
 
 def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> dict[str, float]:
-    """How tools fit a message of `asked` stems, by the rows that hold some of these.
+    """Return how tools fit a message of `asked` stems, by the rows that hold some of these.
 
-    By the one phrase that is most like it: the share of the message that it holds times the share of it
-    that the message holds. So a long phrase says little of a word in it, and twenty phrases no more than
-    one. A stem counts less the more of the person's tools it was learned for.
+    The phrase most like the message counts: the share of the message that it holds times the share of it that
+    the message holds. So a long phrase says little about a word in it, and twenty phrases no more than one. A
+    stem counts less the more of the person's tools it was learned for.
     """
     found: dict[str, float] = {}
     for one in shared:
@@ -74,7 +69,7 @@ def fits(asked: int, own: Iterable[OwnStem], shared: Iterable[SharedStem]) -> di
 
 
 def _by_phrase(asked: int, own: Iterable[OwnStem]) -> Iterator[tuple[str, float]]:
-    """How the tool of each phrase fits by it."""
+    """Yield the tool of each phrase, and how well it fits by that phrase."""
     tools: dict[str, set[str]] = {}
     rows: dict[tuple[str, int], list[OwnStem]] = {}
     for row in own:
@@ -88,7 +83,7 @@ def _by_phrase(asked: int, own: Iterable[OwnStem]) -> Iterator[tuple[str, float]
 
 
 def overlaid(hits: Iterable[Hit], learned: Fits) -> list[Hit]:
-    """A ranking with what was learned mixed in, best first."""
+    """Return a ranking with what was learned mixed in, best first."""
     if not learned:
         return list(hits)
     by_id = {hit.id: hit for hit in hits}
