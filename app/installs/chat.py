@@ -75,7 +75,7 @@ class Catalog(Protocol):
     @property
     def skill_names(self) -> Collection[str]: ...
 
-    def look(self) -> None: ...
+    def refresh_soon(self) -> None: ...
 
 
 class Installs:
@@ -168,7 +168,7 @@ class SkillInstalls:
             installed = await self._installer.commit(_approval(context, url))
         except RecadoError as error:
             return skill_refusal(language, error)
-        self._catalog.look()
+        self._catalog.refresh_soon()
         said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
         return ToolResult.success({"name": installed.name, "summary": said})
 
@@ -181,7 +181,7 @@ class SkillInstalls:
             await self._installer.remove(name, context.subject)
         except RecadoError as error:
             return skill_refusal(language, error)
-        self._catalog.look()
+        self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
 
     def whole_card(self, question: OpenQuestion) -> str | None:
