@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import structlog
 
@@ -38,9 +37,7 @@ from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.simulator.credentials import credentials_of
-from app.skills import SkillLoader, Workers
-from app.skills.installed import is_installed_folder
-from app.skills.loader import InstalledSkills
+from app.skills import build_skills
 from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
 from app.store.disk_space import MEGABYTE
@@ -102,11 +99,8 @@ class Assistant:
         registry = ToolRegistry()
         self.transport = transport or Transport()
         self.sandbox = Sandbox(settings)
-        self.workers = Workers(
-            launcher=self._launcher, on_aside=self.troubles.skill_failed, homes=settings.data_dir / "workers"
-        )
-        elsewhere = InstalledSkills(settings.data_dir, self.sandbox)
-        loader = SkillLoader(settings.skills_dir, workers=self.workers, installed=elsewhere)
+        skills = build_skills(settings, self.sandbox, self.troubles)
+        self.workers, loader = skills.workers, skills.loader
         environment = skill_environment()
         mcp = build_mcp(settings, environment, loader, self.sandbox, self.troubles)
         self.configuration, self.servers = mcp.configuration, mcp.servers
@@ -323,10 +317,6 @@ class Assistant:
     def _reading(self) -> Sequence[str]:
         """What documents of others are read in: the sandbox, where it works."""
         return () if self.sandbox.refusal() else self.sandbox.command(PROGRAM.parent)
-
-    def _launcher(self, folder: Path) -> Sequence[str]:
-        """Code that came from elsewhere starts in the sandbox."""
-        return self.sandbox.command(folder) if is_installed_folder(self.settings.data_dir, folder) else ()
 
     async def _warm(self) -> None:
         await self.model.warm()

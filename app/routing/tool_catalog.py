@@ -114,7 +114,7 @@ class ToolCatalog:
         self._indexed: CatalogSnapshot | None = None  # what the indexes hold; None until a turn asks them
         self._served: Sequence[ServerTools] = ()
         self._outdated = True
-        self._reading = {tool.name: tool for tool in reading_tools(self.skill)}
+        self._reading = {tool.name: tool for tool in reading_tools(self)}
         for tool in self._reading.values():
             registry.register(tool)
         self._thread = DaemonThreads(limit=1)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, islice
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -33,7 +33,11 @@ _ROOM_FOR_FORM = 512
 
 _OF_THE_CODE = ("scripts/", "assets/", "tests/")
 
-Find = Callable[[str], Skill | None]
+
+class SkillFinder(Protocol):
+    """Finds a skill that is in use by its name."""
+
+    def skill(self, name: str) -> Skill | None: ...
 
 
 def text_of(skill: Skill) -> str:
@@ -84,9 +88,9 @@ def readable_files(skill: Skill) -> tuple[str, ...]:
     )
 
 
-def reading_tools(find: Find) -> tuple[Tool, Tool]:
+def reading_tools(skills: SkillFinder) -> tuple[Tool, Tool]:
     """Make `load_skill` and `read_skill_file`, for the skills that a call's context names as chosen."""
-    reader = _Reader(find)
+    reader = _Reader(skills)
     options: dict[str, Any] = {"idempotent": True, "harmless": True, "outside": False}
     return (
         Tool.from_function(reader.load_skill, check=_chosen("name"), **options),
@@ -105,8 +109,8 @@ def narrowed(tool: Tool, parameter: str, skills: Collection[Skill]) -> Tool:
 class _Reader:
     """Reads skills for a model; blocks, and so is called in threads."""
 
-    def __init__(self, find: Find) -> None:
-        self._find = find
+    def __init__(self, skills: SkillFinder) -> None:
+        self._skills = skills
 
     def load_skill(self, name: str, offset: int = 0) -> ToolResult:
         """Gives the instructions of a skill that fits this message. Call it before you use the skill.
@@ -115,7 +119,7 @@ class _Reader:
             name: The skill.
             offset: The character to begin at, for the rest of very long instructions.
         """
-        skill = self._find(name)
+        skill = self._skills.skill(name)
         if skill is None:
             return _gone(name)
         form = {"skill": name, "files": list(readable_files(skill))}
@@ -129,7 +133,7 @@ class _Reader:
             path: The file, as the skill names it, such as references/guide.md.
             offset: The character to begin at, for the rest of a long file.
         """
-        found = self._find(skill)
+        found = self._skills.skill(skill)
         if found is None:
             return _gone(skill)
         text = _text(found, path)

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from app.skills.folder import (
     stamps_below,
 )
 from app.skills.imports import is_installed
-from app.skills.installed import RECORD, Installed, current
+from app.skills.installed import RECORD, Installed, current, is_installed_folder
 from app.skills.phrases import phrases
 from app.skills.skill import (
     RELEASE_SKILLS,
@@ -33,7 +33,7 @@ from app.skills.skill import (
     load_skill,
     machine_lacks,
 )
-from app.skills.workers import Workers
+from app.skills.workers import FailureReporter, Workers
 from app.tools import Tool
 
 log = logging.getLogger(__name__)
@@ -53,6 +53,21 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Skills:
+    """The parts of this room that the server holds."""
+
+    loader: "SkillLoader"
+    workers: Workers
+
+
+def build_skills(settings: Settings, sandbox: Sandbox, reporter: FailureReporter) -> Skills:
+    """Build the loader of all skills, with the workers that run their code."""
+    installed = InstalledSkills(settings.data_dir, sandbox)
+    workers = Workers(launcher=installed, reporter=reporter, homes=settings.data_dir / "workers")
+    return Skills(SkillLoader(settings.skills_dir, workers=workers, installed=installed), workers)
 
 
 class SkillLoader:
@@ -268,6 +283,10 @@ class InstalledSkills:
     def of(cls, settings: Settings) -> "InstalledSkills":
         """Build it from the settings."""
         return cls(settings.data_dir, Sandbox(settings))
+
+    def prefix(self, folder: Path) -> Sequence[str]:
+        """Return the sandbox that the worker of an installed skill starts in; others have none."""
+        return self._sandbox.command(folder) if is_installed_folder(self._data_dir, folder) else ()
 
     def look(self) -> Mapping[str, Installed]:
         """Return what is installed, by its folder's absolute path."""

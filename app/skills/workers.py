@@ -1,10 +1,10 @@
 """The worker processes of skills: started at the first call, kept warm, replaced when they end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -27,10 +27,17 @@ GIVEN_UP = 3
 # In a row, after which a skill is set aside.
 FAILURES = 3
 
-# Returns what stands before the command line of a folder's worker, such as a sandbox.
-Launcher = Callable[[Path], Sequence[str]]
-# Is told a skill's folder, and why it is set aside; "" once it may be tried again.
-OnAside = Callable[[Path, str], Awaitable[None]]
+
+class Launcher(Protocol):
+    """Decides what stands before the command line of a folder's worker, such as a sandbox."""
+
+    def prefix(self, folder: Path) -> Sequence[str]: ...
+
+
+class FailureReporter(Protocol):
+    """Is told that a skill is set aside and why; "" once it may be tried again."""
+
+    async def skill_failed(self, folder: Path, reason: str) -> None: ...
 
 
 class Workers:
@@ -45,14 +52,14 @@ class Workers:
     def __init__(
         self,
         *,
-        launcher: Launcher = lambda folder: (),
-        on_aside: OnAside | None = None,
+        launcher: Launcher | None = None,
+        reporter: FailureReporter | None = None,
         idle_seconds: float = IDLE_SECONDS,
         start_seconds: float = START_SECONDS,
         homes: Path | None = None,
     ) -> None:
         self._launcher = launcher
-        self._on_aside = on_aside
+        self._reporter = reporter
         self._idle_seconds = idle_seconds
         self._start_seconds = start_seconds
         self._homes = homes
@@ -119,10 +126,13 @@ class Workers:
     def _worker(self, folder: Path, used: "_Version") -> "Worker":
         if used.worker is None:
             self._clear()
-            used.worker = Worker(folder, self._launcher(folder), self._start_seconds, self._homes)
+            used.worker = Worker(folder, self._prefix(folder), self._start_seconds, self._homes)
             used.worker.life = self._task(self._lead(folder, used, used.worker))
         used.worker.keep_awake()
         return used.worker
+
+    def _prefix(self, folder: Path) -> Sequence[str]:
+        return self._launcher.prefix(folder) if self._launcher is not None else ()
 
     async def _lead(self, folder: Path, used: "_Version", worker: "Worker") -> None:
         try:
@@ -197,10 +207,10 @@ class Workers:
                 self._let_go(folder, self._versions.pop(folder))
 
     async def _tell(self, folder: Path, reason: str) -> None:
-        if self._on_aside is None:
+        if self._reporter is None:
             return
         try:
-            await self._on_aside(folder, reason)
+            await self._reporter.skill_failed(folder, reason)
         except Exception as error:  # the log has it; the workers go on
             log.error("could not tell of a skill set aside", skill=folder.name, error=str(error))
 

@@ -25,12 +25,12 @@ class House:
     def __init__(self, root: Path, **options: Any) -> None:
         self.root = root
         self.told: list[tuple[str, str]] = []
-        self.workers = Workers(on_aside=self._note, **options)
+        self.workers = Workers(reporter=self, **options)
         self.loader = SkillLoader(root, root / "none", self.workers)
         self._registry = ToolRegistry()
         self._engine = ExecutionEngine(self._registry, ConfirmationPolicy("yolo"))
 
-    async def _note(self, folder: Path, reason: str) -> None:
+    async def skill_failed(self, folder: Path, reason: str) -> None:
         self.told.append((folder.name, reason))
 
     def drop(self, name: str, code: str, *, beside: str = "", **front: str) -> Path:

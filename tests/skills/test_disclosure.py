@@ -97,8 +97,11 @@ class Desk:
             "roses": a_skill(folder / "roses", "Prune.", files),
             "tea": a_skill(folder / "tea", "Steep."),
         }
-        registry = ToolRegistry(reading_tools(self.skills.get))
+        registry = ToolRegistry(reading_tools(self))
         self._engine = ExecutionEngine(registry, ConfirmationPolicy("confirm-all"), dry_run=True)
+
+    def skill(self, name: str) -> Skill | None:
+        return self.skills.get(name)
 
     async def call(self, tool: str, chosen: Sequence[str] = ("roses",), **arguments: Any) -> ToolResult:
         return await self._engine.execute_tool_call(tool, arguments, ToolContext(chosen=chosen))
@@ -241,7 +244,7 @@ async def test_a_name_that_leaves_no_room_is_told(desk: Desk, tmp_path: Path) ->
 
 
 def test_the_model_may_choose_among_the_chosen_only(desk: Desk) -> None:
-    load, _ = reading_tools(desk.skills.get)
+    load, _ = reading_tools(desk)
     parameter = narrowed(load, "name", [desk.skills["tea"]]).get_schema()["function"]["parameters"]
     assert parameter["properties"]["name"] == {
         "type": "string",

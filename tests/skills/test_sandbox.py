@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -431,10 +432,20 @@ def hang() -> str:
 """
 
 
+@dataclass
+class Confined:
+    """Puts every worker into the sandbox."""
+
+    sandbox: Sandbox
+
+    def prefix(self, folder: Path) -> list[str]:
+        return self.sandbox.command(folder)
+
+
 async def test_a_worker_runs_in_it(sandbox: Sandbox, folder: Path) -> None:
     (folder / "scripts").mkdir()
     (folder / "scripts/tools.py").write_text(TOOLS)
-    workers = Workers(launcher=sandbox.command)
+    workers = Workers(launcher=Confined(sandbox))
     version, context = signature(folder), ToolContext()
     placed = await workers.call(folder, version, "place", {}, context)
     assert placed.data == f"1 {folder}"

@@ -226,8 +226,15 @@ async def test_a_tool_context_is_received_under_any_name(annotation: str, tmp_pa
     assert result.data == "terminal"
 
 
+class Marked:
+    """Sets a variable before a worker starts."""
+
+    def prefix(self, folder: Path) -> tuple[str, ...]:
+        return "env", f"LAUNCHED_FOR={folder.name}"
+
+
 async def test_a_launcher_stands_before_the_workers_command(tmp_path: Path) -> None:
-    house = House(tmp_path, launcher=lambda folder: ("env", f"LAUNCHED_FOR={folder.name}"))
+    house = House(tmp_path, launcher=Marked())
     code = 'import os\ndef seen() -> str:\n    """What."""\n    return os.environ["LAUNCHED_FOR"]\n'
     house.drop("good", code)
     assert (await house.call("seen")).data == "good"

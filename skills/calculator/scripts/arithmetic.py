@@ -92,7 +92,7 @@ class Parser:
         return left
 
     def is_share(self):
-        """Whether the number before the stroke and the one behind it are a share of something: 1/4 of 200."""
+        """Tell whether two numbers around a stroke are a share of something: 1/4 of 200."""
         around = self.tokens[self.at - 2 : self.at + 2]
         if len(around) < 4 or around[3].text != "of":
             return False

@@ -7,8 +7,8 @@ from .numbers import NUMBER, Unreadable, localised, read_number, readable, witho
 from .reading import plain, tokens_of
 
 _LONGEST = 100
+# Currencies that a rate is the price of, where the other one is not among them.
 _PRICED = re.compile(r"\b(?:dolar(?:es)?|dollars?|usd|euros?|eur|libras?|pounds?|gbp)\b|us\$|u\$s|€|£")
-"""Currencies that a rate is the price of, where the other one is not among them."""
 _CURRENCY = re.compile(
     r"\b(?:pesos?|reais|real|dolar(?:es)?|dollars?|euros?|soles|guaranies|bolivianos|quetzales|lempiras|colones"
     r"|yenes|yens?|francos|usd|mxn|ars|brl|clp|cop|pen|uyu|eur|gbp)\b|[$€£]"
@@ -16,7 +16,7 @@ _CURRENCY = re.compile(
 
 
 def is_money(text):
-    """Whether words name a currency."""
+    """Tell whether words name a currency."""
     return _CURRENCY.search(without_accents(text)) is not None
 
 

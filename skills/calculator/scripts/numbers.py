@@ -12,8 +12,8 @@ MAX_DIGITS = 4000
 MAX_BITS = int(MAX_DIGITS * math.log2(10)) + 1
 LONGEST_DECIMALS = 20
 SIGNIFICANT = 12
+# Of a result that nobody wants to read more of.
 PLAIN_DECIMALS = 10
-"""Of a result that nobody wants to read more of."""
 GROUPED_DIGITS = 15
 PRECISE = Context(prec=50, Emax=2 * MAX_DIGITS, Emin=-2 * MAX_DIGITS)
 
@@ -72,7 +72,7 @@ NUMBER = re.compile(
 
 
 class Unreadable(Exception):
-    """What cannot be calculated: `code` names the sentence about it, `what` the piece it is about."""
+    """An input that cannot be calculated: `code` names the sentence about it, `what` the piece of it."""
 
     def __init__(self, code: str, what: str = "") -> None:
         super().__init__(code)
@@ -82,7 +82,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Form:
-    """How numbers are written: `known` is False where the person's country is not known."""
+    """The way numbers are written; `known` is False where the person's country is not known."""
 
     decimal: str
     group: str
@@ -134,7 +134,7 @@ def read_number(text, decimal):
 
 
 def _grouped(text):
-    """Whether the marks part thousands (1.234.567, and 1,00,000 as in India)."""
+    """Tell whether the marks group thousands (1.234.567, and 1,00,000 as in India)."""
     return re.fullmatch(r"\d{1,3}(?:[.,]\d{2,3})*[.,]\d{3}", text) is not None
 
 
@@ -198,7 +198,7 @@ class _Spelled:
         return self.whole + self.group
 
     def take(self, value, factor, is_hundred):
-        """Whether the word belongs to the number; then it is counted."""
+        """Take a word that belongs to the number; False where it does not."""
         if factor:
             if factor >= self.least_factor:
                 return False

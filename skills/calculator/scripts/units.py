@@ -23,8 +23,8 @@ from .numbers import (
 
 TABLE = Path(__file__).parent.parent / "assets" / "units.txt"
 LANGUAGES = ("es", "pt", "en")
+# Where a gallon is that of Great Britain.
 IMPERIAL = {"GB", "IE"}
-"""Where a gallon is that of Great Britain."""
 LONGEST = 200
 MOST_PARTS = 6
 SIGNIFICANT = 7

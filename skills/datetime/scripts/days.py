@@ -34,6 +34,7 @@ _NEXT = re.compile(
 _LAST = re.compile(r"^(?:ultimo|ultima|last|previous) | (?:pasado|pasada|passado|passada|anterior)$")
 _NUMERIC = re.compile(r"(\d{1,2})[/.-](\d{1,2})(?:[/.-](\d{4}|\d{2}))?")
 
+# Days away from Easter Sunday.
 EASTER = {
     0: "pascua|pascuas|domingo de pascua|pascoa|domingo de pascoa|easter|easter sunday",
     -2: "viernes santo|sexta feira santa|sexta-feira santa|sexta santa|good friday",
@@ -43,7 +44,6 @@ EASTER = {
     -47: "carnaval|martes de carnaval|terca de carnaval|carnival|mardi gras",
     60: "corpus christi|corpus",
 }
-"""Days away from Easter Sunday."""
 UNITS = {
     "days": "dia|dias|day|days",
     "weeks": "semana|semanas|week|weeks",
@@ -119,7 +119,7 @@ def _spelled(table):
 
 
 def _away(key, today):
-    """So many days, weeks, months or years from today; one of them for "next week" and "last month"."""
+    """Return the day so many days, weeks, months or years from today; one for "next week", "last month"."""
     from dateutil.relativedelta import relativedelta
 
     units = _spelled(UNITS)

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from .person import folded
 
+# Days that are counted one by one.
 LONGEST_SPAN = 366 * 20
-"""Days that are counted one by one."""
 
 
 def calendar_of(country, language):

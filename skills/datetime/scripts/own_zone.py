@@ -68,7 +68,7 @@ def _clocks(entries, who):
 
 
 def _clock(zone):
-    """How far a zone is from UTC in January and in July: a country may hold several names for one clock."""
+    """Return the offsets of a zone in January and July: a country may have several names for one clock."""
     year = datetime.now(UTC).year
     return tuple(datetime(year, month, 1, tzinfo=ZoneInfo(zone)).utcoffset() for month in (1, 7))
 

@@ -26,8 +26,8 @@ HERE = {
     "now",
     "agora",
 }
+# What names no place to somebody who is asked for theirs.
 NO_PLACES = HERE | {"alli", "ahi", "alla", "la", "there"}
-"""What names no place to somebody who is asked for theirs."""
 _ARTICLE = re.compile(
     r"^(?:en|em|in|no|na|nos|nas|at|el|la|los|las|o|a|os|as|the|de|da|do|of|ciudad de|city of) "
 )
@@ -123,7 +123,7 @@ def _readings(key):
 
 
 def _chosen(entries, who):
-    """Of several places of one name, that in the person's own country, else the first."""
+    """Choose among places of one name: that in the person's own country, else the first."""
     kind, value, country = next((entry for entry in entries if entry[2] == who.country), entries[0])
     country = country or next((entry[2] for entry in entries if entry[2]), "")  # "Portugal" is a zone too
     if kind != "=":

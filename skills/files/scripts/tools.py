@@ -9,8 +9,8 @@ from app.tools.sentences import Sentences, cut
 
 MOST_SHOWN = 60
 NEAR = 3
+# Characters of a name by which one like it is looked for.
 LONGEST = 100
-"""Characters of a name by which one like it is looked for."""
 
 SAID = {
     "es": {

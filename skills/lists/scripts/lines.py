@@ -26,7 +26,7 @@ def told(say, shelf, key, what, things):
 
 
 def left(say, shelf, key):
-    """What is still to be got, once something was."""
+    """Say what is still to be got, once something was."""
     still = texts(shelf.open(key))
     if not still:
         return say("all_done")

@@ -34,7 +34,7 @@ class Picked:
             self.failure = None if self.by_list else self._none()
 
     def receipt(self, lines):
-        """What was done, with what could not be found or told apart below it."""
+        """Say what was done, and below it what could not be found or told apart."""
         say = self._say
         if self._missing:
             lines.append(say("not_found", things=named(self._missing)))
@@ -97,7 +97,7 @@ class Picked:
         return say.failed("NOT_FOUND", name=name, things=named(self._missing), names=named(there))
 
     def _alike(self, found_in):
-        """What is alike, each with its list where there are several."""
+        """List the things that are alike, each with its list where there are several."""
         if len(found_in) == 1:
             return texts(*found_in.values())
         return [f"{self._shelf.lists[key]}: {named(texts(entries))}" for key, entries in found_in.items()]

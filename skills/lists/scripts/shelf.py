@@ -6,8 +6,8 @@ from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.tools.ledger import Ledger, folded, means_all
 
 SHOPPING = "shopping"
+# So long after a list was used "the list" means that one.
 IN_USE_SECONDS = 900
-"""So long after a list was used "the list" means that one."""
 LISTS = spaced("lista listas list lists listado")
 _SMALL = spaced(
     "a al da das de del do el en em for in la las los mi mis meu minha my na no o of on our para pra the to"
@@ -18,10 +18,10 @@ _SHOPS = spaced(
     market mandado mandados despensa feira mercearia almacen abarrotes
     """
 )
+# Characters of a name that are read; far more than any may have.
 _LONGEST = 1000
-"""Characters of a name that are read; far more than any may have."""
+# Beyond so many rows of a list, removed ones with them, its numbers begin anew.
 _ROWS = 100
-"""Beyond so many rows of a list, removed ones with them, its numbers begin anew."""
 
 
 class Shelf:
@@ -82,11 +82,11 @@ class Shelf:
         return self._ledgers[key]
 
     def entries(self, key):
-        """What is on a list, in the order in which it was said."""
+        """Return the things on a list, in the order in which they were said."""
         return self.ledger(key).entries[::-1]
 
     def open(self, key):
-        """What is not checked off."""
+        """Return the things that are not checked off."""
         return [entry for entry in self.entries(key) if not entry.fields.get("done")]
 
     def clear(self, key):
@@ -107,7 +107,7 @@ def key_of(name):
 
 
 def is_shopping(name):
-    """Whether it is one of the many names of the shopping list."""
+    """Tell whether it is one of the many names of the shopping list."""
     telling = [word for word in words(name) if word not in _SMALL]
     return bool(telling) and set(telling) <= _SHOPS
 

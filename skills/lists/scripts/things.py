@@ -59,8 +59,8 @@ _LEADING_PT = re.compile(r"(?:(?:e|o|a|as)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
     r"[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|too|as well|por ?favor|porfa|please|pls|pfv?)$", re.IGNORECASE
 )
+# Characters of what is read; far more than anything on a list may have.
 LONGEST = 1000
-"""Characters of what is read; far more than anything on a list may have."""
 _AROUND = ' \t\n\r.,;:!?¿¡"“”«»'
 
 
@@ -73,7 +73,7 @@ def clean(text, language):
 
 
 def core(text):
-    """What a thing is, whatever its amount, accents, case and endings: "2 kg de arroz" is "Arroz"."""
+    """Return a thing without amount, accents, case and endings: "2 kg de arroz" is "Arroz"."""
     said = words(text)
     telling = [word for word in said if word not in _SMALL]
     named = [word for word in telling if word not in _AMOUNTS and not word[0].isdigit()]
@@ -81,24 +81,24 @@ def core(text):
 
 
 def has_amount(text):
-    """Whether it says how much of it: "2 kg de arroz"."""
+    """Tell whether it says how much of it: "2 kg de arroz"."""
     return any(word in _AMOUNTS or word[0].isdigit() for word in words(text))
 
 
 def means_everything(wanted):
-    """Whether everything on the list is meant."""
+    """Tell whether everything on the list is meant."""
     said = _telling(wanted)
     return bool(said) and set(said) <= _ALL
 
 
 def means_done(wanted):
-    """Whether what is checked off already is meant, all of it."""
+    """Tell whether all that is checked off already is meant."""
     said = [word for word in _telling(wanted) if word not in _ALL]
     return bool(said) and set(said) <= _DONE
 
 
 def means_place(wanted):
-    """Whether a thing is meant by where it stands: its number, "the second", "it"."""
+    """Tell whether a thing is named by its place: its number, "the second", "it"."""
     return _number(wanted) > 0 or _place(wanted) is not None or _is_it(wanted)
 
 

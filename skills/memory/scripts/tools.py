@@ -10,8 +10,8 @@ MOST_ROWS = 400
 MOST_SHOWN = 50
 PREFIX = "fact:"
 NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
+# Words that begin no sentence but a part of one.
 BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
-"""Words that begin no sentence but a part of one."""
 
 SAID = {
     "es": {

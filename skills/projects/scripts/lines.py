@@ -8,7 +8,7 @@ from .days import spoken, today, zone_of
 
 
 def in_order(tasks):
-    """Those due first on top, then the oldest."""
+    """Sort by due date, then by age."""
     return sorted(tasks, key=lambda task: (task.fields.get("due") or "9999", task.number))
 
 

@@ -12,8 +12,8 @@ from .lines import due_words, event_line, in_order, progress, section, task_line
 from .sentences import MAX_NAME, MAX_NOTES, MAX_PROJECTS, MAX_TASKS, MAX_TEXT, SAID
 
 MOST_SHOWN = 50
+# A task's project where its text begins with the project's name.
 NAMED_FIRST = "named first"
-"""A task's project where its text begins with the project's name."""
 
 
 def create_project(name: str, context=None) -> dict:
@@ -322,7 +322,7 @@ def _projects(say, board, wanted):
 
 
 def _tasks_meant(board, projects, wanted, status):
-    """Of two tasks alike the one that the change makes a difference to is meant."""
+    """Find the tasks; of two alike, the one for which the change makes a difference."""
     keys = {one.key for one in projects}
     tasks = [task for task in board.tasks.entries if task.fields["project"] in keys]
     first = [task for task in tasks if bool(task.fields.get("done")) == (status == "open")]

@@ -198,5 +198,5 @@ def _definitions(node: ast.AST, indent: str):
 
 
 def matching(paths: list[str], pattern: str) -> list[str]:
-    """Those whose path, or whose name alone, fits a pattern such as `*.py`."""
+    """Return those whose path, or whose name alone, fits a pattern such as `*.py`."""
     return [path for path in paths if fnmatch(path, pattern) or fnmatch(path.rpartition("/")[2], pattern)]

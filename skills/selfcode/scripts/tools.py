@@ -9,8 +9,8 @@ from .source import PROJECT, Refused, check, files, matching, outline, read, rea
 MOST_LISTED = 300
 MOST_LINES = 400
 MOST_LOGGED = 100
+# Characters of a line of a patch.
 LONGEST_LINE = 2000
-"""Characters of a line of a patch."""
 
 SAID = {
     "es": {
@@ -271,7 +271,7 @@ def _path(path, context):
 
 
 def _is_safe_path(path: str, root=PROJECT, closed=()) -> bool:
-    """Whether a path is one of the project's own source, and no secret, database, key or person's data."""
+    """Tell whether a path is the project's own source, and no secret, database, key or person's data."""
     try:
         real_path(path, root, tuple(closed))
     except Refused:

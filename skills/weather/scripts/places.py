@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 MOST_OPTIONS = 4
+# So many times the people of any other: nobody means the other without saying so.
 CLEARLY_LARGER = 10
-"""So many times the people of any other: nobody means the other without saying so."""
+# A place in the person's own country is meant, unless another has so many times its people.
 NEARBY = 20
-"""A place in the person's own country is meant, unless another has so many times its people."""
 
 _OTHER_NAMES = {"eeuu": "US", "eua": "US", "usa": "US", "uk": "GB", "inglaterra": "GB", "england": "GB"}
 _SMALL_WORDS = re.compile(r"^(?:(?:de|del|do|da|in|en|em|la|el|los|las|o|a|the|of) )+|[\s,]+$")
@@ -44,12 +44,12 @@ class Found:
     country: str = ""
 
 
+# Places of a name as open-meteo lists them.
 Search = Callable[[str], Sequence[dict[str, Any]]]
-"""Places of a name as open-meteo lists them."""
 
 
 def find(asked: str, country: str, search: Search) -> Found:
-    """What the words mean to somebody whose number is of that country."""
+    """Return the places that the words mean to a person whose number is of that country."""
     parted = _PARTS.match(asked.strip())
     if parted:
         return _within(parted["name"], parted["where"], country, search)
@@ -64,7 +64,7 @@ def find(asked: str, country: str, search: Search) -> Found:
 
 
 def options(places: Sequence[Place]) -> list[str]:
-    """What tells these places apart: countries, regions where the country is one, or both."""
+    """Tell the places apart by country, by region where the country is one, or by both."""
     countries = {one.country for one in places}
     if len(countries) == len(places):
         return [one.country for one in places]
@@ -81,7 +81,7 @@ def folded(text: str) -> str:
 
 
 def _within(name: str, where: str, country: str, search: Search) -> Found:
-    """Of that name in a region or country; all of that name where the words behind it fit none."""
+    """Return those in a region or country; all of that name where the words behind it fit none."""
     listed = [one for one in search(name.strip()) if _is_place(one)]
     named = [one for one in listed if folded(one["name"]) == folded(name)] or listed
     wanted = _SMALL_WORDS.sub("", folded(where.split(",")[-1]))

@@ -10,8 +10,8 @@ from .places import Place
 from .service import Weather
 from .skies import sky
 
+# From here on the age of the data is said.
 OLD_SECONDS = 5 * 60
-"""From here on the age of the data is said."""
 
 
 class Report:

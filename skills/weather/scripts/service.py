@@ -15,10 +15,10 @@ from app.http.errors import FetchError
 WEATHER = "https://api.open-meteo.com"
 GEOCODING = "https://geocoding-api.open-meteo.com"
 SECONDS = 8
+# New values come out every 15 minutes.
 FRESH_SECONDS = 15 * 60
-"""New values come out every 15 minutes."""
+# How old the weather may be where nothing newer can be had.
 USABLE_SECONDS = 24 * 3600
-"""How old the weather may be where nothing newer can be had."""
 PLACE_SECONDS = 24 * 3600
 CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,weather_code,wind_speed_10m,is_day"
 DAILY = (
@@ -109,7 +109,7 @@ def weather_at(latitude: float, longitude: float, context: Any, kept: Kept = _WE
 
 
 def _is_weather(answer: dict[str, Any]) -> bool:
-    """Whether an answer has the service's form; figures may be missing."""
+    """Tell whether an answer has the service's form; figures may be missing."""
     now, daily, offset = (answer.get(key) for key in ("current", "daily", "utc_offset_seconds"))
     if not isinstance(now, dict) or not isinstance(daily, dict):
         return False

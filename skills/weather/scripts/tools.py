@@ -12,12 +12,12 @@ from .sentences import SAID
 from .service import ServiceError, places_named, weather_at
 
 USUAL = "usual"
+# Holds the usual place in the person's words, while the service was away that knows where it is.
 ASKED = "asked"
-"""Holds the usual place in the person's words, while the service was away that knows where it is."""
 LONGEST = 100
 HERE = {"aqui", "aca", "here", "casa", "mi casa", "home", "mi ciudad", "minha cidade", "my city", "local"}
+# Countries by https://en.wikipedia.org/wiki/Fahrenheit#Usage
 FAHRENHEIT = {"US", "PR", "GU", "VI", "AS", "MP", "BS", "KY", "LR", "PW", "FM", "MH"}
-"""Countries by https://en.wikipedia.org/wiki/Fahrenheit#Usage"""
 SATURDAY = 5
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
+# Of text; a page that has more is cut.
 MOST_CHARACTERS = 200_000
-"""Of text; a page that has more is cut."""
 MOST_LINKS = 40
 SECONDS = 5.0
 PIECE = 65_536
+# Characters from which on <article> or <main> is believed to be the page.
 ENOUGH = 200
-"""Characters from which on <article> or <main> is believed to be the page."""
+# A block with this share of its text in links is a menu.
 LINKED = 0.6
-"""A block with this share of its text in links is a menu."""
+# Only blocks up to this length are taken for one.
 SHORT = 120
-"""Only blocks up to this length are taken for one."""
 
 _UNSEEN_NAMES = "script style noscript template svg math canvas iframe object select button dialog head"
 _BLOCK_NAMES = """
@@ -41,7 +41,7 @@ class Page:
 
 
 def page_of(html: str, url: str) -> Page:
-    """What of a page is to be read; `url` is where its links begin."""
+    """Return the readable part of a page; `url` is where its links begin."""
     reader = _Reader(url)
     until = time.monotonic() + SECONDS
     for start in range(0, len(html), PIECE):
@@ -78,8 +78,8 @@ class _Reader(HTMLParser):
         self._base = url
         self._blocks: list[_Block] = []
         self._block = _Block()
+        # How many elements are open, of the kinds that matter.
         self._inside: dict[str, int] = {}
-        """How many elements are open, of the kinds that matter."""
         self._title = ""
         self._named = ""
         self._link = ""

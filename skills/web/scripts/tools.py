@@ -14,20 +14,20 @@ SECONDS = 15
 MOST_RESULTS = 10
 LONGEST_QUERY = 400
 LONGEST_EXCERPT = 300
+# Characters of a page in one result.
 PART = 8000
-"""Characters of a page in one result."""
+# Of them in the summary, which a phone shows.
 SHOWN = 700
-"""Of them in the summary, which a phone shows."""
 HTML = {"text/html", "application/xhtml+xml"}
 PLAIN = re.compile(r"text/[\w.+-]+|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml)")
+# What UTF-16 begins with; no other text holds zeros.
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
-"""What UTF-16 begins with; no other text holds zeros."""
+# Of a failed request, those that have a sentence of their own.
 FETCH_CODES = frozenset(
     {"BAD_ADDRESS", "NOT_PUBLIC", "NO_SUCH_HOST", "BAD_CERTIFICATE", "BAD_REDIRECT", "TOO_LARGE", "TIMED_OUT"}
 )
-"""Of a failed request, those that have a sentence of their own."""
+# By status, what a search engine refuses for.
 REFUSALS = {401: "SEARCH_REFUSED", 403: "SEARCH_REFUSED", 429: "UPSTREAM_RATE_LIMIT"}
-"""By status, what a search engine refuses for."""
 AWAY = "UPSTREAM_ERROR"
 
 
@@ -120,7 +120,7 @@ def _searched(address: str, query: str, language: str, context: Any) -> Any:
 
 
 def _page(came: Any) -> Page | None:
-    """What came as a page, None where it is no text."""
+    """Return the fetched page, None where it is no text."""
     kind = came.content_type or ("text/html" if came.body.lstrip()[:1] == b"<" else "text/plain")
     if b"\0" in came.body[:1024] and not came.body.startswith(WIDE_MARKS):
         return None
@@ -130,7 +130,7 @@ def _page(came: Any) -> Page | None:
 
 
 def _results(answer: Any) -> list[dict[str, str]] | None:
-    """Those with a web address, each once; None where the answer is no list of results."""
+    """Return the results with a web address, each once; None where the answer is no list of results."""
     answer = answer if isinstance(answer, dict) else {}
     web = answer.get("web")
     listed = answer.get("results", web.get("results") if isinstance(web, dict) else None)
