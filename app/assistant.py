@@ -44,7 +44,7 @@ from app.store.disk_space import MEGABYTE
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
-from app.tools.rates import Rates
+from app.tools.limits import Rates
 from app.turns import workspace, zones
 from app.turns.approvals import Authorizer
 from app.turns.finalizer import TurnFinalizer

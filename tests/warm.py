@@ -17,7 +17,7 @@ from app.skills.skill import RELEASE_SKILLS
 from tests.llm.catalogue import person
 
 _NEEDED = (
-    *("app.schedule.alarm", "app.tools.ledger", "apscheduler.jobstores.memory"),
+    *("app.schedule.alarm", "app.tools.authoring", "apscheduler.jobstores.memory"),
     *("apscheduler.schedulers.asyncio", "babel.dates", "babel.lists", "dateparser.search", "encodings.idna"),
     *("html.parser", "httpcore2", "stringprep", "truststore", "typer._click.decorators"),
 )

@@ -24,7 +24,7 @@ from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.security import write_private
 from app.settings import Settings
-from app.tools.failures import own_words
+from app.tools.result import own_words
 from app.tools.tool import Tool
 
 if TYPE_CHECKING:

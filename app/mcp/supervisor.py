@@ -16,9 +16,8 @@ from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, SessionExpired, Unre
 from app.messages import JSON
 from app.text import visible
 from app.tools.context import ToolContext
-from app.tools.failures import own_words
 from app.tools.masking import mask_text
-from app.tools.result import ToolResult
+from app.tools.result import ToolResult, own_words
 
 if TYPE_CHECKING:
     from app.mcp.client import Connection, Listing

@@ -19,9 +19,9 @@ from app.skills.phrases import FILE
 from app.skills.phrases import phrases as read_phrases
 from app.skills.skill import Skill
 from app.tools import Tool
-from app.tools.brief import brief
 from app.tools.catalog import stamp
 from app.tools.schema import Schema
+from app.tools.tool import brief
 
 Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Example phrases by tool, then by language."""

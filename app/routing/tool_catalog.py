@@ -35,7 +35,7 @@ from app.skills.disclosure import (
 )
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
-from app.tools.threads import DaemonThreads
+from app.tools.limits import DaemonThreads
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from app.skills.modules import ToolsModuleError, tool_functions
 from app.skills.worker_process import WorkerFault
 from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult
-from app.tools.rates import MOST_PER_MINUTE
+from app.tools.limits import MOST_PER_MINUTE
 
 DEFAULT_TIMEOUT = 30.0
 

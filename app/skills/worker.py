@@ -46,9 +46,8 @@ from app.skills.modules import (
 )
 from app.skills.proxies import build_context
 from app.tools.context import ToolContext
-from app.tools.failures import raised, too_large
 from app.tools.plain import TooLarge
-from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded
+from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, raised, too_large
 from app.tools.tool import Tool
 
 # Of address space, which also counts what is only reserved.

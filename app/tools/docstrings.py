@@ -1,10 +1,12 @@
-"""Docstrings in Google, NumPy and reST style as plain data."""
+"""Read docstrings in Google, NumPy and reST style as plain data."""
 
 import inspect
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+import griffe
 
 _EXAMPLE = re.compile(r"^(\s*)(?:examples?|ejemplos?|exemplos?)\s*:\s*(.*)$", re.IGNORECASE)
 _EXAMPLE_TITLE = re.compile(r"^\s*(?:examples?|ejemplos?|exemplos?)\s*$", re.IGNORECASE)
@@ -15,17 +17,16 @@ _GOOGLE_TITLE = re.compile(
     r"|returns?|raises|yields?|notes?):\s*$",
     re.I,
 )
-_FIELD = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|returns?|raises)\b[^:\n]*:", re.MULTILINE)
-_OTHER_MARKS = re.compile(r"```|>>>|^\s*:\w|^\s*[\w ]+:\s*$|^\s*-{3,}\s*$", re.MULTILINE)
-_ARGUMENT = re.compile(r"( +)(\w+)(?: \([^()]*\))?: (\S.*)")
 _NUMPY_TITLE = re.compile(r"^\s*(other parameters|parameters|returns|raises|yields|notes)\s*$", re.I)
+_FIELD = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|returns?|raises)\b[^:\n]*:", re.MULTILINE)
 _NAME = re.compile(r"[*`]*(\w+)")
 _EXAMPLES_KEPT = 2
+_GOOGLE: Any = {"warnings": False, "returns_named_value": False, "returns_multiple_items": False}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Docstring:
-    """What a docstring says: the summary without its full stop, parameters by name, what comes back."""
+    """A docstring's summary without its full stop, parameters by name, result, and examples."""
 
     description: str = ""
     params: dict[str, str] = field(default_factory=dict)
@@ -34,68 +35,38 @@ class Docstring:
 
 
 def parse_docstring(text: str | None) -> Docstring:
-    """Reads a docstring of any of the three styles; what it does not say stays empty."""
+    """Read a docstring of any of the three styles; what it does not say stays empty."""
     lines, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")).split("\n"))
-    cleaned = "\n".join(lines).strip()
-    if "\n" not in cleaned and not cleaned.startswith(":"):
-        return Docstring(description=_summary(cleaned), examples=examples)
-    text = _set_apart(cleaned)
-    return _commonest(text, examples) or _sections(text, examples)
-
-
-def _commonest(text: str, examples: tuple[str, ...]) -> Docstring | None:
-    """What is only described, or has one list `Args:` below that; None for anything else.
-
-    The parser of all styles takes 2 MB and a tenth of the server's start, and hardly a docstring needs it.
-    """
-    said, _, listed = f"\n\n{text}".partition("\n\nArgs:\n")
-    if _FIELD.search(text) or _OTHER_MARKS.search(said) or _OTHER_MARKS.search(listed):
-        return None
-    params: dict[str, str] = {}
-    indent, name = "", ""
-    for line in listed.split("\n") if listed else ():
-        found = _ARGUMENT.fullmatch(line)
-        if found and found[1] == (indent or found[1]):
-            indent, name = found[1], found[2]
-            params[name] = _one_line(found[3])
-        elif name and line.startswith(f"{indent} "):
-            params[name] = _one_line(f"{params[name]} {line}")
-        else:
-            return None
-    return Docstring(_summary(said), params, examples=examples)
-
-
-def _sections(text: str, examples: tuple[str, ...]) -> Docstring:
-    import griffe
-
-    quiet = {"warnings": False}
-    google: Any = {**quiet, "returns_named_value": False, "returns_multiple_items": False}
-    styles: Any = {"google": google, "numpy": quiet, "sphinx": quiet}
-    fields, rest = _fields_apart(text) if _FIELD.search(text) else ("", text)
-    found: list[Any] = []
-    if not fields or _has_titles(rest):
-        docstring = griffe.Docstring(rest, lineno=1)
-        found += griffe.parse_auto(docstring, method="heuristics", per_style_options=styles)
-    if fields:
-        docstring = griffe.Docstring(fields if found else text, lineno=1)
-        found += griffe.parse_sphinx(docstring, warnings=False)
     description, returns = "", ""
     params: dict[str, str] = {}
-    for section in found:
+    for section in _sections(_set_apart("\n".join(lines).strip())):
         if section.kind is griffe.DocstringSectionKind.text and not description:
             description = _summary(section.value)
-        elif section.kind in (
-            griffe.DocstringSectionKind.parameters,
-            griffe.DocstringSectionKind.other_parameters,
-        ):
+        elif section.kind.value in ("parameters", "other parameters"):
             params |= {_bare(item.name): _one_line(item.description) for item in section.value}
         elif section.kind is griffe.DocstringSectionKind.returns and not returns:
             returns = " ".join(_one_line(item.description) for item in section.value).strip()
     return Docstring(description, params, returns, examples)
 
 
+def _sections(text: str) -> list[Any]:
+    """Parse Google's or NumPy's sections, and reST fields, which may stand beside them."""
+    fields, rest = _fields_apart(text) if _FIELD.search(text) else ("", text)
+    found: list[Any] = []
+    lines = rest.split("\n")
+    docstring = griffe.Docstring(f"\n{rest}", lineno=1)  # a first line would lose what is indented below it
+    if any(_NUMPY_TITLE.match(line) and _UNDERLINE.match(below) for line, below in pairwise(lines)):
+        found += griffe.parse_numpy(docstring, warnings=False)
+    elif not fields or any(map(_GOOGLE_TITLE.match, lines)):
+        found += griffe.parse_google(docstring, **_GOOGLE)
+    if fields:
+        docstring = griffe.Docstring(fields if found else text, lineno=1)
+        found += griffe.parse_sphinx(docstring, warnings=False)
+    return found
+
+
 def _fields_apart(text: str) -> tuple[str, str]:
-    """The reST fields with what is indented below them, and the rest: other styles stand beside them."""
+    """Return the reST fields with what is indented below them, and the rest."""
     fields: list[str] = []
     rest: list[str] = []
     within = -1
@@ -108,22 +79,14 @@ def _fields_apart(text: str) -> tuple[str, str]:
     return "\n".join(fields).strip(), "\n".join(rest).strip()
 
 
-def _has_titles(text: str) -> bool:
-    """Whether there are sections of Google's or NumPy's style."""
-    lines = text.split("\n")
-    return any(_GOOGLE_TITLE.match(line) for line in lines) or any(
-        _NUMPY_TITLE.match(line) and _UNDERLINE.match(below) for line, below in pairwise(lines)
-    )
-
-
 def _bare(name: str) -> str:
-    """A parameter's name as it was written before its colon: `a `, `a (int) `, `**a`, or in marks."""
+    """Return a parameter's name without what may stand around it: `a (int) `, `**a`, marks."""
     found = _NAME.match(name)
     return found[1] if found else name
 
 
 def _set_apart(text: str) -> str:
-    """A blank line before each Google section title: the parser takes only those as sections."""
+    """Put a blank line before each Google section title: the parser takes only those as sections."""
     lines: list[str] = []
     for line in text.split("\n"):
         if _GOOGLE_TITLE.match(line) and lines and lines[-1].strip():
@@ -133,41 +96,32 @@ def _set_apart(text: str) -> str:
 
 
 def _without_examples(lines: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """The lines that are not examples, and the first examples that are sentences (not doctests)."""
+    """Return the lines that are no examples, and the first examples that are sentences (no doctests)."""
     kept: list[str] = []
     examples: list[str] = []
     at = 0
     while at < len(lines):
         line = lines[at]
         underlined = at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1])
+        start = at + 1
         if _EXAMPLE_TITLE.match(line) and underlined:
-            block, at = _numpy_block(lines, at + 2)
-            examples += _sentences(block)
+            start = at = at + 2
+            while at < len(lines) and not (at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1])):
+                at += 1
+            examples += _sentences(lines[start:at])
         elif match := _EXAMPLE.match(line):
             at += 1
-            if match[2].strip():
-                examples += _sentences([match[2]])
-            else:
-                block, at = _indented_block(lines, at, len(match[1]))
-                examples += _sentences(block)
+            while (
+                not match[2]
+                and at < len(lines)
+                and (not lines[at].strip() or _indent(lines[at]) > len(match[1]))
+            ):
+                at += 1
+            examples += _sentences([match[2]] if match[2] else lines[start:at])
         else:
             kept.append(line)
             at += 1
     return kept, tuple(examples[:_EXAMPLES_KEPT])
-
-
-def _indented_block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
-    start = at
-    while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > indent):
-        at += 1
-    return lines[start:at], at
-
-
-def _numpy_block(lines: list[str], at: int) -> tuple[list[str], int]:
-    start = at
-    while at < len(lines) and not (at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1])):
-        at += 1
-    return lines[start:at], at
 
 
 def _sentences(block: list[str]) -> list[str]:

@@ -13,13 +13,11 @@ from app.messages import JSON, seconds_in
 from app.store.tool_statistics import UNKNOWN_TOOL
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import Recorder, ToolContext
-from app.tools.failures import own_words, raised, too_large
+from app.tools.limits import DaemonThreads, Rates
 from app.tools.masking import mask_arguments
 from app.tools.plain import TooLarge, dumps
-from app.tools.rates import Rates
 from app.tools.registry import ToolRegistry, close_names
-from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, settled
-from app.tools.threads import DaemonThreads
+from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, settled, too_large
 from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)

@@ -1,4 +1,4 @@
-"""What a tool call came to, in the one shape that everything reads."""
+"""The outcome of a tool call, in the one shape that everything reads."""
 
 import asyncio
 import dataclasses
@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.http.errors import FetchError
 from app.messages import JSON
+from app.tools.masking import mask_text, without_paths
 from app.tools.plain import dumps, is_small, plain
+from app.tools.validation import InvalidArguments
 
 MODEL_LIMIT = 32 * 1024
 """Bytes of one result that reach the model."""
@@ -231,3 +234,49 @@ def _longest(length: int, render: Any, limit: int, least: int = 1) -> bytes | No
         else:
             high = middle - 1
     return best
+
+
+_REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})
+
+
+def fetch_code(error: FetchError) -> str:
+    """The code of the contract for it."""
+    if error.code in _REFUSED:
+        return "BAD_REQUEST"
+    return "TIMEOUT" if error.code == "TIMED_OUT" else "UPSTREAM_ERROR"
+
+
+def fetch_failure(error: FetchError) -> ToolResult:
+    """The result of a tool that did not catch it."""
+    return ToolResult.failure(fetch_code(error), str(error))
+
+
+_LONGEST_MESSAGE = 500
+
+
+def raised(tool: str, error: BaseException) -> ToolResult:
+    """The result of a call that raised; INTERNAL where the fault is the tool's own."""
+    if isinstance(error, FetchError):
+        return fetch_failure(error)
+    if isinstance(error, InvalidArguments):
+        return ToolResult.failure("BAD_REQUEST", str(error), "mend the arguments and call it again")
+    return ToolResult.failure("INTERNAL", f"{tool} failed with {type(error).__name__}: {own_words(error)}")
+
+
+def too_large(tool: str, limit: int) -> ToolResult:
+    """The result of a call that returned more than `limit` bytes of JSON."""
+    return ToolResult.failure(
+        "OUTPUT_TOO_LARGE",
+        f"{tool} returned more than {limit} bytes",
+        "ask for less: a narrower search, fewer items or a part of the file",
+    )
+
+
+def own_words(error: BaseException) -> str:
+    """An exception's own words on one line, without paths and secrets."""
+    try:
+        text = str(error)
+    except BaseException:  # the class is the tool's: its text may raise anything
+        return "(its message cannot be read)"
+    line = " ".join(text[: _LONGEST_MESSAGE * 2].split())
+    return mask_text(without_paths(line))[:_LONGEST_MESSAGE] or "no message"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.messages import JSON
-from app.tools.annotations import BLOCKS, Names, statements
-from app.tools.classes import Unresolvable
+from app.tools.annotations import BLOCKS, Names, Unresolvable, statements
 from app.tools.docstrings import Docstring, parse_docstring
 from app.tools.plain import sendable
 from app.tools.schema import (

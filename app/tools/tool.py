@@ -1,25 +1,23 @@
-"""The one interface to anything a model may call."""
+"""The one interface to anything that a model may call."""
 
 import copy
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
+from pydantic import ValidationError
 
 from app.messages import JSON
 from app.tools.context import ToolContext
+from app.tools.limits import MOST_PER_MINUTE, DaemonThreads
 from app.tools.plain import sendable
-from app.tools.rates import MOST_PER_MINUTE
 from app.tools.result import ToolResult
-from app.tools.schema import Schema, described
+from app.tools.schema import Schema, described, shortened
 from app.tools.signature import is_context, name_of, signature_of
 from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_value
-
-if TYPE_CHECKING:
-    from app.tools.threads import DaemonThreads
 
 Audience = Literal["everyone", "owners"]
 PathCheck = Callable[[dict[str, JSON], ToolContext], None]
@@ -202,7 +200,7 @@ class Tool:
         self,
         args: dict[str, JSON],
         context: ToolContext | None = None,
-        threads: "DaemonThreads | None" = None,
+        threads: DaemonThreads | None = None,
     ) -> ToolResult:
         """Runs with checked arguments, without limits; what the function raises is raised."""
         call = self.bind(args, context or ToolContext())
@@ -211,8 +209,6 @@ class Tool:
         elif threads is not None:
             value = await threads.run(call)
         else:
-            from app.tools.threads import DaemonThreads
-
             value = await DaemonThreads(limit=1, idle_seconds=0).run(call)
         if inspect.isawaitable(value):
             value = await value
@@ -220,8 +216,6 @@ class Tool:
 
     def _converted(self, args: dict[str, JSON]) -> dict[str, Any]:
         """Arguments as the Python types the function was annotated with."""
-        from pydantic import ValidationError
-
         converted: dict[str, Any] = dict(args)
         problems: list[str] = []
         for name, adapter in self._adapters.items():
@@ -296,3 +290,69 @@ def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Paramet
 def _explained(name: str, fault: Mapping[str, Any]) -> str:
     where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"])
     return f"{name}{where}: {fault['msg']}, got {describe_value(fault['input'])}"
+
+
+LONGEST_DESCRIPTION = 320
+"""Characters that every prompt holds of what a tool says of itself."""
+LONGEST_WITH_EXAMPLES = 100
+"""Examples stay where a description is that short: there they tell most."""
+LONGEST_ABOUT_A_PARAMETER = 160
+
+# Where a schema holds another, a list of them, or some by name.
+_ONE = frozenset(("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else"))
+_LISTED = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
+_NAMED = frozenset(("properties", "patternProperties", "$defs", "dependentSchemas"))
+_SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (("required", []), ("default", ""), ("default", None))
+
+
+def brief(tool: Tool) -> Schema:
+    """The function form, its texts cut where a sentence ends, without what says nothing."""
+    function = {
+        "name": tool.name,
+        "description": _description(tool),
+        "parameters": _without_much(tool.input_schema),
+    }
+    return {"type": "function", "function": function}
+
+
+def _description(tool: Tool) -> str:
+    said = _cut(tool.description, LONGEST_DESCRIPTION)
+    for count in range(len(tool.examples), 0, -1):
+        whole = described(said, tool.examples[:count])
+        if len(whole) <= LONGEST_WITH_EXAMPLES:
+            return whole
+    return said
+
+
+def _without_much(schema: JSON) -> JSON:
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = "properties" in schema and schema.get("additionalProperties") is False
+    return {
+        key: _inner(key, value)
+        for key, value in schema.items()
+        if (key, value) not in _SAYS_NOTHING
+        and not (key == "description" and not value)
+        and not (key == "additionalProperties" and closed)
+    }
+
+
+def _inner(key: str, value: JSON) -> JSON:
+    if key == "description" and isinstance(value, str):
+        return _cut(value, LONGEST_ABOUT_A_PARAMETER)
+    if key in _ONE:
+        return _without_much(value)
+    if key in _LISTED and isinstance(value, list):
+        return [_without_much(one) for one in value]
+    if key in _NAMED and isinstance(value, Mapping):
+        return {name: _without_much(one) for name, one in value.items()}
+    return value
+
+
+def _cut(text: str, longest: int) -> str:
+    """As many whole sentences as there is room for; its beginning where that is less than half of it."""
+    if len(text) <= longest:
+        return text
+    ends = [text.rfind(end, 0, longest) for end in (". ", ".\n", "\n")]
+    end = max(ends)
+    return text[: end + 1].rstrip() if end >= longest // 2 else shortened(text, longest)

@@ -1,7 +1,7 @@
 """The form in which a tool is offered: all of its arguments, few words."""
 
 from app.tools import Tool
-from app.tools.brief import LONGEST_ABOUT_A_PARAMETER, LONGEST_DESCRIPTION, brief
+from app.tools.tool import LONGEST_ABOUT_A_PARAMETER, LONGEST_DESCRIPTION, brief
 
 
 def tool(description: str, schema: dict[str, object] | None = None, **options: object) -> Tool:

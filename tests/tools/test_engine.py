@@ -19,8 +19,8 @@ from app.tools import (
     ToolRegistry,
     ToolResult,
 )
+from app.tools.limits import DaemonThreads
 from app.tools.masking import mask_arguments
-from app.tools.threads import DaemonThreads
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until
 

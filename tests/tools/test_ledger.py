@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.tools.ledger import Ledger, matching, means_all, meant
+from app.tools.authoring import Ledger, matching, means_all, meant
 from tests.limits import limited
 from tests.skills.folders import House
 from tests.skills.tools import Rows, context

@@ -7,7 +7,7 @@ import pytest
 
 from app.people import Person
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolContext, ToolRegistry, ToolResult
-from app.tools.rates import Rates
+from app.tools.limits import Rates
 from tests.world import until
 
 ANA, BEA = (ToolContext(person=Person(name, "simulator")) for name in ("ana", "bea"))

@@ -1,10 +1,7 @@
 """The schemas that models read, from live functions and from source text alike."""
 
-import ast
 import hashlib
 import inspect
-import subprocess
-import sys
 import textwrap
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +15,6 @@ from pydantic import BaseModel, Field
 from app.tools import Tool, ToolContext, build_catalog, parse_docstring
 from app.tools.schema import PERMISSIVE
 from app.tools.source import find_tools
-from tests.world import ROOT
 
 CREATE_ISSUE = {
     "type": "object",
@@ -320,14 +316,6 @@ def test_docstrings(text: str, description: str, params: dict[str, str], example
     assert (parsed.description, parsed.params, parsed.examples) == (description, params, examples)
 
 
-SHIPPED = [
-    text
-    for file in sorted(ROOT.glob("skills/*/scripts/tools.py"))
-    for node in ast.parse(file.read_text("utf-8")).body
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (text := ast.get_docstring(node))
-]
-
-
 ODD = [
     "Do.\n\nMore: of it.",
     "Do it,\nnow.\n\nArgs:\n    a: One\n      goes on\n    b_2 (list[int]): Two: three",
@@ -337,14 +325,6 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("text", [*ODD, *SHIPPED])
-def test_what_is_read_without_the_parser_of_all_styles_is_read_as_by_it(text: str) -> None:
-    """A section more is for that parser alone."""
+@pytest.mark.parametrize("text", ODD)
+def test_a_section_more_changes_nothing_in_the_others(text: str) -> None:
     assert parse_docstring(text) == parse_docstring(f"{text}\n\nRaises:\n    ValueError: Never.")
-
-
-def test_no_docstring_of_the_release_wants_that_parser() -> None:
-    code = f"import sys; from app.tools import parse_docstring as p; [p(one) for one in {SHIPPED!r}]"
-    code += "; print('griffe' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == "False\n"

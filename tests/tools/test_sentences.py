@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.skills.skill import bundled_names
-from app.tools.sentences import Sentences, Table, cut
+from app.tools.authoring import Sentences, Table, cut
 from tests.skills.tools import SKILLS, context, functions
 
 TABLE: Table = {

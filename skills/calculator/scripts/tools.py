@@ -1,6 +1,6 @@
 """The calculator's tools: arithmetic, units, and money at a given rate."""
 
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences
 
 from .calculation import worked_out
 from .money import exchanged, is_money

@@ -3,7 +3,7 @@
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Sentences, cut
 
 MOST_FOUND = 20
 SHOWN_TEXT = 160

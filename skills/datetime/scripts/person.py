@@ -7,7 +7,7 @@ from datetime import tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences
 
 from .sentences import SAID
 

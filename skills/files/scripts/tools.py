@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from app.search.words import fold
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Sentences, cut
 
 MOST_SHOWN = 60
 NEAR = 3

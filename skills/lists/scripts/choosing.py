@@ -1,6 +1,6 @@
 """Which list a call is about."""
 
-from app.tools.sentences import cut
+from app.tools.authoring import cut
 
 from .lines import named
 from .sentences import MAX_LISTS

@@ -1,6 +1,6 @@
 """How lists are written in a chat."""
 
-from app.tools.sentences import cut
+from app.tools.authoring import cut
 
 MOST_TOLD = 10
 MOST_SHOWN = 50

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from app.tools.sentences import cut
+from app.tools.authoring import cut
 
 from .choosing import the_list
 from .lines import MOST_TOLD, named, numbered, texts

@@ -3,7 +3,7 @@
 import time
 
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
-from app.tools.ledger import Ledger, folded, means_all
+from app.tools.authoring import Ledger, folded, means_all
 
 SHOPPING = "shopping"
 # So long after a list was used "the list" means that one.

@@ -2,8 +2,7 @@
 
 import time
 
-from app.tools.ledger import means_all
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences, means_all
 
 from .choosing import list_to_fill, the_list
 from .lines import left, overview, shown, texts, told

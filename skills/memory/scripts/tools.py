@@ -1,8 +1,7 @@
 """What a person wants to be remembered: remember, recall, forget."""
 
 from app.search.words import spaced
-from app.tools.ledger import Ledger, folded, matching, meant
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Ledger, Sentences, cut, folded, matching, meant
 
 MAX_FACTS = 200
 MAX_TEXT = 300

@@ -5,8 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from app.search.words import spaced
-from app.tools.ledger import Entry, Ledger, matching, means_all, meant
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Entry, Ledger, Sentences, cut, matching, means_all, meant
 
 MAX_NOTES = 2000
 MAX_TEXT = 10_000

@@ -1,7 +1,7 @@
 """A person's projects with what belongs to them, as rows of `context.store`."""
 
 from app.search.words import spaced
-from app.tools.ledger import Ledger, folded, meant
+from app.tools.authoring import Ledger, folded, meant
 
 MOST_ACTIVITY = 50
 PROJECT = spaced("proyecto proyectos projeto projetos project projects")

@@ -2,7 +2,7 @@
 
 from datetime import date, datetime
 
-from app.tools.sentences import cut
+from app.tools.authoring import cut
 
 from .days import spoken, today, zone_of
 

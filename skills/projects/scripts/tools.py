@@ -3,8 +3,7 @@
 import time
 from typing import Literal
 
-from app.tools.ledger import folded, meant
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Sentences, cut, folded, meant
 
 from .board import TASK, Board
 from .days import means_no_day, read_day

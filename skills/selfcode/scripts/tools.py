@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Sentences, cut
 
 from .source import PROJECT, Refused, check, files, matching, outline, read, real_path, search, write
 

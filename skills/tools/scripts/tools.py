@@ -1,6 +1,6 @@
 """The tools that there are: found by words, listed by category."""
 
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences
 
 MOST_FOUND = 10
 MOST_WORDS = 500

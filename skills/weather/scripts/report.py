@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences
 
 from .places import Place
 from .service import Weather

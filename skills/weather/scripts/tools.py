@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any, Literal
 
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences
 
 from .places import Place, find, folded, options
 from .report import Report

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app.http.errors import FetchError
-from app.tools.sentences import Sentences, cut
+from app.tools.authoring import Sentences, cut
 
 from .page import MOST_CHARACTERS, Page, page_of
 from .sentences import SAID
