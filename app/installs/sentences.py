@@ -13,7 +13,7 @@ from app.mcp.definitions import Phase, ServerState
 from app.mcp.installed import InstalledServer
 from app.text import visible
 from app.tools import ToolResult
-from app.tools.fetching import fetch_code
+from app.tools.result import fetch_code
 
 _SHORT = 160  # characters of a description in a list
 _MAX_NAMED = 6  # tools that are named one by one
