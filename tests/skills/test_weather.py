@@ -16,7 +16,7 @@ from app.http.address import origins
 from app.http.client import HttpClient
 from app.http.transport import Transport
 from app.tools import ToolContext
-from app.tools.sentences import Sentences
+from app.tools.authoring import Sentences
 from tests.skills.tools import Rows, context, functions
 from tests.standins.weather import PLACES, WeatherService, place
 
