@@ -1,4 +1,7 @@
-"""Packages made for a test, and a registry of npm that has them; a folder of wheels is one of Python's."""
+"""Packages made for a test, a registry of npm that has them, and entries of the MCP registry for them.
+
+A folder of wheels is an index of Python packages.
+"""
 
 import base64
 import hashlib
@@ -13,6 +16,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from tests.standins import mcp_server
+from tests.standins.mcp_server import tool
+from tests.standins.registry import OFFICIAL
+
+HIGH_TIDE = tool(
+    "high_tide",
+    "Says when the tide is high at a harbour.",
+    {"place": {"type": "string", "description": "A harbour."}},
+    annotations={"readOnlyHint": True},
+)
+GROW = tool("grow", "Changes a tool.", {"name": {"type": "string"}, "description": {"type": "string"}})
+CLOCK = {
+    "tools": [HIGH_TIDE],
+    "answers": {"high_tide": {"content": [{"type": "text", "text": "high at noon"}]}},
+}
 SERVER_JS = """
 const answer = (id, result) => process.stdout.write(JSON.stringify({jsonrpc: "2.0", id, result}) + "\\n")
 require("readline").createInterface({input: process.stdin}).on("line", line => {
@@ -43,10 +61,11 @@ def make_wheel(
     scripts: Mapping[str, str] | None = None,
     requires: tuple[str, ...] = (),
     padding: int = 0,
+    also: Mapping[str, str] | None = None,
 ) -> None:
     """A wheel whose module `name` holds the code; by default its script is called as the package is.
 
-    `padding`: MiB of nothing in it.
+    `padding`: MiB of nothing in it; `also`: more files of the module.
     """
     module = name.replace("-", "_")
     about = f"{module}-{version}.dist-info"
@@ -55,6 +74,7 @@ def make_wheel(
     entry = "".join(f"{script} = {target}\n" for script, target in starts.items())
     files = {
         f"{module}/__init__.py": code,
+        **{f"{module}/{path}": text for path, text in (also or {}).items()},
         f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{lines}",
         f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{about}/entry_points.txt": f"[console_scripts]\n{entry}",
@@ -67,6 +87,32 @@ def make_wheel(
             with wheel.open(f"{module}/padding", "w", force_zip64=True) as file:
                 for _ in range(padding):
                     file.write(bytes(1024**2))
+
+
+def stand_in_wheel(folder: Path, package: str, scenario: dict[str, Any], start: str = "") -> None:
+    """A package of the stand-in server that plays the scenario, or one that runs the lines of `start`."""
+    code = start or (
+        "import json\nfrom .server import Server\n\n\n"
+        f"def main():\n    Server(json.loads({json.dumps(scenario)!r})).run()\n"
+    )
+    make_wheel(folder, package, code=code, also={"server.py": Path(mcp_server.__file__).read_text("utf-8")})
+
+
+def entry(name: str, package: str, description: str, **more: Any) -> dict[str, Any]:
+    """A server with a Python package, as the registry lists it."""
+    packages = [
+        {
+            "registryType": "pypi",
+            "identifier": package,
+            "version": "1.0.0",
+            "transport": {"type": "stdio"},
+            **more,
+        }
+    ]
+    server = {"name": name, "description": description, "version": "1.0.0", "packages": packages}
+    at = "2026-11-01T10:00:00Z"
+    official = {"status": "active", "publishedAt": at, "updatedAt": at, "isLatest": True}
+    return {"server": server, "_meta": {OFFICIAL: official}}
 
 
 def make_sdist(folder: Path, name: str, version: str, setup: str) -> Path:

@@ -244,32 +244,10 @@ def test_the_command_is_shown_whole() -> None:
     assert plan_of(python).command_line == "python mcp-server-time==2026.1"
 
 
-HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
-    "an option as its name": ({"identifier": "--registry=https://evil.example"}, "NOT_INSTALLABLE"),
-    "an address as its name": ({"identifier": "git+https://evil.example/x.git"}, "NOT_INSTALLABLE"),
-    "a path as its name": ({"identifier": "../../etc"}, "NOT_INSTALLABLE"),
-    "a range as its version": ({"version": "^1.0.0"}, "NOT_INSTALLABLE"),
-    "an alias as its version": ({"version": "npm:other@1.0.0"}, "NOT_INSTALLABLE"),
-    "an address as its version": ({"version": "https://evil.example/x.tgz"}, "NOT_INSTALLABLE"),
-    "code for the runtime": (
-        {"runtimeArguments": [{"type": "named", "name": "-c", "value": "curl evil"}]}, "NOT_INSTALLABLE"
-    ),
-    "a shell as its runtime": ({"runtimeHint": "bash"}, "NOT_INSTALLABLE"),
-    "another registry": ({"registryBaseUrl": "https://evil.example"}, "NOT_INSTALLABLE"),
-    "a library to preload": (variable("LD_PRELOAD", value="/x.so"), "NOT_INSTALLABLE"),
-    "an option of node": (variable("NODE_OPTIONS", value="--require=/x"), "NOT_INSTALLABLE"),
-    "a setting of ours in a value": (variable("X", value="${OPENAI_API_KEY}"), ""),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_entry_gets_no_further(case: str) -> None:
-    package, code = HOSTILE[case]
-    entry = entry_of(package=package)
-    if code:
-        assert refusal(entry) == code
-    else:
-        assert plan_of(entry).env == (("X", "${SERVER_OPENAI_API_KEY}"),)
+def test_an_entry_that_cannot_be_installed_gets_no_plan() -> None:
+    assert refusal(entry_of(package={"identifier": "--registry=https://evil.example"})) == "NOT_INSTALLABLE"
+    in_a_value = entry_of(package=variable("X", value="${OPENAI_API_KEY}"))
+    assert plan_of(in_a_value).env == (("X", "${SERVER_OPENAI_API_KEY}"),)
 
 
 def test_orders_to_the_model_in_an_entry_are_found() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.installs.shop import CLOCK, GROW, HIGH_TIDE, entry, wheel
+from tests.installs.made_packages import CLOCK, GROW, HIGH_TIDE, entry, stand_in_wheel
 from tests.mailer import asked, press, questions
 from tests.standins.mcp_server import command
 from tests.standins.model import calls, is_classifier, last_user_text
@@ -33,10 +33,12 @@ KEY = {"name": "HARBOUR_KEY", "description": "Key of your account", "isRequired"
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Packages that pip finds without a network."""
     folder = tmp_path_factory.mktemp("shelf")
-    wheel(folder, "tides-mcp", CLOCK)
-    wheel(folder, "harbour-mcp", CLOCK)
-    wheel(folder, "growing-mcp", {"tools": [HIGH_TIDE, GROW]})
-    wheel(folder, "dredger-mcp", {}, "import sys\n\n\ndef main():\n    sys.exit('DREDGER_HOME is not set')\n")
+    stand_in_wheel(folder, "tides-mcp", CLOCK)
+    stand_in_wheel(folder, "harbour-mcp", CLOCK)
+    stand_in_wheel(folder, "growing-mcp", {"tools": [HIGH_TIDE, GROW]})
+    stand_in_wheel(
+        folder, "dredger-mcp", {}, "import sys\n\n\ndef main():\n    sys.exit('DREDGER_HOME is not set')\n"
+    )
     return folder
 
 

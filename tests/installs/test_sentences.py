@@ -1,12 +1,10 @@
-"""What a chat about servers is made of: which one is meant, notices of progress."""
+"""Sentences about servers in a chat, and the notices of a long install."""
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from app.installs.directory import resolve, resolve_local
 from app.installs.entries import read_entry
 from app.installs.progress import Progress
 from app.installs.sentences import choices_text, found_text, installed_text
@@ -17,42 +15,6 @@ from tests.standins.registry import entry
 from tests.world import until
 
 TIME = "io.github.modelcontextprotocol/mcp-server-time"
-GITHUB = ("io.github.github/github-mcp-server", "io.github.ana/github-issues-mcp")
-
-
-class Shelf:
-    """A directory of these entries that finds all of them."""
-
-    def __init__(self, *names: str) -> None:
-        self.entries = [read_entry(entry(name)) for name in names]
-
-    async def search(self, words: str, limit: int = 8) -> Any:
-        return self.entries[:limit]
-
-    async def get(self, name: str, version: str = "") -> Any:
-        return next((one for one in self.entries if one is not None and one.name == name), None)
-
-
-@pytest.mark.parametrize(
-    "said", ["time", "la hora", "de la hora?", "el servidor de tempo", "Time", TIME, f"el {TIME}."]
-)
-async def test_words_that_are_the_name_of_one_server_mean_it(said: str) -> None:
-    found = await resolve(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
-    assert found.entry is not None
-    assert found.entry.name == TIME
-
-
-@pytest.mark.parametrize("said", ["github", "el server de GitHub", "GitHub"])
-async def test_words_in_several_names_are_a_choice_of_those(said: str) -> None:
-    found = await resolve(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
-    assert found.entry is None
-    assert {one.name for one in found.choices} == set(GITHUB)
-
-
-async def test_words_in_no_name_are_a_choice_of_all_that_was_found() -> None:
-    found = await resolve(Shelf(TIME, *GITHUB), "reloj mundial")  # type: ignore[arg-type]
-    assert found.entry is None
-    assert len(found.choices) == 3
 
 
 def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
@@ -67,28 +29,7 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
     assert "only as a container image" in found_text("en", [closed]).splitlines()[-1]
 
 
-@pytest.mark.parametrize("said", ["https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUB[0]}"])
-async def test_what_is_no_exact_name_of_one_server_is_nothing(said: str) -> None:
-    found = await resolve(Shelf(TIME, *GITHUB), said)  # type: ignore[arg-type]
-    assert (found.entry, found.choices) == (None, ())
-
-
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
-        ("time", "time"),
-        ("Time", "time"),
-        ("el de la hora", "time"),
-        ("de github", "github"),
-        ("weather", ""),
-        ("", ""),
-    ],
-)
-def test_a_server_here_is_meant_by_its_name_or_words_for_it(said: str, name: str) -> None:
-    assert resolve_local(said, ["time", "github", "github-issues"]) == name
-
-
-async def test_a_short_work_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:
+async def test_a_short_install_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:
     told: list[tuple[int, str]] = []
 
     async def tell(number: int, text: str) -> None:
