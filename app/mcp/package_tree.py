@@ -1,4 +1,4 @@
-"""The files of an installed package: their limits, their hash, and a check that they are unchanged."""
+"""The files of an installed package: their limits, their hash, and whether they are still the same."""
 
 import hashlib
 import os
@@ -18,29 +18,19 @@ class PackageTreeError(RecadoError):
     """Files that cannot be kept as a package; the text says why."""
 
 
-class Integrity:
-    """Checks that packages are what was installed: at first by every file, later by their times."""
+def integrity_fault(place: str, sha256: str) -> str:
+    """Return why a package must not be started; "" if it is what was approved, or nobody's install.
 
-    def __init__(self) -> None:
-        self._seen: dict[str, str] = {}
-
-    def fault(self, place: str, sha256: str) -> str:
-        """Return why a package must not be started; "" if it may, or if it is nobody's install.
-
-        Blocks: some tenths of a second for the first look, a few milliseconds for others.
-        """
-        if not sha256:
-            return ""
-        folder = Path(place)
-        try:
-            now = stamps(folder)
-            if self._seen.get(sha256) != now:
-                if digest(folder) != sha256:
-                    return f"{folder} was changed since it was installed; install the server again"
-                self._seen[sha256] = now
-        except (OSError, PackageTreeError) as error:
-            return f"{folder} cannot be read: {error}; install the server again"
+    Reads every file: some tenths of a second.
+    """
+    if not sha256:
         return ""
+    try:
+        if digest(Path(place)) == sha256:
+            return ""
+    except (OSError, PackageTreeError) as error:
+        return f"{place} cannot be read: {error}; install the server again"
+    return f"{place} was changed since it was installed; install the server again"
 
 
 def check_room(folder: Path) -> None:
@@ -70,19 +60,6 @@ def digest(folder: Path) -> str:
         else:
             raise PackageTreeError(f"{path} is neither a file nor a link")
         whole.update(f"{line} {mode:o} {path}\0".encode(errors="surrogateescape"))
-    return whole.hexdigest()
-
-
-def stamps(folder: Path) -> str:
-    """Return what changes when any file does, without reading them."""
-    whole = hashlib.sha256()
-    for path, entry in _walk(folder, ""):
-        one = entry.stat(follow_symlinks=False)
-        whole.update(
-            f"{one.st_ino} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns} {one.st_mode} {path}\0".encode(
-                errors="surrogateescape"
-            )
-        )
     return whole.hexdigest()
 
 

@@ -6,7 +6,6 @@ Importing this loads the SDK.
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -54,7 +53,7 @@ MAX_SESSIONS = 256
 IDLE_SECONDS = 600.0
 MAX_LISTENERS = 64
 REQUEST_BYTES = 1024 * 1024
-# Between two looks for changed tools, while a client listens for them.
+# Between two looks for changed tools, once a client has listed them.
 LOOK_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
 
@@ -72,7 +71,7 @@ class ServerProtocol:
 
     def __init__(self, provider: "ToolProvider") -> None:
         self._provider = provider
-        self._changes = _Changes()
+        self._changes = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._changes, max_subscriptions=MAX_LISTENERS)
         self._announced: set[str] = set()
         self._tools: list[Tool] = []
@@ -135,7 +134,7 @@ class ServerProtocol:
         async with self._sessions.run():
             ready.set()
             while not await self._closes_within(LOOK_SECONDS):
-                if self._changes.has_listeners:
+                if self._definitions is not None:
                     await self._look()
 
     async def _closes_within(self, seconds: float) -> bool:
@@ -198,30 +197,6 @@ class _Server(Server[Any]):
         """Declare that changes of the tools are told: the session manager leaves this to the default."""
         options = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
-
-
-class _Changes:
-    """The listeners for changed tools; fulfils the SDK's `SubscriptionBus`."""
-
-    def __init__(self) -> None:
-        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
-
-    @property
-    def has_listeners(self) -> bool:
-        return bool(self._listeners)
-
-    async def publish(self, event: ServerEvent) -> None:
-        for listener in list(self._listeners.values()):
-            listener(event)
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        key = object()
-        self._listeners[key] = listener
-
-        def forget() -> None:
-            self._listeners.pop(key, None)
-
-        return forget
 
 
 class _Response:

@@ -15,12 +15,11 @@ import structlog
 from app.mcp.adapter import adapt, describe_server, unique_names
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
-from app.mcp.package_tree import Integrity
+from app.mcp.package_tree import integrity_fault
 from app.mcp.pins import Pins
 from app.mcp.skill_servers import SkillSource
 from app.mcp.supervisor import Limits, Supervisor
 from app.mcp.wire import Unstartable
-from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.security import write_private
 from app.settings import Settings
@@ -91,7 +90,6 @@ class McpServers:
         self._alerts = alerts
         self._allowed = frozenset(allowed)
         self._limits = limits
-        self._integrity = Integrity()
         self._listeners: list[Callable[[], None]] = []
         self._definitions: dict[str, ServerDefinition] = {}
         self._running: dict[str, tuple[Supervisor, asyncio.Task[None]]] = {}
@@ -169,7 +167,7 @@ class McpServers:
     @asynccontextmanager
     async def connect(self, definition: ServerDefinition) -> AsyncIterator["Connection"]:
         """Connect one of the servers, for its supervisor. The SDK is loaded here, off the loop."""
-        if fault := await asyncio.to_thread(self._integrity.fault, definition.folder, definition.sha256):
+        if fault := await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256):
             raise Unstartable(fault)
         client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
         path = self._folder / definition.name / "revision.json"
@@ -228,7 +226,7 @@ class McpServers:
         servers = [supervisor for supervisor, _ in self._running.values() if supervisor.approved]
         made_of = [(server, server.approved) for server in servers]
         if made_of != self._made_of:
-            self._made_of, self._toolset = made_of, _adapt_tools(servers, self._toolset)
+            self._made_of, self._toolset = made_of, _adapt_tools(servers)
         return self._toolset
 
     def _announce(self) -> None:
@@ -258,37 +256,26 @@ class McpServers:
 
 
 @dataclass(frozen=True, slots=True)
-class _AdaptedTool:
-    server: Supervisor
-    raw: Mapping[str, JSON]
-    tool: Tool
-
-
-@dataclass(frozen=True, slots=True)
 class _ServerTools:
-    """The tools of all servers; `adapted` is by the tool's name: an unchanged tool stays the same object."""
+    """The tools of all servers, their names by server, and a line about each server."""
 
     tools: tuple[Tool, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    adapted: Mapping[str, _AdaptedTool] = field(default_factory=dict)
 
 
-def _adapt_tools(servers: Sequence[Supervisor], before: _ServerTools) -> _ServerTools:
+def _adapt_tools(servers: Sequence[Supervisor]) -> _ServerTools:
     pairs = [(server, raw) for server in servers for raw in server.approved]
     offered = unique_names((server.definition.name, raw["name"]) for server, raw in pairs)
-    adapted: dict[str, _AdaptedTool] = {}
+    tools: list[Tool] = []
     names: dict[str, tuple[str, ...]] = {}
     for server, raw in pairs:
-        definition = server.definition
-        name = offered[definition.name, raw["name"]]
-        known = before.adapted.get(name)
-        if known is None or known.server is not server or known.raw != raw:
-            known = _AdaptedTool(server, raw, adapt(definition, raw, server.call, name))
-        adapted[name] = known
-        names[definition.name] = (*names.get(definition.name, ()), name)
+        server_name = server.definition.name
+        name = offered[server_name, raw["name"]]
+        tools.append(adapt(server.definition, raw, server.call, name))
+        names[server_name] = (*names.get(server_name, ()), name)
     described = {one.definition.name: describe_server(one.definition, one.approved) for one in servers}
-    return _ServerTools(tuple(one.tool for one in adapted.values()), names, described, adapted)
+    return _ServerTools(tuple(tools), names, described)
 
 
 def _read_revision(path: Path, definition: ServerDefinition) -> str:

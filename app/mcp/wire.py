@@ -1,4 +1,4 @@
-"""What is read from a server before it is believed: lines with limits, a rate limit, errors in our words."""
+"""The reading of a server before it is believed: lines with limits, a rate limit, errors in our words."""
 
 import asyncio
 import json

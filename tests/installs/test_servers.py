@@ -21,7 +21,7 @@ from app.installs.plans import Plan
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
-from app.mcp.package_tree import Integrity, PackageTreeError, digest
+from app.mcp.package_tree import PackageTreeError, digest, integrity_fault
 from app.mcp.secrets import Secrets
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
@@ -517,19 +517,16 @@ def test_without_a_sandbox_no_package_is_installed_but_a_remote_is(
 def test_a_package_that_was_changed_is_not_started(place: Place, npm: NpmRegistry) -> None:
     npm.add("x-mcp", files={"index.js": "// one", "lib/a.js": "// a"})
     record = place.install(place.entry("npm", "x-mcp"))
-    integrity = Integrity()
-    assert integrity.fault(record.folder, record.sha256) == ""
-    assert integrity.fault(record.folder, record.sha256) == ""
+    assert integrity_fault(record.folder, record.sha256) == ""
     changed = Path(record.args[-1])
     times = changed.stat()
     changed.write_text("// two")
     os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
-    for looks in (integrity, Integrity()):
-        assert "was changed" in looks.fault(record.folder, record.sha256)
+    assert "was changed" in integrity_fault(record.folder, record.sha256)
     changed.write_text("// one")
-    assert integrity.fault(record.folder, record.sha256) == ""
+    assert integrity_fault(record.folder, record.sha256) == ""
     (changed.parent / "more.js").symlink_to("/etc/passwd")
-    assert "link out of the package" in integrity.fault(record.folder, record.sha256)
+    assert "link out of the package" in integrity_fault(record.folder, record.sha256)
 
 
 KILLED = """

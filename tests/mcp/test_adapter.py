@@ -1,12 +1,15 @@
 """Tools of servers as tools of ours."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from app.mcp.adapter import adapt, findings, why_unusable
+from app.mcp.adapter import adapt, findings, offered_name, unique_names, why_unusable
 from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import definition_hash
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
@@ -66,19 +69,16 @@ def test_nothing_that_a_server_claims_is_believed() -> None:
     assert not tool.permits_addresses
 
 
-@pytest.mark.parametrize(
-    ("annotations", "sensitive", "idempotent"),
-    [
-        ({"readOnlyHint": True}, False, True),
-        ({"idempotentHint": True}, True, True),
-        ({"readOnlyHint": False, "idempotentHint": False}, True, False),
-        ({"readOnlyHint": "true"}, True, False),
-        ({"readOnlyHint": 1}, True, False),
-        ({}, True, False),
-        (None, True, False),
-        ([], True, False),
-    ],
-)
+@pytest.mark.parametrize(("annotations", "sensitive", "idempotent"), [
+    ({"readOnlyHint": True}, False, True),
+    ({"idempotentHint": True}, True, True),
+    ({"readOnlyHint": False, "idempotentHint": False}, True, False),
+    ({"readOnlyHint": "true"}, True, False),
+    ({"readOnlyHint": 1}, True, False),
+    ({}, True, False),
+    (None, True, False),
+    ([], True, False),
+])  # fmt: skip
 def test_a_trusted_server_is_believed_to_the_letter(
     annotations: Any, sensitive: bool, idempotent: bool
 ) -> None:
@@ -100,19 +100,13 @@ async def test_the_server_is_called_by_its_own_name_for_the_tool() -> None:
     assert await called({"query": "tea"}) == ("search.items", {"query": "tea"})
 
 
-@pytest.mark.parametrize(
-    ("args", "sent"),
-    [
-        ({"query": "tea", "limit": None, "anything": None, "filter": None}, {"query": "tea"}),
-        ({"query": "tea", "owner": None}, {"query": "tea", "owner": None}),
-        ({"query": "tea", "filter": {"since": None}}, {"query": "tea", "filter": {}}),
-        (
-            {"query": "tea", "anything": [None, {"a": None}]},
-            {"query": "tea", "anything": [None, {"a": None}]},
-        ),
-        ({"query": "tea", "limit": "5"}, {"query": "tea", "limit": 5}),
-    ],
-)
+@pytest.mark.parametrize(("args", "sent"), [
+    ({"query": "tea", "limit": None, "anything": None, "filter": None}, {"query": "tea"}),
+    ({"query": "tea", "owner": None}, {"query": "tea", "owner": None}),
+    ({"query": "tea", "filter": {"since": None}}, {"query": "tea", "filter": {}}),
+    ({"query": "tea", "anything": [None, {"a": None}]}, {"query": "tea", "anything": [None, {"a": None}]}),
+    ({"query": "tea", "limit": "5"}, {"query": "tea", "limit": 5}),
+])  # fmt: skip
 async def test_what_is_left_out_is_never_sent_as_null(args: dict[str, Any], sent: dict[str, Any]) -> None:
     assert (await called(args))[1] == sent
 
@@ -130,21 +124,18 @@ async def test_a_required_null_is_sent() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("raw", "why"),
-    [
-        (None, "no object"),
-        ([SEARCH], "no object"),
-        ({**SEARCH, "name": ""}, "no name"),
-        ({**SEARCH, "name": 5}, "no name"),
-        ({**SEARCH, "name": "x" * 300}, "256 characters"),
-        ({**SEARCH, "name": "half a \ud83d"}, "cannot be sent|can be sent"),
-        ({"name": "a"}, "inputSchema is no object"),
-        ({**SEARCH, "inputSchema": {"type": "banana"}}, "of type object"),
-        ({**SEARCH, "description": "x" * 70_000}, "64 KiB"),
-        ({**SEARCH, "outputSchema": {"enum": ["x" * 100] * 1000}}, "64 KiB"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "why"), [
+    (None, "no object"),
+    ([SEARCH], "no object"),
+    ({**SEARCH, "name": ""}, "no name"),
+    ({**SEARCH, "name": 5}, "no name"),
+    ({**SEARCH, "name": "x" * 300}, "256 characters"),
+    ({**SEARCH, "name": "half a \ud83d"}, "cannot be sent|can be sent"),
+    ({"name": "a"}, "inputSchema is no object"),
+    ({**SEARCH, "inputSchema": {"type": "banana"}}, "of type object"),
+    ({**SEARCH, "description": "x" * 70_000}, "64 KiB"),
+    ({**SEARCH, "outputSchema": {"enum": ["x" * 100] * 1000}}, "64 KiB"),
+])  # fmt: skip
 def test_a_definition_of_no_use_is_told_why(raw: Any, why: str) -> None:
     assert why_unusable(SEARCH) == ""
     reason = why_unusable(raw)
@@ -173,14 +164,11 @@ def test_a_description_is_bounded_and_hides_nothing() -> None:
     assert long.endswith("…")
 
 
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        ({"name": "a", "inputSchema": {}, "title": "Adds"}, "Adds"),
-        ({"name": "a", "inputSchema": {}, "description": ""}, "a"),
-        ({"name": "a", "inputSchema": {}, "description": 7}, "a"),
-    ],
-)
+@pytest.mark.parametrize(("raw", "said"), [
+    ({"name": "a", "inputSchema": {}, "title": "Adds"}, "Adds"),
+    ({"name": "a", "inputSchema": {}, "description": ""}, "a"),
+    ({"name": "a", "inputSchema": {}, "description": 7}, "a"),
+])  # fmt: skip
 def test_a_tool_without_a_description_says_what_it_can(raw: dict[str, Any], said: str) -> None:
     assert adapted(raw).description == said
 
@@ -214,3 +202,48 @@ def test_of_real_definitions_all_are_taken_and_none_is_suspected(samples: Path) 
             assert findings(raw) == ()
             tool = adapt(ServerDefinition(server), raw, Calls(), name=raw["name"])
             assert tool.get_schema()["function"]["parameters"] is tool.input_schema
+
+
+FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)
+
+
+def test_a_name_says_server_and_tool() -> None:
+    assert offered_name("git", "git_log") == "mcp_git_git_log"
+    assert offered_name("everything", "get-env") == "mcp_everything_get-env"
+
+
+def test_a_long_name_keeps_its_end_and_stays_the_same() -> None:
+    tool = "list_all_of_the_pull_requests_that_wait_for_my_review"
+    name = offered_name("github-enterprise", tool)
+    assert len(name) == 64
+    assert name.endswith(tool[-40:])
+    assert name == "mcp_github-ent_3adff8e3_he_pull_requests_that_wait_for_my_review"
+
+
+def test_names_that_come_to_the_same_are_told_apart_whatever_else_there_is() -> None:
+    spelled, other = ("files", "read_file"), ("files", "read.file")
+    both = unique_names([spelled, other])
+    assert both[spelled] == "mcp_files_read_file"
+    assert re.fullmatch(r"mcp_files_[0-9a-f]{8}_read_file", both[other])
+    assert unique_names([other, spelled, ("files", "read file")])[other] == both[other]
+    crossed = unique_names([("a", "b_c"), ("a_b", "c")])
+    assert len(set(crossed.values())) == 2
+    assert "mcp_a_b_c" not in crossed.values()
+
+
+def test_real_tools_of_real_servers_get_plain_names(samples: Path) -> None:
+    servers = json.loads((samples / "mcp_registry" / "real_server_tools.json").read_text())
+    pairs = [(server, tool["name"]) for server, tools in servers.items() for tool in tools]
+    names = unique_names(pairs)
+    assert len(names) == len(set(names.values())) == 58
+    assert all(FIT.fullmatch(name) and name.endswith(tool[-40:]) for (_, tool), name in names.items())
+
+
+@given(PAIRS)
+def test_every_pair_gets_a_fit_name_of_its_own(pairs: list[tuple[str, str]]) -> None:
+    names = unique_names(pairs)
+    assert names.keys() == set(pairs)
+    assert len(set(names.values())) == len(names)
+    assert all(FIT.fullmatch(name) for name in names.values())
+    assert unique_names(reversed(pairs)) == names

@@ -104,43 +104,28 @@ def test_from_nothing_to_a_server_that_has_what_it_needs(shell: Shell) -> None:
     assert "there is no server 'files'; there is none yet" in shell.mcp("remove", "files", status=1)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "add files",
-        "add files --url https://example.org --registry com.example/x",
-        "add files --url https://example.org -e A=b",
-        "add files --registry com.example/x -H A=b",
-        "add files --yes -- npx server",
-        "add",
-        "secret files",
-        "search",
-        "nothing",
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    "add files",
+    "add files --url https://example.org --registry com.example/x",
+    "add files --url https://example.org -e A=b",
+    "add files --registry com.example/x -H A=b",
+    "add files --yes -- npx server",
+    "add",
+    "secret files",
+    "search",
+    "nothing",
+])  # fmt: skip
 def test_what_makes_no_sense_is_a_usage_error(arguments: str, shell: Shell) -> None:
     shell.mcp(*arguments.split(), status=2)
     assert not shell.file.exists()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "http://127.0.0.1:9/mcp",
-        "https://localhost/mcp",
-        "https://[::1]/mcp",
-        "https://169.254.169.254/latest",
-        "https://10.0.0.1/mcp",
-        "https://nas.local/mcp",
-        "https://2130706433/mcp",
-        "https://me:hunter2@example.org/mcp",
-        "http://192.0.2.1/mcp",
-        "http://8.8.8.8/mcp",
-        "file:///etc/passwd",
-        "ftp://example.org/",
-        "example.org",
-    ],
-)
+@pytest.mark.parametrize("address", [
+    "http://127.0.0.1:9/mcp", "https://localhost/mcp", "https://[::1]/mcp",
+    "https://169.254.169.254/latest", "https://10.0.0.1/mcp", "https://nas.local/mcp",
+    "https://2130706433/mcp", "https://me:hunter2@example.org/mcp", "http://192.0.2.1/mcp",
+    "http://8.8.8.8/mcp", "file:///etc/passwd", "ftp://example.org/", "example.org",
+])  # fmt: skip
 def test_addresses_that_are_not_public_https_are_refused(address: str, shell: Shell) -> None:
     said = shell.mcp("add", "near", "--url", address, status=1)
     assert "hunter2" not in said
@@ -155,14 +140,11 @@ def test_a_public_address_is_written_down_with_its_headers(shell: Shell) -> None
     }
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"command": "npx", "args": ["-y", "x"]},
-        {"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"]}, "other": {"command": "y"}}},
-        {"servers": {"theirs": {"command": "npx", "args": ["-y", "x"]}}},
-    ],
-)
+@pytest.mark.parametrize("content", [
+    {"command": "npx", "args": ["-y", "x"]},
+    {"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"]}, "other": {"command": "y"}}},
+    {"servers": {"theirs": {"command": "npx", "args": ["-y", "x"]}}},
+])  # fmt: skip
 def test_an_entry_of_another_host_is_taken_as_it_is(content: Any, shell: Shell) -> None:
     (shell.folder / "entry.json").write_text(json.dumps(content))
     shell.mcp("add", "files", "--json", "entry.json")
@@ -172,16 +154,13 @@ def test_an_entry_of_another_host_is_taken_as_it_is(content: Any, shell: Shell) 
     assert "already" in shell.mcp("add", "files", "--json", "entry.json", status=1)
 
 
-@pytest.mark.parametrize(
-    ("content", "word"),
-    [
-        ("{", "not JSON"),
-        ('{"mcpServers": {"a": {}, "b": {}}}', "no server 'files', but: a, b"),
-        ('{"command": "x", "url": "https://example.org"}', "both"),
-        ('{"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}', "setting of this assistant"),
-        ("[]", "no object"),
-    ],
-)
+@pytest.mark.parametrize(("content", "word"), [
+    ("{", "not JSON"),
+    ('{"mcpServers": {"a": {}, "b": {}}}', "no server 'files', but: a, b"),
+    ('{"command": "x", "url": "https://example.org"}', "both"),
+    ('{"command": "x", "env": {"A": "${OPENAI_API_KEY}"}}', "setting of this assistant"),
+    ("[]", "no object"),
+])  # fmt: skip
 def test_an_entry_that_cannot_be_used_is_not_written(content: str, word: str, shell: Shell) -> None:
     assert word in shell.mcp("add", "files", "--json", "-", typed=content, status=1)
     assert "cannot be used" in shell.mcp("add", "../x", "--", "npx", status=1)

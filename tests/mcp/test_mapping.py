@@ -19,16 +19,13 @@ def test_no_file_is_no_server_and_no_fault(written: Written) -> None:
     assert list(written.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'\xef\xbb\xbf{"mcpServers": {"one": {"command": "x"}}}',
-        '{"mcpServers": {"one": {"command": "x"}}}'.encode("utf-16"),
-        b'{\r\n  "mcpServers": {\r\n "one": {"command": "x"}}}\r\n',
-        b'{"servers": {"one": {"command": "x"}}, "inputs": []}',
-        b'{"$schema": "x", "mcpServers": {"one": {"command": "x"}}}',
-    ],
-)
+@pytest.mark.parametrize("content", [
+    b'\xef\xbb\xbf{"mcpServers": {"one": {"command": "x"}}}',
+    '{"mcpServers": {"one": {"command": "x"}}}'.encode("utf-16"),
+    b'{\r\n  "mcpServers": {\r\n "one": {"command": "x"}}}\r\n',
+    b'{"servers": {"one": {"command": "x"}}, "inputs": []}',
+    b'{"$schema": "x", "mcpServers": {"one": {"command": "x"}}}',
+])  # fmt: skip
 def test_files_as_editors_save_them_are_read(written: Written, content: bytes) -> None:
     written.write(content)
     assert written.look()["one"].command == "x"

@@ -39,16 +39,13 @@ def test_structured_content_is_the_data() -> None:
     assert to_result(answer) == ToolResult.success({"celsius": 5})
 
 
-@pytest.mark.parametrize(
-    ("texts", "structured"),
-    [
-        (['{\n "b": [1], "a": 2.5}'], {"a": 2.5, "b": [1]}),
-        (["12:30"], {"result": "12:30"}),
-        (["5"], {"sum": 5}),
-        (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
-        (["", " \n"], {"result": []}),
-    ],
-)
+@pytest.mark.parametrize(("texts", "structured"), [
+    (['{\n "b": [1], "a": 2.5}'], {"a": 2.5, "b": [1]}),
+    (["12:30"], {"result": "12:30"}),
+    (["5"], {"sum": 5}),
+    (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
+    (["", " \n"], {"result": []}),
+])  # fmt: skip
 def test_a_copy_of_structured_content_is_not_told_twice(texts: list[str], structured: Any) -> None:
     result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
     assert result == ToolResult.success(structured)
@@ -159,18 +156,15 @@ def test_resources_that_are_text_and_links_are_text() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("block", "problem"),
-    [
-        ({"type": "image", "data": "not base64!", "mimeType": "image/png"}, "not base64"),
-        ({"type": "image", "mimeType": "image/png"}, "no data"),
-        ({"type": "image", "data": 5}, "no data"),
-        ({"type": "resource"}, "no data"),
-        ({"type": "hologram"}, "not known"),
-        ({}, "not known"),
-        ("text", "no content block"),
-    ],
-)
+@pytest.mark.parametrize(("block", "problem"), [
+    ({"type": "image", "data": "not base64!", "mimeType": "image/png"}, "not base64"),
+    ({"type": "image", "mimeType": "image/png"}, "no data"),
+    ({"type": "image", "data": 5}, "no data"),
+    ({"type": "resource"}, "no data"),
+    ({"type": "hologram"}, "not known"),
+    ({}, "not known"),
+    ("text", "no content block"),
+])  # fmt: skip
 def test_a_block_of_no_use_is_named_and_the_rest_counts(block: Any, problem: str) -> None:
     result = to_result({"content": [text("kept"), block]})
     assert result.ok

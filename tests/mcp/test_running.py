@@ -306,31 +306,6 @@ async def test_a_killed_host_leaves_no_server_behind(house: House, tmp_path: Pat
     await until(lambda: not any(map(lives, pids)), "the end of its processes")
 
 
-def test_nothing_of_the_protocol_is_loaded_before_a_server_starts(tmp_path: Path) -> None:
-    program = """
-import asyncio, sys
-from pathlib import Path
-import app.main
-from tests.mcp.house import House
-
-async def main():
-    house = House(Path(sys.argv[1]))
-    await house.servers.refresh()
-    house.write("one", enabled=False)
-    house.write("two", missing=("KEY",))
-    await house.servers.refresh()
-    await house.servers.stop()
-
-asyncio.run(main())
-loaded = {"mcp", "mcp_types", "httpx2"} & sys.modules.keys()
-assert not loaded, loaded
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60
-    )
-    assert not done.returncode, done.stderr
-
-
 async def test_a_server_sees_nothing_of_our_environment(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,20 +105,17 @@ def test_a_parameter_is_told_in_the_plain_form(part: Any, plain: Any) -> None:
     assert of(part) == plain
 
 
-@pytest.mark.parametrize(
-    ("part", "required", "plain"),
-    [
-        ({**NULLABLE, "default": None}, False, {"type": "string"}),
-        (NULLABLE, False, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        (NULLABLE, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        ({"type": ["string", "null"], "default": None}, False, {"type": "string"}),
-        ({"type": ["string", "null"]}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        ({"type": "string", "nullable": True}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        ({"enum": ["a", None], "default": None}, False, {"type": "string", "enum": ["a"]}),
-        ({"enum": ["a", None]}, True, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
-        ({"type": "null"}, True, {"type": "null"}),
-    ],
-)
+@pytest.mark.parametrize(("part", "required", "plain"), [
+    ({**NULLABLE, "default": None}, False, {"type": "string"}),
+    (NULLABLE, False, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    (NULLABLE, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"type": ["string", "null"], "default": None}, False, {"type": "string"}),
+    ({"type": ["string", "null"]}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"type": "string", "nullable": True}, True, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"enum": ["a", None], "default": None}, False, {"type": "string", "enum": ["a"]}),
+    ({"enum": ["a", None]}, True, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+    ({"type": "null"}, True, {"type": "null"}),
+])  # fmt: skip
 def test_null_stays_where_it_says_more_than_left_out(part: Any, required: bool, plain: Any) -> None:
     assert of(part, required=required) == plain
 
@@ -174,20 +171,17 @@ def test_alternatives_at_the_top_become_one_object() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("schema", "takes_others"),
-    [
-        ({"type": "object", "properties": {"a": {}}}, False),
-        ({"type": "object", "properties": {}}, False),
-        ({"type": "object", "properties": []}, False),
-        ({"type": "object"}, True),
-        ({"properties": {"a": {}}, "additionalProperties": True}, True),
-        ({"properties": {"a": {}}, "additionalProperties": {}}, True),
-        ({"properties": {"a": {}}, "if": {}, "then": {"properties": {"other": {}}}}, True),
-        ({"properties": {"a": {}}, "patternProperties": {"^o": {}}}, True),
-        ({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}]}, True),
-    ],
-)
+@pytest.mark.parametrize(("schema", "takes_others"), [
+    ({"type": "object", "properties": {"a": {}}}, False),
+    ({"type": "object", "properties": {}}, False),
+    ({"type": "object", "properties": []}, False),
+    ({"type": "object"}, True),
+    ({"properties": {"a": {}}, "additionalProperties": True}, True),
+    ({"properties": {"a": {}}, "additionalProperties": {}}, True),
+    ({"properties": {"a": {}}, "if": {}, "then": {"properties": {"other": {}}}}, True),
+    ({"properties": {"a": {}}, "patternProperties": {"^o": {}}}, True),
+    ({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}]}, True),
+])  # fmt: skip
 def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: bool) -> None:
     check = ArgumentsCheck(normalize_schema(schema))
     if takes_others:
@@ -197,20 +191,17 @@ def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: b
             check({"other": 1})
 
 
-@pytest.mark.parametrize(
-    ("schema", "why"),
-    [
-        (None, "no object"),
-        ("object", "no object"),
-        (True, "no object"),
-        ({"type": "string"}, "of type object, got"),
-        ({"type": 7}, "of type object, got"),
-        ({"type": "banana"}, "of type object, got"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "no object fits"),
-        ({"anyOf": [{"type": "string"}, False]}, "no object fits"),
-        ({"properties": {f"parameter_{n}": {"type": "string"} for n in range(1000)}}, "more than 16 KiB"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "why"), [
+    (None, "no object"),
+    ("object", "no object"),
+    (True, "no object"),
+    ({"type": "string"}, "of type object, got"),
+    ({"type": 7}, "of type object, got"),
+    ({"type": "banana"}, "of type object, got"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, "no object fits"),
+    ({"anyOf": [{"type": "string"}, False]}, "no object fits"),
+    ({"properties": {f"parameter_{n}": {"type": "string"} for n in range(1000)}}, "more than 16 KiB"),
+])  # fmt: skip
 def test_what_is_no_schema_of_arguments_is_said_to_be_none(schema: Any, why: str) -> None:
     with pytest.raises(Unusable, match=why):
         normalize_schema(schema)

@@ -1,9 +1,6 @@
 """The secrets of servers: kept for each alone, for this account alone, and never shown."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -90,21 +87,3 @@ def test_a_file_that_cannot_be_read_is_named_and_never_shown(
         secrets.put("github", "TOKEN", "value")
     assert "hunter2" not in f"{caplog.text}{refused.value}"
     assert secrets.forget("github")
-
-
-def test_programs_that_write_at_once_lose_none(secrets: Secrets) -> None:
-    code = (
-        "import sys; from pathlib import Path; from app.mcp.secrets import Secrets\n"
-        "for n in range(8): Secrets(Path(sys.argv[1])).put('github', f'S{sys.argv[2]}_{n}', 'value')"
-    )
-    folder = str(secrets.folder.parent)
-    writers = [subprocess.Popen([sys.executable, "-c", code, folder, str(one)]) for one in range(4)]
-    assert [writer.wait(60) for writer in writers] == [0] * 4
-    assert len(secrets.get("github")) == 32
-    assert len(json.loads((secrets.folder / "github").read_text())) == 32
-
-
-def test_they_are_in_no_repr(secrets: Secrets) -> None:
-    secrets.put("github", "TOKEN", "hunter2")
-    secrets.get("github")
-    assert "hunter2" not in f"{secrets!r}{vars(secrets)!r}"
