@@ -43,10 +43,13 @@ class Fact:
 
 
 def remembered_facts(conn: Connection, person: str) -> tuple[Fact, ...]:
-    """Return the person's facts, the newest first: the keys of these rows begin with their time."""
+    """Return the person's facts, the newest first.
+
+    Any skill offers facts by keeping `{"text": …}` under a key of "fact:" and a time that sorts as text.
+    """
     rows = conn.execute(
         "SELECT json_extract(value, '$.text') AS text, outside FROM skill_data"
-        " WHERE person_id = ? AND skill = 'memory' AND key >= 'fact:' AND key < 'fact;'"
+        " WHERE person_id = ? AND key >= 'fact:' AND key < 'fact;'"
         " AND json_type(value, '$.text') = 'text' ORDER BY key DESC LIMIT ?",
         (person, MOST_FACTS),
     )

@@ -134,7 +134,8 @@ class ToolCalls:
 
     def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
         """What a tool keeps for a person, as one call sees it; `outside`: text of others may be in it."""
-        return SkillStore(self._store, person, tool.category, self._data_quota, outside=outside)
+        is_outside = outside or tool.outside
+        return SkillStore(self._store, person, tool.category, self._data_quota, outside=is_outside)
 
     def reach(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
         """What a call has at hand, whoever makes it: store, addresses, settings and services."""

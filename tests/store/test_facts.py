@@ -37,10 +37,10 @@ def keep(
 def test_a_turn_starts_from_its_persons_facts_and_nobody_elses(conn: sqlite3.Connection) -> None:
     where = conversation(conn)
     keep(conn, where.person_id, {"text": "old"}, {"deleted": True}, {"text": "new"}, {"text": 5}, [1], "x")
-    keep(conn, where.person_id, {"text": "a note"}, skill="notes")
+    keep(conn, where.person_id, {"text": "of any skill"}, skill="diary")
     keep(conn, conversation(conn, BETO).person_id, {"text": "of Beto"})
     take(conn, inbound("wamid.1", sender=ANA))
-    assert begun(conn, where, "one", T).facts == (Fact("new"), Fact("old"))
+    assert begun(conn, where, "one", T).facts == (Fact("new"), Fact("old"), Fact("of any skill"))
 
 
 def test_in_a_group_there_are_none(conn: sqlite3.Connection) -> None:
@@ -59,6 +59,9 @@ def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> No
 def test_for_who_has_none_it_costs_next_to_nothing_however_many_others_have(conn: sqlite3.Connection) -> None:
     ana, beto = (conversation(conn, sender).person_id for sender in (ANA, BETO))
     keep(conn, beto, *({"text": f"fact {n}"} for n in range(1000)))
-    keep(conn, ana, *({"text": f"note {n}"} for n in range(1000)), skill="notes")
+    conn.executemany(
+        "INSERT INTO skill_data (person_id, skill, key, value, updated_at) VALUES (?, 'notes', ?, '{}', 0)",
+        [(ana, f"note:{n}") for n in range(1000)],
+    )
     assert steps(conn, lambda: skill_data.remembered_facts(conn, ana)) < 40
     assert len(skill_data.remembered_facts(conn, beto)) == skill_data.MOST_FACTS
