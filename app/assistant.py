@@ -29,8 +29,7 @@ from app.ops.sweep import Sweep
 from app.people import Realm
 from app.processes.sandbox import Sandbox
 from app.routing.phrase_writer import PhraseWriter
-from app.routing.snapshot import ServerToolCatalog
-from app.routing.tool_catalog import ToolCatalog
+from app.routing.tool_catalog import ToolCatalog, build_routing
 from app.routing.tool_search import ToolSearch
 from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
@@ -105,14 +104,11 @@ class Assistant:
         mcp = build_mcp(settings, environment, loader, self.sandbox, self.troubles)
         self.configuration, self.servers = mcp.configuration, mcp.servers
         self.servers.subscribe(self._look)
-        served = ServerToolCatalog(self.servers, settings.data_dir)
-        self.abilities = ToolCatalog(
-            loader, registry, environment, servers=served, on_change=self._look_for_phrases
-        )
+        self.abilities = build_routing(settings, environment, loader, self.servers, registry)
         self.model: Model = _model(settings, self.abilities)
-        self.phrase_writer = PhraseWriter(
-            loader, served, self.model, self.store, settings.data_dir, self.abilities
-        )
+        self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
+        if settings.has_model:
+            self.abilities.subscribe(self.phrase_writer.check)
         self.files = Files(
             settings.workspace_dir,
             settings.allow_delete,
@@ -302,10 +298,6 @@ class Assistant:
     def _look(self) -> None:
         """What came in is taken over at once, so that the next message finds it done."""
         self.abilities.refresh_soon()
-
-    def _look_for_phrases(self) -> None:
-        if self.settings.has_model:
-            self.phrase_writer.check()
 
     def _make_admin_token(self) -> None:
         """Who looks for the file finds it from the first start on."""

@@ -11,7 +11,6 @@ from app.llm.model import Model, ModelRequest
 from app.mcp import installed
 from app.mcp.definitions import is_server_name
 from app.messages import JSON
-from app.routing.snapshot import Servers
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.phrases import FILE, write_phrases
@@ -29,14 +28,12 @@ class PhraseWriter:
     def __init__(
         self,
         loader: SkillLoader,
-        servers: Servers,
+        catalog: ToolCatalog,
         model: Model,
         store: Database,
         data_dir: Path,
-        catalog: ToolCatalog,
     ) -> None:
         self._loader = loader
-        self._servers = servers
         self._model = model
         self._store = store
         self._data_dir = data_dir
@@ -83,7 +80,7 @@ class PhraseWriter:
                 brought = skill.phrases.keys() - skill.written
                 tools = {tool.name: tool.description for tool in skill.tools if tool.name not in brought}
                 yield from _some(skill.installed.phrases, tools)
-        for server in self._servers.offered():
+        for server in self._catalog.server_tools():
             if is_server_name(server.name) and installed.read(self._data_dir, server.name) is not None:
                 tools = {tool.name: tool.description for tool in server.tools}
                 yield from _some(installed.home_of(self._data_dir, server.name) / FILE, tools)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person
 from app.routing.feedback import NOTHING_LEARNED, Fits
@@ -18,12 +19,14 @@ from app.routing.snapshot import (
     CatalogSnapshot,
     Phrases,
     Servers,
+    ServerToolCatalog,
     ServerTools,
     build_snapshot,
     is_for,
 )
 from app.search.index import Document, ToolIndex
 from app.search.words import says_something, without_given
+from app.settings import Settings
 from app.skills import SkillLoader
 from app.skills.disclosure import (
     LOAD_SKILL,
@@ -85,11 +88,22 @@ class ToolSet:
     person: Person | None = None
 
 
+def build_routing(
+    settings: Settings,
+    environment: Mapping[str, str],
+    loader: SkillLoader,
+    servers: McpServers,
+    registry: ToolRegistry,
+) -> "ToolCatalog":
+    """Return the catalogue of the skills' and the servers' tools."""
+    served = ServerToolCatalog(servers, settings.data_dir)
+    return ToolCatalog(loader, registry, environment, servers=served)
+
+
 class ToolCatalog:
     """Follows skill folders and servers, and keeps the registry and the indexes in step with them.
 
-    `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a refresh;
-    `on_change` is called on the loop after a change.
+    `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a refresh.
     """
 
     def __init__(
@@ -100,7 +114,6 @@ class ToolCatalog:
         *,
         servers: Servers | None = None,
         patience: float = 5.0,
-        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.index = ToolIndex()
         self.skill_index = ToolIndex()  # apart, so that skills without tools never move a tool's rank
@@ -108,7 +121,7 @@ class ToolCatalog:
         self._loader = loader
         self._servers = servers
         self._environment = environment
-        self._on_change = on_change
+        self._listeners: list[Callable[[], None]] = []
         self._snapshot = CatalogSnapshot()
         self._is_asked = False
         self._indexed: CatalogSnapshot | None = None  # what the indexes hold; None until a turn asks them
@@ -122,6 +135,14 @@ class ToolCatalog:
         self._running: asyncio.Task[None] | None = None
         self._next: asyncio.Task[None] | None = None
         self._began = 0.0
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on the loop after each change."""
+        self._listeners.append(listener)
+
+    def server_tools(self) -> Sequence[ServerTools]:
+        """Return the servers that can be used now, with their tools."""
+        return self._servers.offered() if self._servers is not None else ()
 
     @property
     def catalog(self) -> Catalog:
@@ -184,13 +205,14 @@ class ToolCatalog:
         snapshot = await self._thread.run(self._changed)
         if snapshot is not None:
             self._take_over(snapshot)
-            self._on_change()
+            for listener in self._listeners:
+                listener()
             if self._servers is not None:
                 await self._servers.refresh()  # a skill that came or went may have brought some
 
     def _changed(self) -> CatalogSnapshot | None:
         """Return what there is now, None if nothing changed; in a thread, for it may take long."""
-        served = self._servers.offered() if self._servers is not None else ()
+        served = self.server_tools()
         if self._loader.refresh() or served is not self._served:
             self._outdated = True
         snapshot = self._seen(served) if self._outdated else None
