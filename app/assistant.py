@@ -270,7 +270,7 @@ class Assistant:
         await self.sender.recover()
         await self.reminders.start()
         self.sweep.start()
-        self._warming = asyncio.create_task(self._warm(), name="warm clients")
+        self._warming = asyncio.create_task(self.model.warm(), name="warm the model's client")
 
     async def listening(self) -> None:
         """Note that the port listens: statuses of a crashed run can come in from now on."""
@@ -310,12 +310,8 @@ class Assistant:
         """What documents of others are read in: the sandbox, where it works."""
         return () if self.sandbox.refusal() else self.sandbox.command(PROGRAM.parent)
 
-    async def _warm(self) -> None:
-        await self.model.warm()
-        await self.client.warm()
-
     async def ready(self) -> None:
-        """Return once the clients are loaded; a failure shows at the first call."""
+        """Return once the model's client is loaded; a failure shows at the first call."""
         if self._warming is not None and not self._warming.done():
             await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
 

@@ -13,8 +13,7 @@ from app.commands.running import find_server
 from app.commands.skill_folders import read_skills
 from app.commands.tables import table
 from app.errors import RecadoError
-from app.http.address import Address, is_public
-from app.http.errors import FetchError
+from app.http.address import Address, FetchError, is_public
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
 from app.mcp.mapping_file import add_server

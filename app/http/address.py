@@ -1,4 +1,4 @@
-"""An address that somebody else wrote, and which machines it may lead to."""
+"""Addresses that somebody else wrote, the machines that they may lead to, and why a fetch failed."""
 
 import re
 import socket
@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Literal
 from urllib.parse import quote, urljoin, urlsplit
 
-from app.http.errors import FetchError
+from app.errors import RecadoError
 
 ADDRESS_CHARACTERS = 4096
 NAME_CHARACTERS = 253
@@ -55,6 +56,34 @@ _SPECIAL_IPV6 = tuple(
     )
 )
 _NAT64 = IPv6Network("64:ff9b::/96")
+
+Code = Literal[
+    "BAD_ADDRESS",
+    "NOT_PUBLIC",
+    "NO_SUCH_HOST",
+    "NO_CONNECTION",
+    "BAD_CERTIFICATE",
+    "BAD_REDIRECT",
+    "BAD_STATUS",
+    "BAD_ANSWER",
+    "TOO_LARGE",
+    "TIMED_OUT",
+]
+"""BAD_ADDRESS: not an http(s) address that we use. NOT_PUBLIC: this machine, its network, a special range.
+BAD_REDIRECT: too many of them, or from https to http. BAD_STATUS: a download that is not 200. BAD_ANSWER:
+broken off, not HTTP, headers without end, an encoding that nobody asked for."""
+
+
+class FetchError(RecadoError):
+    """Nothing usable came; `code` says why, the text says it in English without an address of ours."""
+
+    def __init__(self, code: Code, text: str) -> None:
+        super().__init__(text)
+        self.code: Code = code
+
+
+def too_large(limit: int) -> FetchError:
+    return FetchError("TOO_LARGE", f"the answer has more than {limit} bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 import orjson
 
 from app.http.address import Origin
-from app.http.transport import Fetched, Transport
+from app.http.answers import Fetched
+from app.http.transport import Transport
 from app.messages import JSON
 
 SECONDS = 20.0

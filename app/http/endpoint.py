@@ -1,29 +1,18 @@
-"""One HTTP address that the operator configured, over connections that are kept.
-
-aiohttp, because a call through it costs a quarter of one through httpx2 or the openai package
-(docs/decisions/0009).
-"""
+"""One HTTP address that the operator configured, over connections that are kept."""
 
 import asyncio
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from io import BytesIO
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+
+import httpx2
 
 from app.errors import RecadoError
 
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession, ClientTimeout
-
 CONNECT_SECONDS = 5.0
+IDLE_SECONDS = 15.0
 ANSWER_BYTES = 8 * 1024 * 1024
-SENT_AT_ONCE = 1024 * 1024
-"""Bytes of a body; a larger one goes piece by piece, so that the loop does other things meanwhile."""
 
 
 class NotSent(RecadoError):
@@ -38,9 +27,9 @@ class TimedOut(NoAnswer):
     """The other side was still at it when the time was up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
-    """What came back; `retry_after` is that header, as it was written."""
+    """An answer; `retry_after` is that header, as it was written."""
 
     status: int
     body: bytes
@@ -50,33 +39,20 @@ class Answer:
 class Endpoint:
     """Posts to paths below `url`, at most `connections` at once (0: as many as are asked for).
 
-    Redirects are not followed: what the headers hold is for this host. `proxies` obeys HTTPS_PROXY and
-    the like.
+    Redirects are not followed, for the headers are meant for this host, and no proxy is used.
     """
 
-    def __init__(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        *,
-        connections: int = 0,
-        proxies: bool = False,
-    ) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], *, connections: int = 0) -> None:
         self._url = url.rstrip("/")
         self._headers = {**headers, "Accept-Encoding": "identity"}
-        self._connections = connections
-        self._proxy = _proxy(self._url) if proxies else None
-        self._fault = _fault(self._url, self._headers, self._proxy)
-        self._session: ClientSession | None = None
-
-    async def warm(self) -> None:
-        """Imports the client off the loop, and off the first call's way."""
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
+        self._fault = _fault(self._url, self._headers)
+        self._limits = httpx2.Limits(max_connections=connections or None, keepalive_expiry=IDLE_SECONDS)
+        self._client: httpx2.AsyncClient | None = None
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
 
     async def post(
         self,
@@ -87,98 +63,53 @@ class Endpoint:
         *,
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Answer:
-        """The answer to a body within `seconds`; `headers` go with this one alone.
+        """Return the answer to a body within `seconds`; `headers` go with this one alone.
 
         Raises NotSent, TimedOut or NoAnswer.
         """
-        import aiohttp
-
         if self._fault:
             raise NotSent(f"no connection: {self._fault}")
-        session = self._session or self._open()
+        if self._client is None:
+            timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
+            self._client = httpx2.AsyncClient(limits=self._limits, timeout=timeout, trust_env=False)
+        sent = {**self._headers, "Content-Type": content_type, **headers}
         try:
-            response = await session.post(
-                self._url + path,
-                data=body if len(body) <= SENT_AT_ONCE else BytesIO(body),
-                # the session's own headers would go to a proxy too, the key among them
-                headers={**self._headers, "Content-Type": content_type, **headers},
-                allow_redirects=False,
-                timeout=_limits(seconds),
-            )
-            return Answer(response.status, await _read(response), response.headers.get("Retry-After"))
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
-            raise NotSent(f"no connection: {_reason(error)}") from error
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream("POST", self._url + path, content=body, headers=sent) as response,
+            ):
+                whole = await _read(response)
+                return Answer(response.status_code, whole, response.headers.get("Retry-After"))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.InvalidURL) as error:
+            raise NotSent(f"no connection: {str(error) or type(error).__name__}") from error
         except TimeoutError as error:
             raise TimedOut(f"no answer within {seconds:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise NoAnswer(f"no answer: {_reason(error)}") from error
-
-    def _open(self) -> "ClientSession":
-        import aiohttp
-
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._connections),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=self._proxy,
-        )
-        return self._session
+        except (httpx2.HTTPError, OSError) as error:
+            raise NoAnswer(f"no answer: {str(error) or type(error).__name__}") from error
 
 
-@lru_cache(maxsize=16)
-def _limits(seconds: float) -> "ClientTimeout":
-    """The settings name a few; each is made once."""
-    import aiohttp
-
-    return aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS)
-
-
-async def _read(response: "ClientResponse") -> bytes:
-    """The body; what is too large to be an answer is not read to its end.
-
-    The end of the body gives the connection back; a response is closed only where it was not reached.
-    """
+async def _read(response: httpx2.Response) -> bytes:
+    """Read a body; one that is too large to be an answer is not read to its end."""
     chunks: list[bytes] = []
     size = 0
-    try:
-        while not response.content.at_eof():
-            chunks.append(await response.content.readany())
-            size += len(chunks[-1])
-            if size > ANSWER_BYTES:
-                raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
-    except BaseException:
-        response.close()
-        raise
+    async for chunk in response.aiter_raw():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > ANSWER_BYTES:
+            raise NoAnswer(f"the answer has more than {ANSWER_BYTES} bytes")
     return b"".join(chunks)
 
 
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; aiohttp's own way reads .netrc at each call."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # `_fault` says so
-        return None
-    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
-
-
-def _fault(url: str, headers: Mapping[str, str], proxy: str | None) -> str:
-    """What is wrong with a configuration that no request can be made with, "" where nothing is."""
+def _fault(url: str, headers: Mapping[str, str]) -> str:
+    """Say why no request can be made with a configuration, "" where it can."""
     if any(not value.isprintable() for value in headers.values()):
         return "the key or token holds a line break or another control character"
-    for address, name in ((url, "the address"), (proxy or "http://none", "the proxy")):
-        try:
-            parts = urlsplit(address)
-            found = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            (parts.hostname or "").encode("idna")
-        except ValueError:
-            found = False
-        if not found:
-            return f"{name} is not of the form http://host or https://host"
-        if address is url and parts.username is not None:
-            return "the address holds a user's name: use the key instead"
-    return ""
-
-
-def _reason(error: Exception) -> str:
-    """Its words, without the address of a proxy, which may hold a password."""
-    status, message = getattr(error, "status", 0), getattr(error, "message", "")
-    return f"{status} {message}" if status else str(error) or type(error).__name__
+    try:
+        parts = urlsplit(url)
+        found = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        found = False
+    if not found:
+        return "the address is not of the form http://host or https://host"
+    return "the address holds a user's name: use the key instead" if parts.username is not None else ""

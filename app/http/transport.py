@@ -1,109 +1,39 @@
 """Every request to an address that came from a person, a model, a page, a tool or a registry."""
 
 import asyncio
-import codecs
 import hashlib
-import importlib
 import re
+import socket
 import ssl
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import urlsplit
 
-import orjson
+import httpcore2
 
 from app import __version__
-from app.http.address import PORTS, Address, Origin, is_public
-from app.http.decoding import ACCEPTED, Decoder
-from app.http.errors import FetchError, too_large
-from app.messages import JSON
-
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
-
-    from app.http.resolver import Resolve
+from app.http.address import PORTS, Address, FetchError, Origin, is_public, too_large, unmapped
+from app.http.answers import ACCEPTED, Decoder, Downloaded, Fetched
 
 CONNECT_SECONDS = 10.0
+ONE_OF_MANY_SECONDS = 3.0  # before the next address of a name is tried
 CONNECTIONS = 32
 REDIRECTS = 5
+AGENT = f"recado/{__version__}"
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-HEADER_BYTES = 16 * 1024
-"""Of one header; there are at most 128."""
-PIECE_BYTES = 64 * 1024
 OWN_HEADERS = frozenset(
     {"Accept-Encoding", "Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer"}
     | {"Transfer-Encoding", "Upgrade"}
 )
 """What only the transport writes."""
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
-_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
-_HEAD_BYTES = 1024
-_SLOW_CODECS = frozenset(("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"))
-"""Costly with hostile bytes, or no text at all."""
 
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """An answer of any status; `url` is the last one of the redirects, names of headers are in lower case."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-    @property
-    def content_type(self) -> str:
-        """As "text/html", "" where it was not said."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def text(self) -> str:
-        """The body as text, in the charset that its first bytes, its header or (HTML) its head name.
-
-        Without one it is UTF-8, or HTML that is not in UTF-8 in Windows' Western one; bytes that are none
-        become �.
-        """
-        mark, codec = next((one for one in _BYTE_ORDER_MARKS if self.body.startswith(one[0])), (b"", ""))
-        return self.body[len(mark) :].decode(codec or self._codec, "replace")
-
-    @property
-    def _codec(self) -> str:
-        is_html = "html" in self.content_type
-        named = _CHARSET.search(self.headers.get("content-type", ""))
-        if named is None and is_html:
-            named = _CHARSET.search(self.body[:_HEAD_BYTES].decode("ascii", "replace"))
-        try:
-            codec = codecs.lookup(named[1]).name if named else ""
-            "".encode(codec or "utf-8")  # LookupError for "zip": bytes to bytes
-        except LookupError:
-            codec = ""
-        if codec in ("ascii", "iso8859-1"):
-            return "cp1252"  # https://encoding.spec.whatwg.org/#names-and-labels
-        if codec and codec not in _SLOW_CODECS:
-            return codec
-        return "cp1252" if is_html and not _is_utf8(self.body) else "utf-8"
-
-    def json(self) -> JSON:
-        """Raises ValueError where the body is no JSON."""
-        value: JSON = orjson.loads(self.body)
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class Downloaded:
-    """A file that came whole; `sha256` in hexadecimal is of the bytes on the disk."""
-
-    url: str
-    headers: Mapping[str, str]
-    size: int
-    sha256: str
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # from a name and port to IP addresses, else OSError
 
 
 class Transport:
@@ -121,17 +51,16 @@ class Transport:
         *,
         allowed_hosts: Collection[tuple[str, int]] = frozenset(),
         tls: ssl.SSLContext | None = None,
-        resolve: "Resolve | None" = None,
+        resolve: Resolve | None = None,
     ) -> None:
         self._allowed = frozenset(allowed_hosts)
         self._tls = tls
-        self._resolve = resolve
-        self._sessions: dict[bool, ClientSession] = {}
-        """For public addresses (False), and for trusted ones (True), whose names lead wherever they lead."""
+        self._resolve = resolve or system_resolve
+        self._pools: dict[bool, httpcore2.AsyncConnectionPool] = {}  # True: for what the operator trusts
 
     async def close(self) -> None:
-        while self._sessions:
-            await self._sessions.popitem()[1].close()
+        while self._pools:
+            await self._pools.popitem()[1].aclose()
 
     async def get(
         self,
@@ -217,26 +146,25 @@ class Transport:
         encodings: str = ACCEPTED,
         hosts: Collection[str] | None = None,
         trusted: Collection[Origin] = (),
-    ) -> AsyncIterator[tuple[Address, "ClientResponse"]]:
-        """The first answer that leads no further, and its address; the time runs until the body is read."""
-        if not self._sessions:  # the first time the import takes long
-            await asyncio.to_thread(importlib.import_module, "aiohttp")
-        from yarl import URL
-
+    ) -> AsyncIterator[tuple[Address, httpcore2.Response]]:
+        """Give the first answer that leads no further, and its address; the time runs until it is read."""
         with _as_fetch_errors(seconds):
             async with asyncio.timeout(seconds):
                 address = Address.parse(url)
                 is_trusted = address.origin in trusted
                 self._admit(address, hosts, is_trusted)
                 for _ in range(REDIRECTS + 1):
-                    async with self._session(is_trusted).request(
+                    sent = {**headers, "Host": urlsplit(address.url).netloc, "Accept-Encoding": encodings}
+                    sent |= {"User-Agent": AGENT, "Connection": "close"}  # a POST on a kept one could be lost
+                    request = self._pool(is_trusted).stream(
                         method,
-                        URL(address.url, encoded=True),
-                        data=body,
-                        headers={**headers, "Accept-Encoding": encodings},
-                        allow_redirects=False,
-                    ) as response:
-                        location = response.headers.get("Location")
+                        _core_url(address),
+                        headers=list(sent.items()),
+                        content=body,
+                        extensions={"timeout": {"connect": CONNECT_SECONDS}},
+                    )
+                    async with request as response:
+                        location = _headers(response).get("location")
                         if method != "GET" or response.status not in REDIRECT_STATUSES or not location:
                             yield address, response
                             return
@@ -260,90 +188,142 @@ class Transport:
         if address.ip is not None and not is_public(address.ip):
             raise FetchError("NOT_PUBLIC", "the address is not on the public internet")
 
-    def _session(self, is_trusted: bool) -> "ClientSession":
-        if is_trusted not in self._sessions:
-            self._sessions[is_trusted] = self._made(is_trusted)
-        return self._sessions[is_trusted]
+    def _pool(self, is_trusted: bool) -> httpcore2.AsyncConnectionPool:
+        if is_trusted not in self._pools:
+            self._pools[is_trusted] = httpcore2.AsyncConnectionPool(
+                ssl_context=self._tls or ssl.create_default_context(),
+                max_connections=CONNECTIONS,
+                max_keepalive_connections=0,
+                network_backend=_PinnedBackend(self._resolve, None if is_trusted else self._allowed),
+            )
+        return self._pools[is_trusted]
 
-    def _made(self, is_trusted: bool) -> "ClientSession":
-        import aiohttp
 
-        from app.http.resolver import PinnedResolver, system_resolve
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses that the system knows for a name, /etc/hosts included."""
+    asked = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_NAME_THREADS, asked)
+    return [str(address[0]) for *_, address in found]
 
-        resolver = PinnedResolver(self._resolve or system_resolve, None if is_trusted else self._allowed)
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                resolver=resolver,
-                use_dns_cache=False,
-                ssl=self._tls or True,
-                limit=CONNECTIONS,
-                force_close=True,  # a kept one may be gone by the next POST, which nobody could repeat
-            ),
-            timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": f"recado/{__version__}"},
-            trust_env=False,
-            auto_decompress=False,
-            max_line_size=HEADER_BYTES,
-            max_field_size=HEADER_BYTES,
-        )
+
+# Apart from the loop's own: a name server that says nothing holds a thread long after its caller has left.
+_NAME_THREADS = ThreadPoolExecutor(32, "names")
+
+
+class _PinnedBackend(httpcore2.AsyncNetworkBackend):
+    """Resolves a name once for each connection, checks what it found, and connects to nothing else.
+
+    TLS still names and checks the host of the address. `allowed`: the hosts and ports that may lead to any
+    machine; None: all of them.
+    """
+
+    def __init__(self, resolve: Resolve, allowed: Collection[tuple[str, int]] | None) -> None:
+        self._resolve = resolve
+        self._allowed = allowed
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Raises FetchError NO_SUCH_HOST, or NOT_PUBLIC where a single one of its addresses is not."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._connect(await self._addresses(host, port), port)
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout from error
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            texts = [host] if _is_ip(host) else await self._resolve(host, port)
+            found = [unmapped(ip_address(text)) for text in texts]
+        except OSError as error:
+            raise FetchError("NO_SUCH_HOST", "no machine of that name was found") from error
+        if not found:
+            raise FetchError("NO_SUCH_HOST", "no machine of that name was found")
+        is_allowed = self._allowed is None or (host, port) in self._allowed
+        if not is_allowed and not all(map(is_public, found)):
+            raise FetchError("NOT_PUBLIC", "the name leads to an address that is not on the public internet")
+        return list(dict.fromkeys(map(str, found)))
+
+    async def _connect(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
+        for ip in addresses[:-1]:
+            with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                return await self._network.connect_tcp(ip, port, timeout=ONE_OF_MANY_SECONDS)
+        return await self._network.connect_tcp(addresses[-1], port)
+
+
+_BROKEN = (httpcore2.ProtocolError, httpcore2.NetworkError, httpcore2.TimeoutException)
 
 
 @contextmanager
 def _as_fetch_errors(seconds: float) -> Iterator[None]:
-    """What the client library raises, in our words."""
-    import aiohttp
-
+    """Raise FetchError for what the client library raises."""
     try:
         yield
-    except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-        raise FetchError("BAD_CERTIFICATE", "the site cannot prove that it is the one named") from error
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+    except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+        if any(isinstance(cause, ssl.SSLError) for cause in error.args):
+            raise FetchError("BAD_CERTIFICATE", "the site cannot prove that it is the one named") from error
         raise FetchError("NO_CONNECTION", "the site takes no connection") from error
     except TimeoutError as error:
         raise FetchError("TIMED_OUT", f"the site was not done within {seconds:g} s") from error
-    except (aiohttp.ClientError, ConnectionError) as error:
+    except (
+        httpcore2.ProtocolError,
+        httpcore2.NetworkError,
+        httpcore2.TimeoutException,
+        ConnectionError,
+    ) as error:
         raise FetchError("BAD_ANSWER", "what the site answers is broken or not HTTP") from error
 
 
-async def _whole(address: Address, response: "ClientResponse", limit: int) -> Fetched:
-    decoder = Decoder(response.headers.get("Content-Encoding", ""), limit)
+async def _whole(address: Address, response: httpcore2.Response, limit: int) -> Fetched:
+    headers = _headers(response)
+    decoder = Decoder(headers.get("content-encoding", ""), limit)
     body = b"".join([decoder.feed(piece) async for piece in _pieces(response, limit)])
     decoder.end()
-    return Fetched(address.url, response.status, _headers(response), body)
+    return Fetched(address.url, response.status, headers, body)
 
 
-async def _pieces(response: "ClientResponse", limit: int) -> AsyncIterator[bytes]:
-    """The body as it came; more than `limit` bytes are neither believed nor read."""
-    if (response.content_length or 0) > limit:
+async def _pieces(response: httpcore2.Response, limit: int) -> AsyncIterator[bytes]:
+    """Give the body as it comes; more than `limit` bytes are neither believed nor read."""
+    length = _headers(response).get("content-length", "0")
+    if length.isdecimal() and int(length[:20]) > limit:
         raise too_large(limit)
     came = 0
-    async for piece in response.content.iter_chunked(PIECE_BYTES):
+    async for piece in response.aiter_stream():
         came += len(piece)
         if came > limit:
             raise too_large(limit)
         yield piece
 
 
-def _is_utf8(body: bytes) -> bool:
+def _core_url(address: Address) -> httpcore2.URL:
+    scheme, host, target = address.scheme.encode(), address.host.encode(), address.target.encode()
+    return httpcore2.URL(scheme=scheme, host=host, port=address.port, target=target)
+
+
+def _is_ip(host: str) -> bool:
     try:
-        body.decode()
-    except UnicodeDecodeError:
+        ip_address(host)
+    except ValueError:
         return False
     return True
 
 
-def _headers(response: "ClientResponse") -> dict[str, str]:
+def _headers(response: httpcore2.Response) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, value in response.headers.items():
-        value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        key = name.lower()
-        found[key] = f"{found[key]}, {value}" if key in found else value
+    for name, value in response.headers:
+        key, text = name.decode("ascii", "replace").lower(), value.decode("utf-8", "replace")
+        found[key] = f"{found[key]}, {text}" if key in found else text
     return found
 
 
 def _sent(accept: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers to send. Raises ValueError: what a tool's author wrote is at fault, not the site."""
+    """Return the headers to send. Raises ValueError: the tool's author is at fault, not the site."""
     sent = {"Accept": accept} | {name.title(): value for name, value in (headers or {}).items()}
     for name, value in sent.items():
         if name in OWN_HEADERS or name.startswith("Proxy-"):

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from app.http.address import Address
-from app.http.errors import FetchError
+from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.installs.entries import Entry, read_entry
 from app.installs.errors import RegistryError

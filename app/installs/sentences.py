@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from app.errors import RecadoError
-from app.http.errors import FetchError
+from app.http.address import FetchError
 from app.i18n import say, say_plural
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from app.http.address import Address
-from app.http.errors import FetchError
+from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.installs.cards import Difference, SkillCard, compare_cards, examine, examine_archive
 from app.installs.errors import InstallError, QuarantineError

@@ -11,9 +11,8 @@ import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
 from app import __version__
-from app.http.address import is_public, unmapped
-from app.http.errors import FetchError
-from app.http.resolver import Resolve, system_resolve
+from app.http.address import FetchError, is_public, unmapped
+from app.http.transport import Resolve, system_resolve
 from app.mcp.definitions import ServerDefinition
 from app.mcp.wire import (
     BROKEN,

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from app.errors import RecadoError
-from app.http.address import Address
-from app.http.errors import FetchError
+from app.http.address import Address, FetchError
 from app.mcp.definitions import NAME_RULE, Origin, ServerDefinition, is_server_name
 from app.messages import JSON
 from app.processes.sandbox import Grants

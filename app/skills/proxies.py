@@ -9,9 +9,9 @@ from dataclasses import asdict
 from json import dumps
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
+from app.http.address import FetchError
+from app.http.answers import Fetched
 from app.http.client import BYTES, MARGIN_SECONDS, SECONDS, SECONDS_MOST, HttpClient
-from app.http.errors import FetchError
-from app.http.transport import Fetched
 from app.messages import JSON
 from app.people import Person
 from app.skills.frames import TO_WORKER, Answer, Ask, JsonText

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.http.errors import FetchError
+from app.http.address import FetchError
 from app.messages import JSON
 from app.tools.masking import mask_text, without_paths
 from app.tools.plain import dumps, is_small, plain

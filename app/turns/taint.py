@@ -10,8 +10,7 @@ from urllib.parse import unquote
 
 import orjson
 
-from app.http.address import Address
-from app.http.errors import FetchError
+from app.http.address import Address, FetchError
 from app.messages import JSON
 from app.store.turn_state import Exchange, InboxMessage
 from app.turns.actions import Round

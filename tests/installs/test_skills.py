@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from app.http.errors import FetchError
-from app.http.transport import Fetched, Transport
+from app.http.address import FetchError
+from app.http.answers import Fetched
+from app.http.transport import Transport
 from app.installs.card_text import CardWriter
 from app.installs.cards import examine, examine_archive, make_card
 from app.installs.errors import InstallError, QuarantineError

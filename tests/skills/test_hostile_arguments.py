@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.http.errors import FetchError
+from app.http.address import FetchError
 from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.store.database import Database

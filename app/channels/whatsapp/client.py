@@ -59,10 +59,6 @@ class GraphClient:
         headers = {"Authorization": f"Bearer {access_token}"}
         self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
 
-    async def warm(self) -> None:
-        """Loads what the first send needs."""
-        await self._endpoint.warm()
-
     async def close(self) -> None:
         await self._endpoint.close()
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.http.errors import FetchError
+from app.http.address import FetchError
 
 WEATHER = "https://api.open-meteo.com"
 GEOCODING = "https://geocoding-api.open-meteo.com"

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.http.errors import FetchError
+from app.http.address import FetchError
 from app.tools.authoring import Sentences, cut
 
 from .page import MOST_CHARACTERS, Page, page_of

@@ -2,16 +2,15 @@
 
 import asyncio
 import gzip
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 import pytest
 
-from app.http.transport import CONNECTIONS, Fetched, Transport
+from app.http.answers import Fetched
+from app.http.transport import CONNECTIONS, Transport
+from tests.http.reaching import LIMIT, NOWHERE, Names, get, reaching, refusal
 from tests.standins.site import answer, redirect, site
-from tests.transport.reaching import LIMIT, NOWHERE, Names, get, reaching, refusal
 
 # What comes
 
@@ -319,8 +318,3 @@ async def test_proxies_and_passwords_of_the_environment_are_not_used(
             assert (await get(transport, here.url)).body == b"site"
     assert proxy.heads == []
     assert "authorization" not in here.heads[0].lower()
-
-
-def test_the_client_library_is_imported_at_the_first_use_only() -> None:
-    code = "import sys, app.http.client; sys.exit('aiohttp' in sys.modules or 'idna' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -4,14 +4,13 @@ import shutil
 import subprocess
 import sys
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yarl import URL
 
-from app.http.address import Address, is_ours, is_public
-from app.http.errors import FetchError
+from app.http.address import Address, FetchError, is_ours, is_public
 
 PUBLIC = """
 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
@@ -195,9 +194,9 @@ def test_what_was_checked_is_what_the_client_is_told(pieces: list[str]) -> None:
         address = Address.parse("http://" + "".join(pieces))
     except FetchError:
         return
-    told = URL(address.url, encoded=True)
-    assert (told.scheme, told.raw_host, told.port, told.user) == ("http", address.host, address.port, None)
-    assert str(told) == address.url
+    told = urlsplit(address.url)
+    assert (told.scheme, told.hostname, told.username) == ("http", address.host, None)
+    assert (told.port or 80) == address.port
     assert Address.parse(address.url) == address
 
 

@@ -13,10 +13,10 @@ from threading import Event
 
 import pytest
 
-from app.http.errors import FetchError
+from app.http.address import FetchError
 from app.http.transport import Transport
+from tests.http.reaching import LIMIT, get, reaching, refusal
 from tests.standins.site import answer, redirect, site
-from tests.transport.reaching import LIMIT, get, reaching, refusal
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -6,12 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.http.address import origins
+from app.http.address import FetchError, origins
 from app.http.client import BYTES, BYTES_MOST, HttpClient
-from app.http.errors import FetchError
 from app.http.transport import Transport
+from tests.http.reaching import Names
 from tests.standins.site import Site, answer, redirect, site
-from tests.transport.reaching import Names
 
 
 @asynccontextmanager
