@@ -132,84 +132,38 @@ def test_a_folder_is_copied_whole_without_hidden_files_and_caches(own: OwnSkills
     assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
 
 
-def _link_out(folder: Path) -> None:
-    (folder / "notes.md").symlink_to(folder.parent / "secret.txt")
-
-
-def _link_to_a_folder_outside(folder: Path) -> None:
-    (folder / "references").symlink_to("../..")
-
-
-def _absolute_link_inside(folder: Path) -> None:
-    (folder / "notes.md").symlink_to(folder / "SKILL.md")
-
-
-def _link_out_and_back(folder: Path) -> None:
-    (folder / "notes.md").symlink_to(f"../{folder.name}/SKILL.md")
-
-
-def _fifo(folder: Path) -> None:
-    os.mkfifo(folder / "pipe")
-
-
 def _socket(folder: Path) -> None:
+    place = os.open(folder, os.O_PATH)  # the whole path may be longer than a socket's may
     with socket.socket(socket.AF_UNIX) as one:
-        before = os.getcwd()
-        os.chdir(folder)  # its path may be longer than a socket's may
-        try:
-            one.bind("door")
-        finally:
-            os.chdir(before)
+        one.bind(f"/proc/self/fd/{place}/door")
+    os.close(place)
 
 
-def _too_many(folder: Path) -> None:
-    for number in range(MAX_FILES):
-        (folder / f"{number}.txt").touch()
-
-
-def _too_large(folder: Path) -> None:
-    with (folder / "large.bin").open("wb") as file:
-        file.truncate(9 * 1024 * 1024)
-
-
-def _nested(folder: Path) -> None:
-    for _ in range(400):
-        folder /= "d"
-        folder.mkdir()
-
-
-def _no_description(folder: Path) -> None:
-    (folder / "SKILL.md").write_text("---\nname: lamps\n---\n")
-
-
-def _no_python(folder: Path) -> None:
-    (folder / "scripts" / "tools.py").write_text("def oops(:\n")
-
-
-def _name_of_the_release(folder: Path) -> None:
+def _rename(folder: Path) -> None:
     (folder / "SKILL.md").write_text("---\nname: Über\ndescription: Lamps.\n---\n")
     folder.rename(folder.parent / "Über")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (_link_out, "notes.md is a link that leads out"),
-        (_link_to_a_folder_outside, "references is a link that leads out"),
-        (_absolute_link_inside, "notes.md is a link that leads out"),
-        (_link_out_and_back, "notes.md is a link that leads out"),
-        (_fifo, "pipe is neither a file nor a folder"),
-        (_socket, "door is neither a file nor a folder"),
-        (_too_many, "too big"),
-        (_too_large, "too big"),
-        (_nested, "nested more than 32 deep"),
-        (_no_description, "has no description"),
-        (_no_python, "tools.py"),
-        (_name_of_the_release, "'Über' cannot be a skill's name"),
-    ],
-)
+LEADS_OUT = "notes.md is a link that leads out"
+SPOILT: list[tuple[Callable[[Path], object], str]] = [
+    (lambda folder: (folder / "notes.md").symlink_to(folder.parent / "secret.txt"), LEADS_OUT),
+    (lambda folder: (folder / "references").symlink_to("../.."), "references is a link that leads out"),
+    (lambda folder: (folder / "notes.md").symlink_to(folder / "SKILL.md"), LEADS_OUT),
+    (lambda folder: (folder / "notes.md").symlink_to(f"../{folder.name}/SKILL.md"), LEADS_OUT),
+    (lambda folder: os.mkfifo(folder / "pipe"), "pipe is neither a file nor a folder"),
+    (_socket, "door is neither a file nor a folder"),
+    (lambda folder: [(folder / f"{number}.txt").touch() for number in range(MAX_FILES)], "too big"),
+    (lambda folder: (folder / "large.bin").write_bytes(bytes(9 * 1024 * 1024)), "too big"),
+    (lambda folder: folder.joinpath(*"d" * 400).mkdir(parents=True), "nested more than 32 deep"),
+    (lambda folder: (folder / "SKILL.md").write_text("---\nname: lamps\n---\n"), "has no description"),
+    (lambda folder: (folder / "scripts" / "tools.py").write_text("def oops(:\n"), "tools.py"),
+    (_rename, "'Über' cannot be a skill's name"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "words"), SPOILT)
 def test_what_cannot_be_taken_leaves_nothing_behind(
-    spoil: Callable[[Path], None], words: str, own: OwnSkills, tmp_path: Path
+    spoil: Callable[[Path], object], words: str, own: OwnSkills, tmp_path: Path
 ) -> None:
     source = lamps(tmp_path / "elsewhere")
     spoil(source)

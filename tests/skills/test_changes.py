@@ -3,7 +3,6 @@
 import mmap
 import os
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +31,13 @@ def root(tmp_path: Path) -> Path:
     (root / "skills/mapped/SKILL.md").symlink_to("..data/SKILL.md")
     (root / "skills/mapped/..data").symlink_to("..one")
     write(root / "skills/mapped/..one", name="mapped")
+    (root / "skills/tea/scripts/rooms/lamps").mkdir(parents=True)
+    (root / "skills/tea/scripts/rooms/lamps/__init__.py").write_text("A = 1")
+    for name in ("references", "references/more", "assets"):
+        (root / "skills/tea" / name).mkdir()
+        (root / "skills/tea" / name / "a.md").write_text("A.")
+    for folder, _, _ in os.walk(root):
+        os.utime(folder, (1, 1))  # its last change is longer ago than file times can tell apart
     return root
 
 
@@ -51,6 +57,12 @@ def _write_under_another_name(path: Path) -> None:
     other = path.parents[2] / "other"
     other.hardlink_to(path)
     other.write_text("x")
+
+
+def _replace_in_time(path: Path) -> None:
+    kept = path.stat()
+    path.write_text(path.read_text().replace("Brews", "Steep"))
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
 
 
 def _relink(link: Path, to: str) -> None:
@@ -81,6 +93,17 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     ),
     "a module comes": lambda root: (root / "skills/tea/scripts/more.py").write_text(""),
     "a module goes": lambda root: (root / "skills/tea/scripts/tools.py").unlink(),
+    "a module of a package is changed": lambda root: (
+        root / "skills/tea/scripts/rooms/lamps/__init__.py"
+    ).write_text("A = 22"),
+    "a module comes into a package": lambda root: (root / "skills/tea/scripts/rooms/wiring.py").touch(),
+    "a script of another kind comes": lambda root: (root / "skills/tea/scripts/a.sh").touch(),
+    "a reference comes": lambda root: (root / "skills/tea/references/b.md").touch(),
+    "a reference goes": lambda root: (root / "skills/tea/references/more/a.md").unlink(),
+    "an asset goes": lambda root: (root / "skills/tea/assets/a.md").unlink(),
+    "a file gets another text of the same length and time": lambda root: _replace_in_time(
+        root / "skills/tea/scripts/tools.py"
+    ),
     "a folder that a link leads to comes": lambda root: write(root / "outside/later", CODE),
     "a linked file is written": lambda root: (root / "outside/linked.py").write_text("1"),
     "a linked file is replaced": lambda root: _replace(root / "outside/linked.py"),
@@ -112,7 +135,7 @@ async def test_what_was_installed_or_configured_counts_at_the_next_message(tmp_p
     )
     assistant = Assistant(settings)
     config = tmp_path / "mcp_servers.json"
-    await assistant.abilities.refresh_for_message(time.time())
+    await assistant.abilities.refresh_for_message()
     assert assistant.configuration.look() == ()
     config.write_text('{"mcpServers": {"maps": {"command": "none", "enabled": false}}}')
     assert [one.name for one in assistant.configuration.look()] == ["maps"]

@@ -8,11 +8,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.folder import signature
+from app.skills.modules import ToolsModuleError, tool_functions
 from app.tools import ToolContext
 from app.tools.catalog import stamp
 from tests.skills.folders import write
@@ -23,7 +25,7 @@ HELLO = 'def hello(name: str = "you") -> str:\n    """Greets."""\n    return f"h
 
 def ship(release: Path, *names: str) -> None:
     release.mkdir(parents=True, exist_ok=True)
-    (release / "bundled.txt").write_text("# shipped\n" + "\n".join(names) + "\n", "utf-8")
+    (release / "bundled.txt").write_text("# bundled\n" + "\n".join(names) + "\n", "utf-8")
 
 
 @pytest.fixture
@@ -33,12 +35,17 @@ def release(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_skills_of_the_release_load_without_a_fault() -> None:
-    loader = SkillLoader(RELEASE_SKILLS)
+def loaded(skills: Path, release: Path | None = None, **options: Any) -> SkillLoader:
+    loader = SkillLoader(skills, release or skills / "none", **options)
     loader.refresh()
-    shipped = [skill for skill in loader.skills if skill.bundled]
-    assert {"calculator", "datetime", "notes"} <= {skill.name for skill in shipped}
-    for skill in shipped:
+    return loader
+
+
+def test_the_skills_of_the_release_load_without_a_fault() -> None:
+    loader = loaded(RELEASE_SKILLS, RELEASE_SKILLS)
+    bundled = [skill for skill in loader.skills if skill.bundled]
+    assert {"calculator", "datetime", "notes"} <= {skill.name for skill in bundled}
+    for skill in bundled:
         assert (skill.faults, skill.warnings, skill.available) == ((), (), True), skill.name
         assert len(skill.instructions) <= 1200, skill.name  # each prompt that holds them pays for them
         for tool in skill.tools:
@@ -54,10 +61,8 @@ def test_the_skills_of_the_release_load_without_a_fault() -> None:
 
 
 def test_what_is_read_of_the_release_is_what_runs() -> None:
-    """The shell shows the shipped skills from their texts, the server from their code."""
-    live, read = SkillLoader(RELEASE_SKILLS), SkillLoader(RELEASE_SKILLS, runs_code=False)
-    live.refresh()
-    read.refresh()
+    """The shell shows the bundled skills from their texts, the server from their code."""
+    live, read = (loaded(RELEASE_SKILLS, RELEASE_SKILLS, runs_code=runs) for runs in (True, False))
     for runs, told in zip(live.skills, read.skills, strict=True):
         assert _facts(runs) == _facts(told)
     assert stamp(tool.get_schema() for tool in live.tools()) == stamp(
@@ -88,12 +93,11 @@ def _facts(skill: Skill) -> list[object]:
     ]
 
 
-def test_nothing_of_a_shipped_skill_runs_where_it_is_only_read(tmp_path: Path, release: Path) -> None:
+def test_nothing_of_a_bundled_skill_runs_where_it_is_only_read(tmp_path: Path, release: Path) -> None:
     trap = tmp_path / "ran"
     code, front = f"open({str(trap)!r}, 'w')\n{HELLO}", "metadata:\n  harmless-tools: hello\n"
     write(release / "first", code, front=front)
-    loader = SkillLoader(tmp_path / "own", release, runs_code=False)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release, runs_code=False)
     (hello,) = loader.tools()
     assert (loader.skills[0].bundled, hello.name, hello.harmless) == (True, "hello", True)
     assert not trap.exists()
@@ -105,7 +109,7 @@ def _slots(text: str) -> list[str]:
     return [part.split("}")[0].split("=")[0] for part in text.split("{")[1:]]
 
 
-async def test_public_documented_functions_of_a_shipped_skill_are_tools(release: Path) -> None:
+async def test_public_documented_functions_of_a_bundled_skill_are_tools(release: Path) -> None:
     code = (
         "from json import dumps\nfrom pathlib import Path\n"
         + HELLO
@@ -150,7 +154,7 @@ def test_a_module_that_does_not_import_is_a_fault(release: Path, code: str, said
     assert skill.reason == skill.faults[0]
 
 
-def test_a_folder_that_was_not_shipped_is_never_imported(tmp_path: Path, release: Path) -> None:
+def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release: Path) -> None:
     trap = tmp_path / "imported"
     front = (
         "metadata:\n  sensitive-tools: hello ghost\n  idempotent-tools: hello\n  timeout-seconds: '5'\n"
@@ -190,8 +194,7 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
     folder = write(tmp_path / "own" / "needy", code)
     (folder / "scripts" / "beside.py").write_text("import recado_other_package\nimport beside\n", "utf-8")
     (folder / "scripts" / "folder_beside").mkdir()
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    loader.refresh()
+    loader = loaded(tmp_path / "own")
     skill = loader.skills[0]
     assert not skill.available
     assert skill.reason == (
@@ -208,55 +211,13 @@ def test_a_package_that_is_not_installed_is_named_until_it_is(
     assert [tool.name for tool in loader.tools()] == ["hello"]
 
 
-def test_a_module_beside_the_tools_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
-    folder = write(tmp_path / "own" / "first", HELLO)
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    loader.refresh()
-    module = folder / "scripts" / "beside.py"
-    for change in (
-        lambda: module.write_text("A = 1\n"),
-        lambda: module.write_text("A = 22\n"),
-        module.unlink,
-    ):
-        change()
-        assert loader.refresh().changed == ("first",)
-        assert not loader.refresh()
-
-
-@pytest.mark.parametrize("path", ["scripts/rooms/lamps/__init__.py", "scripts/rooms/wiring.py"])
-def test_a_changed_package_of_the_tools_is_noticed(tmp_path: Path, path: str) -> None:
-    folder = write(tmp_path / "own" / "first", HELLO)
-    (folder / path).parent.mkdir(parents=True)
-    (folder / path).write_text("A = 1\n")
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    loader.refresh()
-    (folder / path).write_text("A = 22\n")
-    assert loader.refresh().changed == ("first",)
-    assert not loader.refresh()
-
-
-@pytest.mark.parametrize("path", ["references/a.md", "references/more/a.md", "assets/a.txt", "scripts/a.sh"])
-def test_a_file_that_comes_or_goes_where_a_model_reads_is_noticed(tmp_path: Path, path: str) -> None:
-    folder = write(tmp_path / "own" / "prose")
-    place = (folder / path).parent
-    place.mkdir(parents=True, exist_ok=True)
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    for change in (lambda: (folder / path).write_text("A."), (folder / path).unlink):
-        os.utime(place, (1, 1))  # its last change is longer ago than a file system's clock can tell apart
-        loader.refresh()
-        assert not loader.refresh()
-        change()
-        assert loader.refresh().changed == ("prose",)
-
-
 @pytest.mark.parametrize("runs_code", [True, False])
 def test_a_search_of_the_release_permits_the_addresses_that_it_lists(
     tmp_path: Path, release: Path, runs_code: bool
 ) -> None:
     ship(release, "first")
     write(release / "first", HELLO, front="metadata:\n  search-results: hello\n")
-    loader = SkillLoader(tmp_path / "own", release, runs_code=runs_code)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release, runs_code=runs_code)
     assert [(tool.name, tool.permits_addresses) for tool in loader.tools()] == [("hello", True)]
 
 
@@ -288,7 +249,9 @@ def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, nam
         if kind == "pipe":
             os.mkfifo(path)
         elif kind == "socket":
-            server.bind(os.path.relpath(path))
+            place = os.open(path.parent, os.O_PATH)  # the whole path may be longer than a socket's may
+            server.bind(f"/proc/self/fd/{place}/{path.name}")
+            os.close(place)
         elif kind == "device":
             device(path)
         elif kind == "folder":
@@ -346,7 +309,7 @@ def test_a_folder_that_may_not_be_read_is_named() -> None:
     assert "('good', ())" in ran.stdout
 
 
-def test_a_link_in_the_release_does_not_make_a_folder_shipped(tmp_path: Path, release: Path) -> None:
+def test_a_link_in_the_release_does_not_make_a_folder_bundled(tmp_path: Path, release: Path) -> None:
     folder = write(tmp_path / "elsewhere", HELLO, name="first")
     (release / "first").symlink_to(folder)
     assert not load_skill(release / "first", release=release).bundled
@@ -371,6 +334,9 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
     for n in range(260):
         fill(folder / f"{n}.txt")
     assert "too big" in load_skill(folder).faults[0]
+    deep = write(tmp_path / "deep")
+    deep.joinpath(*"a" * 40).mkdir(parents=True)
+    assert "nested more than 32 deep" in load_skill(deep).faults[0]
 
 
 @pytest.mark.parametrize(
@@ -409,13 +375,10 @@ def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front
 def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(
     tmp_path: Path, written: str, audience: str
 ) -> None:
-    skill = load_skill(write(tmp_path / "first", HELLO, front=f"metadata: {{audience: {written}}}\n"))
+    front = f"metadata: {{audience: {written}, sensitive-tools: '*'}}\n"
+    skill = load_skill(write(tmp_path / "first", HELLO, front=front))
     assert (skill.audience, skill.tools[0].audience) == (audience, audience)
-
-
-def test_a_star_makes_every_tool_one_that_asks(tmp_path: Path) -> None:
-    skill = load_skill(write(tmp_path / "first", HELLO, front="metadata: {sensitive-tools: '*'}\n"))
-    assert (skill.tools[0].sensitive, skill.warnings) == (True, ())
+    assert skill.tools[0].sensitive, "a star makes every tool one that asks"
 
 
 @pytest.mark.parametrize(
@@ -432,12 +395,6 @@ def test_servers_beside_a_skill_are_warned_of_only_where_they_are_not_read(
     folder = write(tmp_path / "first")
     (folder / "mcp.json").write_text(written, "utf-8")
     assert load_skill(folder).warnings == warnings
-
-
-def test_a_folder_that_is_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
-    folder = write(tmp_path / "deep")
-    folder.joinpath(*"a" * 40).mkdir(parents=True)
-    assert "nested more than 32 deep" in load_skill(folder).faults[0]
 
 
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
@@ -481,8 +438,7 @@ def test_a_dropped_changed_broken_and_deleted_folder_is_noticed(tmp_path: Path, 
 
 async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release: Path) -> None:
     folder = write(release / "first", HELLO)
-    loader = SkillLoader(tmp_path / "own", release)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release)
     tools = folder / "scripts" / "tools.py"
     tools.write_text(HELLO.replace("hello {name}", "adios {name}"), "utf-8")
     os.utime(tools, ns=(time.time_ns(), tools.stat().st_mtime_ns + 1))
@@ -491,25 +447,13 @@ async def test_code_changed_within_a_second_is_run_anew(tmp_path: Path, release:
     assert result.data == "adios you"
 
 
-def test_a_file_of_the_same_length_and_time_is_another_one(tmp_path: Path) -> None:
-    tools = write(tmp_path / "own" / "good", HELLO) / "scripts" / "tools.py"
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    loader.refresh()
-    kept = tools.stat()
-    tools.write_text(HELLO.replace("Greets", "Waves!"), "utf-8")
-    os.utime(tools, ns=(kept.st_atime_ns, kept.st_mtime_ns))
-    assert loader.refresh().changed == ("good",)
-    assert loader.tools()[0].description == "Waves!"
-
-
 def test_a_skill_comes_back_when_the_program_it_needs_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(
         tmp_path / "own" / "gated", front="metadata: {nanobot: {requires: {bins: [recado-test-program]}}}\n"
     )
-    loader = SkillLoader(tmp_path / "own", tmp_path / "none")
-    loader.refresh()
+    loader = loaded(tmp_path / "own")
     assert not loader.skills[0].available
     assert "recado-test-program is not installed" in loader.skills[0].reason
     program = tmp_path / "bin" / "recado-test-program"
@@ -526,8 +470,7 @@ def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, r
         folder = write(release / name, HELLO)
         (folder / "assets").mkdir()
         (folder / "assets" / "phrases.yaml").write_text(f"hello: {{es: [hola {name}]}}\n", "utf-8")
-    loader = SkillLoader(tmp_path / "own", release)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release)
     assert [tool.name for tool in loader.tools()] == ["hello", "second_hello"]
     assert loader.phrases()["second_hello"]["es"] == ("hola second",)
     assert loader.clashes == ("second: the tool hello is offered as second_hello",)
@@ -537,22 +480,20 @@ def test_of_two_skills_of_one_name_the_operators_is_used(tmp_path: Path, release
     write(release / "first", HELLO)
     write(tmp_path / "own" / "first", body="Mine.")
     write(tmp_path / "own" / "zzz", name="first", body="A copy.")
-    loader = SkillLoader(tmp_path / "own", release)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release)
     assert [skill.instructions for skill in loader.skills if skill.available] == ["Mine."]
     assert loader.skill("first").instructions == "Mine."
     assert len(loader.clashes) == 2
     assert loader.tools() == ()
 
 
-def test_of_an_unchanged_copy_of_a_shipped_skill_the_shipped_one_is_used(
+def test_of_an_unchanged_copy_of_a_bundled_skill_the_bundled_one_is_used(
     tmp_path: Path, release: Path
 ) -> None:
     write(release / "first", HELLO)
     copy = tmp_path / "own" / "first"
     shutil.copytree(release / "first", copy)
-    loader = SkillLoader(tmp_path / "own", release)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release)
     assert loader.clashes == ()
     assert loader.skill("first").folder == release / "first"
     assert [tool.name for tool in loader.tools()] == ["hello"]
@@ -566,18 +507,17 @@ def test_of_an_unchanged_copy_of_a_shipped_skill_the_shipped_one_is_used(
 def test_a_folder_that_cannot_be_offered_leaves_its_name_to_one_that_can(
     tmp_path: Path, release: Path
 ) -> None:
-    write(release / "first", HELLO, body="Shipped.")
+    write(release / "first", HELLO, body="Bundled.")
     write(tmp_path / "own" / "first", front="metadata: {nanobot: {requires: {bins: [no-such-program]}}}\n")
-    loader = SkillLoader(tmp_path / "own", release)
-    loader.refresh()
-    assert loader.skill("first").instructions == "Shipped."
+    loader = loaded(tmp_path / "own", release)
+    assert loader.skill("first").instructions == "Bundled."
     assert [tool.name for tool in loader.tools()] == ["hello"]
     assert "no-such-program" in next(skill.reason for skill in loader.skills if not skill.available)
     (clash,) = loader.clashes
     assert clash.startswith(f"{tmp_path / 'own' / 'first'} is left out")
 
 
-def test_a_link_to_a_shipped_skill_is_read_once(tmp_path: Path, release: Path) -> None:
+def test_a_link_to_a_bundled_skill_is_read_once(tmp_path: Path, release: Path) -> None:
     write(release / "first", HELLO)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "again").symlink_to(release / "first")
@@ -592,8 +532,7 @@ def test_long_names_keep_their_end_and_fit(tmp_path: Path) -> None:
     ship(release, "a", skill)
     write(release / "a", code)
     write(release / skill, code)
-    loader = SkillLoader(tmp_path / "own", release)
-    loader.refresh()
+    loader = loaded(tmp_path / "own", release)
     names = [one.name for one in loader.tools()]
     assert len(set(names)) == 4
     for name in names:
@@ -618,8 +557,7 @@ def test_data_that_a_folder_brings_in_its_assets_is_read(
     tmp_path: Path, content: bytes, read: object
 ) -> None:
     folder = write(tmp_path / "greeter", HELLO.replace("hello(", "greet("))
-    loader = SkillLoader(tmp_path, tmp_path / "none")
-    loader.refresh()
+    loader = loaded(tmp_path)
     assert loader.tool_assets("sentences.yaml") == {}
     (folder / "assets").mkdir()
     (folder / "assets" / "sentences.yaml").write_bytes(content)
@@ -645,3 +583,32 @@ def test_a_thousand_skills_load_and_a_second_look_finds_nothing_new(tmp_path: Pa
     assert len(loader.refresh().added) == 1000
     assert len(loader.tools()) == 500
     assert not loader.refresh()
+
+
+USING = 'from .words import greet\n\n\ndef hello() -> str:\n    """Says hello."""\n    return greet()\n'
+LATE = 'def hello() -> str:\n    """Says hello."""\n    from .words import greet\n\n    return greet()\n'
+
+
+@pytest.mark.parametrize("code", [USING, LATE])
+def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_path: Path, code: str) -> None:
+    said = []
+    for name in ("a", "b"):
+        folder = write(tmp_path / name, code)
+        words = f'def greet():\n    """Greets."""\n    return {name!r}\n'
+        (folder / "scripts" / "words.py").write_text(words)
+        functions, left_out = tool_functions(folder / "scripts" / "tools.py", name)
+        assert (list(functions), left_out) == (["hello"], [])
+        said.append(functions["hello"])
+        assert not (folder / "scripts" / "__pycache__").exists()
+    assert [say() for say in said] == ["a", "b"]
+    assert "words" not in sys.modules
+
+
+@pytest.mark.parametrize("words", ["1 / 0\n", "def greet(:\n", "import nothing_of_that_name\n"])
+def test_a_broken_module_beside_is_a_fault_and_leaves_nothing(tmp_path: Path, words: str) -> None:
+    folder = write(tmp_path / "a", USING)
+    (folder / "scripts" / "words.py").write_text(words)
+    before = set(sys.modules)
+    with pytest.raises(ToolsModuleError):
+        tool_functions(folder / "scripts" / "tools.py", "a")
+    assert not {name for name in set(sys.modules) - before if name.startswith("recado_skill_")}
