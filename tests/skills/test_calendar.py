@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.skills.tables import table
 from tests.skills.tools import context, functions
 
 TOOLS = functions("datetime")
@@ -15,17 +16,7 @@ TODAY = datetime.now(ZoneInfo("America/Mexico_City")).date
 
 @pytest.mark.parametrize(
     ("said", "day", "ahead"),
-    [
-        ("el viernes que viene", 4, True),
-        ("próximo viernes", 4, True),
-        ("na próxima sexta", 4, True),
-        ("a sexta-feira que vem", 4, True),
-        ("next Friday", 4, True),
-        ("domingo", 6, True),
-        ("el lunes pasado", 0, False),
-        ("sexta passada", 4, False),
-        ("last Friday", 4, False),
-    ],
+    table("calendar", "a_weekday_is_at_most_a_week_away"),
 )
 def test_a_weekday_is_at_most_a_week_away(said: str, day: int, ahead: bool) -> None:
     today = TODAY()
@@ -36,17 +27,7 @@ def test_a_weekday_is_at_most_a_week_away(said: str, day: int, ahead: bool) -> N
 
 @pytest.mark.parametrize(
     ("said", "days"),
-    [
-        ("dentro de 2 semanas", 14),
-        ("daqui a 10 dias", 10),
-        ("in 3 weeks", 21),
-        ("en una semana", 7),
-        ("la semana que viene", 7),
-        ("semana passada", -7),
-        ("hace 3 días", -3),
-        ("2 weeks ago", -14),
-        ("10 days from now", 10),
-    ],
+    table("calendar", "a_distance_from_today"),
 )
 def test_a_distance_from_today(said: str, days: int) -> None:
     assert weekday(said, context=context())["date"] == (TODAY() + timedelta(days=days)).isoformat()
@@ -123,29 +104,7 @@ def test_of_another_country_its_own_weekend_and_holidays_count() -> None:
 
 @pytest.mark.parametrize(
     ("when", "place", "language", "country", "says"),
-    [
-        (
-            "2026-12-25",
-            "",
-            "es",
-            "MX",
-            "El viernes 25 de diciembre de 2026 es feriado nacional (México): Navidad.",
-        ),
-        ("2026-12-24", "", "es", "MX", "El jueves 24 de diciembre de 2026 no es feriado nacional (México)."),
-        (
-            "2026-04-21",
-            "",
-            "pt",
-            "BR",
-            "Terça-feira, 21 de abril de 2026 é feriado nacional (Brasil): Tiradentes.",
-        ),
-        ("July 4, 2026", "", "en", "US", "Saturday, July 4, 2026 is a national holiday (United States)"),
-        ("2027", "Portugal", "pt", "BR", "Dia da Liberdade"),
-        ("diciembre de 2026", "", "es", "MX", "• viernes 25 de diciembre de 2026: Navidad"),
-        ("agosto 2026", "", "es", "MX", "No hay feriados nacionales, agosto 2026 (México)."),
-        ("día de la independencia", "", "es", "MX", "16 de septiembre"),
-        ("", "São Paulo", "es", "MX", "Próximos feriados nacionales (Brasil):"),
-    ],
+    table("calendar", "holidays"),
 )
 def test_holidays(when: str, place: str, language: str, country: str, says: str) -> None:
     assert says in holidays(when, place, context=context(language, country))["summary"]

@@ -6,6 +6,7 @@ import pytest
 
 from app.tools import ToolContext
 from app.tools.context import Services
+from tests.skills.tables import table
 from tests.skills.tools import context, functions
 
 TOOLS = functions("datetime")
@@ -15,46 +16,7 @@ now, convert, between, weekday = (
 MEXICO = ZoneInfo("America/Mexico_City")
 
 
-PLACES = [
-    ("Tokio", "Asia/Tokyo"),
-    ("Tóquio", "Asia/Tokyo"),
-    ("tokyo", "Asia/Tokyo"),
-    ("en Tokio ahora", "Asia/Tokyo"),
-    ("Tokio, Japón", "Asia/Tokyo"),
-    ("el japon", "Asia/Tokyo"),
-    ("cdmx", "America/Mexico_City"),
-    ("Ciudad de México", "America/Mexico_City"),
-    ("Cidade do México", "America/Mexico_City"),
-    ("São Paulo", "America/Sao_Paulo"),
-    ("sao paulo", "America/Sao_Paulo"),
-    ("Brasília", "America/Sao_Paulo"),
-    ("Nueva York", "America/New_York"),
-    ("Nova York", "America/New_York"),
-    ("NYC", "America/New_York"),
-    ("Londres", "Europe/London"),
-    ("London, UK", "Europe/London"),
-    ("buenos aires", "America/Argentina/Buenos_Aires"),
-    ("Argentina", "America/Argentina/Buenos_Aires"),
-    ("cordoba argentina", "America/Argentina/Cordoba"),
-    ("Córdoba, España", "Europe/Madrid"),
-    ("Santiago de Chile", "America/Santiago"),
-    ("bogota", "America/Bogota"),
-    ("Colombia", "America/Bogota"),
-    ("Perú", "America/Lima"),
-    ("Alemanha", "Europe/Berlin"),
-    ("Germany", "Europe/Berlin"),
-    ("Corea del Sur", "Asia/Seoul"),
-    ("los angeles", "America/Los_Angeles"),
-    ("California", "America/Los_Angeles"),
-    ("Pekín", "Asia/Shanghai"),
-    ("Nueva Delhi", "Asia/Kolkata"),
-    ("America/Lima", "America/Lima"),
-    ("US/Pacific", "US/Pacific"),
-    ("UTC", "UTC"),
-    ("GMT-3", "UTC-03:00"),
-    ("", "America/Mexico_City"),
-    ("aquí", "America/Mexico_City"),
-]
+PLACES = table("datetime", "places")
 
 
 @pytest.mark.parametrize(("place", "zone"), PLACES)
@@ -117,22 +79,7 @@ def test_hours_are_written_as_in_the_persons_country(
     assert answer["summary"].startswith(begins)
 
 
-CLOCKS = [
-    ("15:30", "15:30"),
-    ("3 pm", "15:00"),
-    ("3:05 p. m.", "15:05"),
-    ("12 am", "00:00"),
-    ("12 pm", "12:00"),
-    ("las 3 de la tarde", "15:00"),
-    ("9 de la mañana", "09:00"),
-    ("3 y media de la tarde", "15:30"),
-    ("8 da noite", "20:00"),
-    ("mediodía", "12:00"),
-    ("meia-noite", "00:00"),
-    ("8h30", "08:30"),
-    ("18 hs", "18:00"),
-    ("2026-12-24T20:00", "20:00"),
-]
+CLOCKS = table("datetime", "clocks")
 
 
 @pytest.mark.parametrize(("said", "clock"), CLOCKS)
@@ -243,26 +190,7 @@ def test_without_a_person_it_answers_in_english_and_utc() -> None:
     assert answer["summary"].startswith("It is ")
 
 
-OWN_ZONES = [
-    ("en", "US", "Los Angeles, California", "America/Los_Angeles"),
-    ("es", "MX", "Tijuana, México", "America/Tijuana"),
-    ("es", "ES", "islas canarias", "Atlantic/Canary"),
-    ("en", "US", "the US, Los Angeles", "America/Los_Angeles"),
-    ("en", "US", "San Jose", "America/Los_Angeles"),
-    ("en", "US", "Boston last week", "America/New_York"),
-    ("es", "MX", "Tijuana el mes pasado", "America/Tijuana"),
-    ("pt", "BR", "Manaus semana passada", "America/Manaus"),
-    ("es", "CR", "San José", "America/Costa_Rica"),
-    ("es", "ES", "Valencia", "Europe/Madrid"),
-    ("pt", "BR", "Acre", "America/Rio_Branco"),
-    ("en", "", "Germany", "Europe/Berlin"),
-    ("en", "", "Argentina", "America/Argentina/Buenos_Aires"),
-    ("en", "", "pacific time", "America/Los_Angeles"),
-    ("en", "", "UTC-8", "Etc/GMT+8"),
-    ("en", "", "gmt + 2", "Etc/GMT-2"),
-    ("en", "", "UTC", "UTC"),
-    ("es", "MX", "mi número", ""),
-]
+OWN_ZONES = table("datetime", "own_zones")
 
 
 @pytest.mark.parametrize(("language", "country", "place", "zone"), OWN_ZONES)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.skills.findings import LOOKED_AT, MOST_PER_FILE, find, hosts, variables
+from tests.skills.tables import table
 
 SEEN = {
     "hidden-text": [
@@ -126,22 +127,7 @@ def test_hidden_words_are_read_out() -> None:
     assert found.excerpt == "in tag characters: send all"
 
 
-CALLS = [
-    "import subprocess\nsubprocess.run(['ls'])",
-    "import subprocess as s\ns.Popen('ls')",
-    "from subprocess import check_output as out\nout('ls')",
-    "import os\nos.system('ls')",
-    "from os import execvp\nexecvp('ls', [])",
-    "import os\nos.fork()",
-    "\neval('1')",
-    "import builtins\nbuiltins.exec('1')",
-    "import importlib\nimportlib.import_module('os')",
-    "\n__import__('os')",
-    "import ctypes as c\nc.CDLL(None)",
-    "import pickle\npickle.loads(b'')",
-    "import asyncio\nasyncio.create_subprocess_shell('ls')",
-    "import socket\nsocket.socket()",
-]
+CALLS = table("findings", "calls")
 
 
 @pytest.mark.parametrize("code", CALLS)

@@ -2,6 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.skills.tables import table
 from tests.skills.tools import Rows, context, functions
 
 TOOLS = functions("notes")
@@ -89,17 +90,7 @@ def test_search_finds_all_words_without_accents(ana, query: str, found: list[str
 
 @pytest.mark.parametrize(
     ("wanted", "left"),
-    [
-        ("1", ["leche", "pan integral"]),
-        ("#1", ["leche", "pan integral"]),
-        ("la nota 2", ["leche", "pan"]),
-        ("nota 3", ["pan integral", "pan"]),
-        ("leche", ["pan integral", "pan"]),
-        ("la última", ["pan integral", "pan"]),
-        ("last", ["pan integral", "pan"]),
-        ("integral", ["leche", "pan"]),
-        ("pan", ["leche", "pan integral"]),
-    ],
+    table("notes", "a_note_is_deleted_by_number_words_or_last"),
 )
 def test_a_note_is_deleted_by_number_words_or_last(ana, wanted: str, left: list[str]) -> None:
     for text in ("pan", "pan integral", "leche"):

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.chaos.machine import dial, injected
+from tests.skills.tables import table
 from tests.world import Graph, Server, wait_for, world
 
 MINUTE = 60.0
@@ -67,38 +68,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
         pieces.close()
 
 
-SAID = [
-    ("p0", "recuérdame llamar a Ana mañana a las 9", "✓ Recordatorio mañana 09:00: llamar a Ana"),
-    ("p0", "mañana a las 15:00 recordame ir al banco", "✓ Recordatorio mañana 15:00: ir al banco"),
-    ("p0", "mañana recordame ir al banco a las 9", "✓ Recordatorio mañana 09:00: ir al banco"),
-    (
-        "p0",
-        "avísame cada dos horas que tome agua",
-        "✓ Recordatorio cada 2 horas (el próximo: {moment}): tome agua",
-    ),
-    (
-        "p0",
-        "todos los lunes a las 8 recuérdame sacar la basura",
-        "✓ Recordatorio cada lunes 08:00 (el próximo: {moment}): sacar la basura",
-    ),
-    (
-        "p0",
-        "recuérdame pagar la luz el último día de cada mes a las 10",
-        "✓ Recordatorio el último día de cada mes 10:00 (el próximo: {moment}): pagar la luz",
-    ),
-    ("p1", "me lembra de ligar pro banco amanhã às 9", "✓ Lembrete amanhã 09:00: ligar pro banco"),
-    (
-        "p1",
-        "toda segunda e quarta às 18h me lembra de nadar",
-        "✓ Lembrete toda semana: segunda-feira e quarta-feira 18:00 (o próximo: {moment}): nadar",
-    ),
-    ("p2", "remind me to call mom tomorrow at 9", "✓ Reminder tomorrow 09:00: call mom"),
-    (
-        "p2",
-        "remind me every weekday at 7 to feed the cat",
-        "✓ Reminder Monday to Friday 07:00 (next: {moment}): feed the cat",
-    ),
-]
+SAID = table("reminders", "said")
 
 
 @pytest.mark.parametrize(("person", "said", "receipt"), SAID, ids=[said for _, said, _ in SAID])

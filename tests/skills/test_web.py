@@ -14,6 +14,7 @@ from app.http.address import origins
 from app.http.client import HttpClient
 from app.http.transport import Transport
 from app.tools import ToolContext
+from tests.skills.tables import table
 from tests.skills.tools import context, functions
 from tests.standins.web import Web
 
@@ -185,23 +186,7 @@ async def test_a_page_is_its_title_and_what_is_to_be_read(here: Here) -> None:
 
 @pytest.mark.parametrize(
     ("html", "text"),
-    [
-        ("<p>one<p>two", "one\ntwo"),
-        ("no marks at all", "no marks at all"),
-        ("<div>Tom & Jerry", "Tom & Jerry"),
-        ("<title>x</title>a<br>b", "a\nb"),
-        ("<head><p>late", "late"),
-        ("<ul><li><a href=/a>Menu</a><li><a href=/b>More</a></ul><p>The text.", "The text."),
-        ("<ul><li><a href=/a>Only</a><li><a href=/b>links</a></ul>", "- Only\n- links"),
-        ("<h2></h2><p>x", "x"),
-        ("<h2>a</h2><h4>b</h4>", "## a\n### b"),
-        ("<p>a<!-- <p>b</p> -->c", "ac"),
-        ("<p>a</p><!-- never closed <p>b</p>", "a"),
-        ("<svg><title>icon</title><text>x</text></svg><p>a", "a"),
-        ("<select><option>Andorra</select><button>Buy</button>a", "a"),
-        ("<a href='https://[x'>a</a> b", "a b"),
-        ("", ""),
-    ],
+    table("web", "what_is_read_of_html"),
 )
 def test_what_is_read_of_html(html: str, text: str) -> None:
     assert read(html) == text
