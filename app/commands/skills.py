@@ -16,11 +16,10 @@ from app.http.address import PORTS, Address, is_public
 from app.installs.skills import remove_skill as remove_installed
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
-from app.skills.authoring import AuthoringError, OwnSkills
+from app.skills.authoring import AuthoringError, OwnSkills, starter_sentence
 from app.skills.folder import is_skill
 from app.skills.manifest import is_standard_name
 from app.skills.skill import bundled_names
-from app.skills.starter import starter_sentence
 from app.store.alerts import ABOUT_SKILLS, open_alerts
 from app.text import visible
 

@@ -11,16 +11,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from string import Template
 
 from app.errors import RecadoError
 from app.skills.folder import LARGEST, MAX_BYTES, MAX_FILES, is_skill, walk
 from app.skills.manifest import is_standard_name
 from app.skills.skill import RELEASE_SKILLS, Skill, bundled_names, is_bundled, load_skill
-from app.skills.starter import starter_files
 
 # Removed skills that are kept; another one pushes the oldest out.
 KEPT = 10
 
+# What `recado skills new` writes: a small skill that works, made to be changed; .txt is left off.
+_NEW_SKILL = Path(__file__).with_name("new_skill")
 _STAMP = re.compile(r"(?<=-)\d{8}-\d{6}-\d{6}$")
 _LONGEST_NAME = 200
 
@@ -52,7 +54,7 @@ class OwnSkills:
         if os.path.lexists(target) or self._find(name) is not None or name in bundled_names(self._release):
             raise AuthoringError(f"there is a skill {name!r} already; choose another name")
         with _Arrival(self._folder, name) as arrival:
-            for path, text in starter_files(name).items():
+            for path, text in _starter_files(name).items():
                 file = arrival.folder / path
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(text, encoding="utf-8")
@@ -173,6 +175,19 @@ class OwnSkills:
             if not old.is_symlink():
                 with suppress(RecursionError):  # one that is nested beyond reason stays
                     shutil.rmtree(old, ignore_errors=True)
+
+
+def starter_sentence(name: str) -> str:
+    """Return a message to the assistant that tries a new skill."""
+    return f"add milk to {name.replace('-', ' ')}"
+
+
+def _starter_files(name: str) -> dict[str, str]:
+    """Return the text of each file of a new skill, by its path in the folder."""
+    words, stem = name.replace("-", " "), name.replace("-", "_")
+    names = {"name": name, "words": words, "title": words.capitalize(), "stem": stem, "upper": stem.upper()}
+    templates = {file.relative_to(_NEW_SKILL): file.read_text("utf-8") for file in _NEW_SKILL.rglob("*.txt")}
+    return {str(path.with_suffix("")): Template(text).substitute(names) for path, text in templates.items()}
 
 
 class _Arrival:
