@@ -1,9 +1,10 @@
 """JSON Schema from a function's parameters, in the form that models read best.
 
 `Optional` becomes "not required", a literal an enum, defaults are kept, titles are not, and nested
-models stand where they are used. Plain types are written by hand here; the rest is pydantic's work.
+models stand where they are used.
 """
 
+import dataclasses
 import json
 import types
 import typing
@@ -12,31 +13,24 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal, Union
 
+import typing_extensions
+from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticSerializationError, PydanticUndefined, to_jsonable_python
+
 from app.messages import JSON
 from app.tools.plain import dumps
 
 Schema = dict[str, JSON]
 
+# The types of a parameter that says nothing about itself.
 PERMISSIVE = ("string", "number", "boolean", "object", "array", "null")
-"""The types of a parameter that says nothing about itself."""
-
-LARGEST_SCHEMA = 16 * 1024
-"""Bytes of JSON of one tool's arguments, which are read by a model again and again."""
-LONGEST_DESCRIPTION = 500
-"""Characters about one parameter."""
+LARGEST_SCHEMA = 16 * 1024  # bytes of one tool's arguments, which a model reads again and again
+LONGEST_DESCRIPTION = 500  # characters about one parameter
 _MOST_NODES = 2000
 
 _NOTHING: Mapping[str, object] = types.MappingProxyType({})
-_SIMPLE: dict[object, Schema] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    None: {"type": "null"},
-    type(None): {"type": "null"},
-    list: {"type": "array", "items": {}},
-    dict: {"type": "object"},
-}
+_JSON_TYPES = (str, int, float, bool, type(None), None, list, dict, Any, object)
 
 
 class Missing(Enum):
@@ -129,16 +123,13 @@ def read_parameters(parameters: Iterable[Parameter], around: Mapping[str, object
 
 
 def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[Schema | None, Any | None]:
-    """A fresh schema of one annotation, and what turns checked JSON into that type.
+    """Return a schema of one annotation, and what turns checked JSON into that type.
 
-    No schema where the annotation says nothing that JSON Schema could, no adapter where JSON has the type.
-    Raises TypesTooLarge.
+    There is no schema where the annotation says nothing that JSON Schema could, and no adapter where JSON has
+    the type. Raises TypesTooLarge.
     """
     if isinstance(annotation, Missing) or annotation in (Any, object):
         return None, None
-    native = _native(annotation)
-    if native is not None:
-        return native, None
     try:
         adapter = _type_adapter(annotation, around)
         written = adapter.json_schema()
@@ -147,14 +138,13 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
         raise
     except Exception:  # the author's own classes and hooks may raise anything; the caller warns
         return None, None
-    return (schema, adapter) if schema else (None, None)
+    if not schema:
+        return None, None
+    return schema, None if _is_json(annotation) else adapter
 
 
 def from_field(parameter: Parameter) -> tuple[Parameter, object]:
     """A parameter whose default is `Field(…)`: the field describes it, and holds the real default."""
-    from pydantic.fields import FieldInfo
-    from pydantic_core import PydanticUndefined
-
     info = parameter.default
     if not isinstance(info, FieldInfo):
         return parameter, Missing.REQUIRED
@@ -170,11 +160,7 @@ def from_field(parameter: Parameter) -> tuple[Parameter, object]:
 
 
 def _type_adapter(annotation: object, around: Mapping[str, object]) -> Any:
-    from pydantic import TypeAdapter
-
-    from app.tools.typed_dicts import make_readable
-
-    make_readable(annotation, around)
+    _make_readable(annotation, around, {})
     make: Any = TypeAdapter
     adapter = make(annotation)
     if not adapter.pydantic_complete:  # a name in it is known where the function was written, not here
@@ -182,44 +168,78 @@ def _type_adapter(annotation: object, around: Mapping[str, object]) -> Any:
     return adapter
 
 
-def _native(annotation: object) -> Schema | None:
-    """The schema of types that JSON has itself; `None` for all others."""
-    try:
-        simple = _SIMPLE.get(annotation)
-    except TypeError:
-        return None
-    if simple is not None:
-        return dict(simple)
+def _is_json(annotation: object) -> bool:
+    """Tell whether checked JSON is of this type already."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
-        return _enumeration(inner)
-    if origin in (Union, types.UnionType):
-        return _union([_native(part) for part in inner])
-    if origin is list and len(inner) == 1:
-        items = {} if inner[0] in (Any, object) else _native(inner[0])
-        return None if items is None else {"type": "array", "items": items}
-    if origin is dict and len(inner) == 2 and inner[0] is str:
-        values = {} if inner[1] in (Any, object) else _native(inner[1])
-        if values is None:
-            return None
-        return {"type": "object", "additionalProperties": values} if values else {"type": "object"}
-    return None
+        return all(type(value) in (str, int, bool, type(None)) for value in inner)
+    if origin in (Union, types.UnionType, list):
+        return all(map(_is_json, inner))
+    if origin is dict:
+        return not inner or (inner[0] is str and _is_json(inner[1]))
+    return any(annotation is kind for kind in _JSON_TYPES)
 
 
-def _union(parts: list[Schema | None]) -> Schema | None:
-    known = [part for part in parts if part is not None]
-    return {"anyOf": known} if len(known) == len(parts) else None
+def _make_readable(annotation: Any, around: Mapping[str, object], seen: dict[int, Any]) -> None:
+    """Give every `typing.TypedDict` in a type a hook by which pydantic can read it before Python 3.12.
+
+    `seen` is by identity, as comparing types takes as long as walking them.
+    """
+    if id(annotation) in seen:
+        return
+    seen[id(annotation)] = annotation
+    for part in typing.get_args(annotation):
+        _make_readable(part, around, seen)
+    kind = typing.get_origin(annotation) or annotation
+    if not isinstance(kind, type) or not _has_fields(kind) or (kind is not annotation and id(kind) in seen):
+        return
+    seen[id(kind)] = kind
+    try:
+        hints = typing.get_type_hints(kind, localns=dict(around), include_extras=True)
+    except Exception:  # an annotation is the author's own expression; pydantic says what it makes of it
+        return
+    if typing.is_typeddict(kind):
+        _hook(kind, hints)
+    for hint in hints.values():
+        _make_readable(hint, around, seen)
 
 
-def _enumeration(values: Iterable[object]) -> Schema | None:
-    listed = list(values)
-    if not all(value is None or type(value) in (str, int, bool) for value in listed):
-        return None
-    kinds = {type(value) for value in listed}
-    schema: Schema = {"enum": listed}
-    if len(kinds) == 1 and (kind := _SIMPLE.get(kinds.pop())):
-        return {**kind, **schema}
-    return schema
+def _has_fields(kind: type) -> bool:
+    return (
+        dataclasses.is_dataclass(kind)
+        or typing_extensions.is_typeddict(kind)
+        or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+    )
+
+
+def _hook(typed_dict: Any, hints: Mapping[str, Any]) -> None:
+    twin = _twin(typed_dict, hints)
+
+    def describe(cls: type, source: object, handler: Any) -> Any:
+        return handler.generate_schema(twin)
+
+    typed_dict.__get_pydantic_core_schema__ = classmethod(describe)
+
+
+def _twin(typed_dict: Any, hints: Mapping[str, Any]) -> Any:
+    """Return the same of typing_extensions; `__required_keys__` misses marks that are written as text."""
+    fields = {
+        name: hint
+        if _is_marked(hint)
+        else (typing.Required if name in typed_dict.__required_keys__ else typing.NotRequired)[hint]
+        for name, hint in hints.items()
+    }
+    make: Any = typing_extensions.TypedDict
+    twin = make(typed_dict.__name__, fields)
+    twin.__doc__ = typed_dict.__doc__
+    return twin
+
+
+def _is_marked(hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        return _is_marked(hint.__origin__)
+    return origin in (typing.Required, typing.NotRequired)
 
 
 def _optional(schema: Schema) -> Schema:
@@ -239,8 +259,6 @@ def _default(value: object) -> Schema:
         return {}
     if isinstance(value, str | int | bool) and not isinstance(value, Enum):
         return {"default": value}
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-
     try:
         written = to_jsonable_python(value)
         json.dumps(written, allow_nan=False)  # JSON has no infinity: a model's server refuses the whole call

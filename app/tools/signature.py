@@ -6,6 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,27 +155,10 @@ def _hints_one_by_one(target: Callable[..., object], around: dict[str, object]) 
 
 
 def _surroundings(target: Callable[..., object]) -> dict[str, object]:
-    """Names of the enclosing functions that an annotation may use: of calls under way, or closed over."""
-    found: dict[str, object] = {}
-    enclosing = set(_enclosing(getattr(target, "__qualname__", "")))
-    frame = inspect.currentframe() if enclosing else None
-    while frame is not None:
-        if frame.f_code.co_qualname in enclosing and frame.f_globals is getattr(target, "__globals__", None):
-            found = {**frame.f_locals, **found}
-        frame = frame.f_back
+    """Return the names that a function closes over; an annotation may use them."""
     code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None) or ()
+    found: dict[str, object] = {}
     for name, cell in zip(getattr(code, "co_freevars", ()), cells, strict=True):
-        try:
+        with suppress(ValueError):  # the cell is not filled yet
             found[name] = cell.cell_contents
-        except ValueError:  # the cell is not filled yet
-            continue
     return found
-
-
-def _enclosing(qualname: str) -> list[str]:
-    """The qualified names of the functions around one: of `a.<locals>.b.<locals>.c` b's and a's."""
-    names = []
-    while ".<locals>." in qualname:
-        qualname = qualname.rpartition(".<locals>.")[0]
-        names.append(qualname)
-    return names
