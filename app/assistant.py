@@ -6,12 +6,8 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from app.channels.access import AccessPolicy
-from app.channels.intake import Intake
-from app.channels.sender import Sender
-from app.channels.terminal import TerminalChannel
-from app.channels.whatsapp.channel import WhatsAppChannel
-from app.channels.whatsapp.client import GraphClient
+from app.channels import build_channels
+from app.channels.intake import Intake, Wakes
 from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.progress import Notices
@@ -19,7 +15,6 @@ from app.llm.model import Model
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
-from app.messages import Channel
 from app.operator_calls import OperatorCalls, nobody_to_ask
 from app.ops.alerts import AlertReporter
 from app.ops.health import Health
@@ -35,7 +30,6 @@ from app.schedule.alarm import Reminders
 from app.schedule.service import ScheduleService
 from app.security import AdminToken
 from app.settings import Settings, skill_environment
-from app.simulator.credentials import credentials_of
 from app.skills import build_skills
 from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
@@ -80,21 +74,12 @@ class Assistant:
         store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
         self.troubles = AlertReporter(self.store, settings.data_dir)
-        self.entrances = AccessPolicy(settings, self.store)
+        built = build_channels(settings, store)
+        self.access, self.credentials, self.client = built.access, built.credentials, built.client
+        self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
+        self.realm: Realm = self.access.realm
         self.metrics = Metrics()
         self.admin_token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
-        self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
-        self.credentials = credentials_of(settings)
-        self.client = GraphClient(
-            settings.whatsapp_api_url,
-            self.credentials.phone_number_id,
-            self.credentials.access_token,
-        )
-        self.terminal = TerminalChannel(self.media)
-        self.channels: dict[str, Channel] = {
-            self.realm: WhatsAppChannel(self.client, self.media),
-            "terminal": self.terminal,
-        }
         registry = ToolRegistry()
         self.transport = transport or Transport()
         self.sandbox = Sandbox(settings)
@@ -121,7 +106,6 @@ class Assistant:
         )
         self.rates = Rates()
         self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
-        self.sender = Sender(self.store, self.channels, reconcile_seconds=settings.send_reconcile_seconds)
         wake_person = self.sender.wake if wakes else _no_hint
         self.reminders = Reminders(
             self.store,
@@ -131,7 +115,7 @@ class Assistant:
             alarms=wakes,
         )
         self.profiles = Profiles(
-            doors=self.entrances.doors,
+            doors=self.access.access_rules,
             default_timezone=settings.timezone or local_timezone(),
         )
         self.installs = build_installs(
@@ -155,15 +139,8 @@ class Assistant:
             hearing=ApprovalReplies(self.channels),
             on_notice=wake_person,
         )
-        self.intake = Intake(
-            self.store,
-            self.entrances,
-            self.metrics,
-            self.carrier,
-            self.sender,
-            self.reminders,
-            wakes=wakes,
-        )
+        hints = Wakes(self.carrier, self.sender, self.reminders) if wakes else None
+        self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
             self.store,
             settings.sweep_seconds,
@@ -222,7 +199,7 @@ class Assistant:
             self.abilities,
             self.calls,
             self.profiles,
-            lambda: self.entrances.doors(self.realm),
+            lambda: self.access.access_rules(self.realm),
             closed=self.installs.cards,
         )
         return ToolServer(self.admin_token, calls)
@@ -258,7 +235,7 @@ class Assistant:
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
         await self.store.open()
-        await self.entrances.open()
+        await self.access.open()
         await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         await self.troubles.forget()
         await asyncio.to_thread(self._make_admin_token)
@@ -275,7 +252,7 @@ class Assistant:
     async def listening(self) -> None:
         """Note that the port listens: statuses of a crashed run can come in from now on."""
         await self.sender.listening()
-        await self.entrances.offer_ownership()
+        await self.access.offer_ownership()
 
     async def stop(self) -> None:
         """Stop lanes, sender, their services, then the writer; the intake has stopped before."""

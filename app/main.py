@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import cache
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,7 +11,7 @@ from starlette.routing import Route
 
 from app import __version__
 from app.assistant import Assistant
-from app.channels.whatsapp.webhook import WhatsAppWebhook
+from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
 from app.console.pages import page_router
 from app.erasure import Erasure
@@ -24,7 +23,6 @@ from app.settings import Settings
 from app.simulator.history import forget
 from app.simulator.simulator import Simulator, build_simulator
 from app.store.personal_data import ErasedPerson
-from app.turns.inbound import classify_inbound
 
 
 def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> FastAPI:
@@ -70,9 +68,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.state.assistant = assistant
     app.state.guard = guard
     app.state.close_streams = close_streams
-    webhook = _webhook(assistant)
-    for path in ("/webhook", "/webhook/"):  # Meta follows no redirect
-        app.router.routes.append(Route(path, webhook, methods=["GET", "POST"]))
+    app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
     app.include_router(
         health_router(assistant.health, assistant.metrics, assistant.abilities.registry, guard)
     )
@@ -82,18 +78,6 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     if simulator is not None:
         app.include_router(simulator.router)
     return app
-
-
-def _webhook(assistant: Assistant) -> WhatsAppWebhook:
-    return WhatsAppWebhook(
-        assistant.store,
-        cache(lambda: assistant.entrances.entrance(assistant.realm)),  # made once the store is open
-        app_secret=assistant.credentials.app_secret,
-        verify_token=assistant.credentials.verify_token,
-        arrival=classify_inbound,
-        on_received=assistant.intake.received,
-        on_answer=assistant.metrics.webhook_answered,
-    )
 
 
 def _erasure(assistant: Assistant, simulator: Simulator | None) -> Erasure:

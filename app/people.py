@@ -8,6 +8,8 @@ Realm = Literal["whatsapp", "simulator", "terminal"]
 
 Role = Literal["member", "owner"]
 
+TERMINAL_USER = "terminal"  # the user id of the one person at the console
+
 
 @dataclass(frozen=True, slots=True)
 class Alias:

@@ -19,8 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.channels.terminal import TERMINAL_USER, TerminalChannel
+from app.channels.terminal import TerminalChannel
 from app.messages import Address, Outgoing
+from app.people import TERMINAL_USER
 from app.store.media import KEPT_SECONDS, MediaFolder
 from tests.browser.chromium import PROGRAM, browser
 from tests.chaos.machine import injected

@@ -1,0 +1,39 @@
+"""Channels: where messages come from and go to."""
+
+from dataclasses import dataclass
+
+from app.channels.access import AccessPolicy
+from app.channels.sender import Sender
+from app.channels.terminal import TerminalChannel
+from app.channels.whatsapp.channel import WhatsAppChannel
+from app.channels.whatsapp.client import GraphClient
+from app.channels.whatsapp.credentials import Credentials, credentials_of
+from app.messages import Channel
+from app.settings import Settings
+from app.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """The parts of this room. The intake is made later, because it wakes rooms beside this one."""
+
+    access: AccessPolicy
+    credentials: Credentials
+    client: GraphClient
+    terminal: TerminalChannel
+    by_name: dict[str, Channel]
+    sender: Sender
+
+
+def build_channels(settings: Settings, store: Store) -> Channels:
+    """Return the channels as the settings say: WhatsApp or its simulator, and the terminal."""
+    access = AccessPolicy(settings, store.database)
+    credentials = credentials_of(settings)
+    client = GraphClient(settings.whatsapp_api_url, credentials.phone_number_id, credentials.access_token)
+    terminal = TerminalChannel(store.media)
+    by_name: dict[str, Channel] = {
+        access.realm: WhatsAppChannel(client, store.media),
+        "terminal": terminal,
+    }
+    sender = Sender(store.database, by_name, reconcile_seconds=settings.send_reconcile_seconds)
+    return Channels(access, credentials, client, terminal, by_name, sender)

@@ -1,12 +1,11 @@
-"""Who may come in from each realm and how, and what is said at the door."""
+"""Access: the people who may write from each realm, and the notices about it."""
 
 import time
 from dataclasses import replace
 
-from app.channels.terminal import TERMINAL_USER
 from app.i18n import detect_language, say
 from app.messages import Inbound, Outgoing
-from app.people import SIMULATED_PEOPLE, Person, Realm
+from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm
 from app.phones import country
 from app.settings import Settings
 from app.store.database import Database
@@ -17,28 +16,27 @@ from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
 
 
 class AccessPolicy:
-    """As the settings say."""
+    """The settings as rules of access and intake. `realm` is the realm of the webhook's messages."""
 
     def __init__(self, settings: Settings, store: Database) -> None:
+        self.realm: Realm = "simulator" if settings.uses_simulator else "whatsapp"
         self._settings = settings
         self._store = store
         self._hash_key = b""
 
     async def open(self) -> None:
-        """Reads this database's own key; until then nobody comes in."""
+        """Read this database's own key, which the ownership code and the inbox need."""
         self._hash_key = await self._store.tx(hash_key)
 
-    def doors(self, realm: str) -> AccessRules:
-        """Who may come in from a realm."""
+    def access_rules(self, realm: str) -> AccessRules:
+        """Return the rules that decide who may write from a realm."""
         settings = self._settings
         if realm == "terminal":
             owners = frozenset({TERMINAL_USER}) if settings.uses_simulator else frozenset[str]()
             return AccessRules("terminal", owners=owners, open=True)
         if realm == "simulator":
             first = SIMULATED_PEOPLE[0]
-            return AccessRules(
-                "simulator", owners=frozenset(filter(None, (first.phone, first.user_id))), open=True
-            )
+            return AccessRules("simulator", owners=frozenset({first.phone, first.user_id}), open=True)
         return AccessRules(
             "whatsapp",
             allowed=settings.allowed_phone_numbers,
@@ -46,22 +44,22 @@ class AccessPolicy:
             code_key=self._hash_key,
         )
 
-    def entrance(self, realm: Realm) -> IntakeRules:
-        """How messages of a realm come in."""
+    def intake_rules(self, realm: Realm) -> IntakeRules:
+        """Return how messages of a realm are taken in."""
         return IntakeRules(
             channel=realm,
-            access=self.doors(realm),
+            access=self.access_rules(realm),
             rate=RateLimit(self._settings.rate_limit_max, self._settings.rate_limit_window),
             key=self._hash_key,
             notices=self,
         )
 
     async def offer_ownership(self) -> None:
-        """With credentials and no owner: a code for whoever is to own this, for this console only."""
+        """Print a one-time code on the console if there are credentials and no owner."""
         if self._settings.uses_simulator:
             return
-        doors, now = self.doors("whatsapp"), time.time()
-        code = await self._store.tx(lambda conn: offer_ownership(conn, doors, now))
+        rules, now = self.access_rules("whatsapp"), time.time()
+        code = await self._store.tx(lambda conn: offer_ownership(conn, rules, now))
         if code is not None:
             print(  # noqa: T201
                 f"\nNobody owns this assistant yet. Within an hour, send it this code from your WhatsApp:\n"
@@ -88,7 +86,7 @@ class AccessPolicy:
 
 
 def _language(person: Person, message: Inbound) -> str:
-    """A person's language; before a turn has found it out that of the message, or of their country."""
+    """Return a person's language; before a turn has found it out, that of the message or of their country."""
     if person.country:
         return person.language
     sender = message.sender

@@ -1,76 +1,136 @@
-"""What a message that was taken in sets going; and lines that are typed in rather than sent."""
+"""Taking messages in: one transaction for a webhook or a typed line, then hints to those it concerns."""
 
+import asyncio
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from sqlite3 import Connection
+
+import structlog
 
 from app.channels.access import AccessPolicy
 from app.channels.sender import Sender
-from app.channels.terminal import typed
-from app.channels.whatsapp.webhook import Received, log_received
+from app.channels.terminal import typed_line
+from app.channels.whatsapp.errors import HOLD
+from app.channels.whatsapp.payloads import Webhook
 from app.ops.metrics import Metrics
+from app.phones import mask
 from app.schedule.alarm import Reminders
-from app.store import approvals, inbox
+from app.store import alerts, approvals, inbox, outbox
 from app.store.database import Database
-from app.store.inbox import IntakeResult
+from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
+from app.store.outbox import StatusEffect
 from app.turns.inbound import classify_inbound
 from app.turns.scheduler import TurnScheduler
 
+log = structlog.get_logger(__name__)
+
+COMMIT_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The rows that a webhook's messages and statuses came to."""
+
+    taken: IntakeResult
+    applied: tuple[StatusEffect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """The parts that get hints; without them only the sweep finds work."""
+
+    scheduler: TurnScheduler
+    sender: Sender
+    reminders: Reminders
+
 
 class Intake:
-    """`wakes=False`: nobody is woken, and the sweep finds what the rows say."""
+    """Writes what came in; a hint is given after the commit, if there are `wakes`."""
 
-    def __init__(
-        self,
-        store: Database,
-        entrances: AccessPolicy,
-        metrics: Metrics,
-        carrier: TurnScheduler,
-        sender: Sender,
-        reminders: Reminders,
-        *,
-        wakes: bool,
-    ) -> None:
+    def __init__(self, store: Database, access: AccessPolicy, metrics: Metrics, wakes: Wakes | None) -> None:
         self._store = store
-        self._entrances = entrances
+        self._access = access
         self._metrics = metrics
-        self._carrier = carrier
-        self._sender = sender
-        self._reminders = reminders
         self._wakes = wakes
 
-    async def type_in(self, text: str) -> None:
-        """Takes in a line from the terminal."""
-        entrance, now = self._entrances.entrance("terminal"), time.time()
-        arrival, is_a = classify_inbound(typed(text)), text.strip().casefold() == "a"
+    async def take_webhook(self, webhook: Webhook) -> None:
+        """Commit everything that a webhook holds. Raise StoreError, or TimeoutError after three seconds.
+
+        After the time-out the function stays queued: it may still be committed.
+        """
+        rules, now = self._access.intake_rules(self._access.realm), time.time()
+        classified = [classify_inbound(message) for message in webhook.messages]
+        written = self._store.submit(
+            lambda conn: _receive(conn, rules, webhook, classified, now), then=self._after_webhook
+        )
+        await asyncio.wait_for(asyncio.shield(written), COMMIT_SECONDS)
+
+    async def take_line(self, text: str) -> None:
+        """Take in a line from the terminal."""
+        rules, now = self._access.intake_rules("terminal"), time.time()
+        classified, is_a = classify_inbound(typed_line(text)), text.strip().casefold() == "a"
 
         def take(conn: Connection) -> IntakeResult:
             ends = is_a and approvals.has_open_on(conn, "terminal")  # of [y/n/a]: it ends the turn that asks
-            taken = replace(arrival, kind="stop") if ends else arrival
-            return inbox.take_in(conn, entrance, [taken], [], [], [], now)
+            message = replace(classified, kind="stop") if ends else classified
+            return inbox.take_in(conn, rules, [message], [], [], [], now)
 
         await self._store.tx(take, then=self._hint)
 
-    def received(self, received: Received) -> None:
-        """After a webhook's commit: figures, logs, hints."""
+    def _after_webhook(self, received: Received) -> None:
         taken = received.taken
         self._metrics.messages_taken("accepted", taken.accepted)
         self._metrics.messages_taken("duplicate", taken.duplicates)
         self._metrics.messages_taken("turned_away", len(taken.turned_away))
-        log_received(received)
+        _log_received(received)
         self._hint(taken)
-        if self._wakes:
+        if self._wakes is not None:
             for applied in received.applied:
-                self._sender.wake(applied.person_id)
+                self._wakes.sender.wake(applied.person_id)
 
     def _hint(self, taken: IntakeResult) -> None:
-        """Wakes what the rows say already."""
-        if not self._wakes:
+        if self._wakes is None:
             return
         for conversation in taken.expect:
-            self._carrier.expect(conversation)
+            self._wakes.scheduler.expect(conversation)
         for conversation in taken.wake:
-            self._carrier.wake(conversation)
+            self._wakes.scheduler.wake(conversation)
         for person in taken.notices:
-            self._sender.wake(person)
-        self._reminders.heard(taken.expect | taken.wake)
+            self._wakes.sender.wake(person)
+        self._wakes.reminders.heard(taken.expect | taken.wake)
+
+
+def _receive(
+    conn: Connection,
+    rules: IntakeRules,
+    webhook: Webhook,
+    classified: Sequence[ClassifiedMessage],
+    now: float,
+) -> Received:
+    taken = inbox.take_in(conn, rules, classified, webhook.changes, webhook.pairs, webhook.unreadable, now)
+    applied = [
+        effect
+        for status in webhook.statuses
+        if (effect := outbox.apply_status(conn, status, now)) is not None
+    ]
+    for effect in applied:
+        if effect.error and not effect.again:
+            text = f"WhatsApp could not deliver a message: {effect.code} {effect.error}"
+            kind = "send" if effect.code in HOLD else "undelivered"  # with the former all others fail too
+            alerts.raise_alert(conn, f"{kind}:{effect.code}", text, now)
+    return Received(taken, tuple(applied))
+
+
+def _log_received(received: Received) -> None:
+    """Log what an operator should see: who was turned away, and what could not be delivered."""
+    for away in received.taken.turned_away:
+        log.warning("turned away", who=mask(away.value), reason=away.reason)
+    for frozen in received.taken.frozen:
+        log.warning("kept until an owner confirms them with recado people allow", who=mask(frozen))
+    for owner in received.taken.new_owners:
+        log.warning("an owner took over with the one-time code", who=mask(owner))
+    for effect in received.applied:
+        if effect.error:
+            level = log.warning if effect.again else log.error
+            level("delivery failed", code=effect.code, reason=effect.error, again=effect.again)

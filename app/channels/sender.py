@@ -1,4 +1,4 @@
-"""The sender: takes outbox rows in each person's order, one at a time, until each is at its end."""
+"""The sender: sends outbox rows in each person's order, one at a time, until each has its final state."""
 
 import asyncio
 import time
@@ -7,6 +7,7 @@ from sqlite3 import Connection
 
 import structlog
 
+from app.channels.whatsapp.errors import DOWNLOAD_FAILED, PAIR_RATE, UPLOAD_FAILED, send_alert
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, aliases, outbox
 from app.store.database import Database
@@ -16,19 +17,12 @@ log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
-MOST_STEPS = 10
-"""Attempts after which every back-off is the longest; of some days of them a power is no number any more."""
+MOST_STEPS = 10  # attempts after which every back-off is the longest; bounds the power
 LONGEST_ASKED = 3600.0
-PAIR_RATE = 131056
 PAIR_RATE_BASE = 4.0
-WORTH_AN_ALERT = 4
-"""Attempts after which a passing fault no longer looks like one."""
-TRIED_TWICE = frozenset({131052, 131053})
-FILE_ATTEMPTS = 6
-"""Of a file that Meta answers and does not take: half a minute, and then what waits behind it goes on."""
-NOT_ON_TEST_LIST = 131030
-NO_SUCH_NUMBER = 33
-NOT_REGISTERED = 133010
+ATTEMPTS_BEFORE_ALERT = 4
+TRIED_TWICE = frozenset({DOWNLOAD_FAILED, UPLOAD_FAILED})
+FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
 
@@ -47,8 +41,11 @@ class Sender:
         self._closing = False
 
     async def recover(self) -> None:
-        """At a start, before anything is sent: a send that a crash cut off has an unknown outcome, and what
-        was held is tried again, for a new token comes with a start."""
+        """Prepare the rows at a start, before anything is sent.
+
+        A send that a crash cut off has an unknown outcome; a held one is tried again, because a new token
+        comes with a start.
+        """
         now = time.time()
 
         def recover(conn: Connection) -> int:
@@ -60,12 +57,12 @@ class Sender:
             log.info("sends of unknown outcome", count=waiting, awaited_seconds=self._reconcile)
 
     async def listening(self) -> None:
-        """Statuses can come in from now on."""
+        """Note that statuses can come in from now on."""
         due = time.time() + self._reconcile
         await self._store.tx(lambda conn: outbox.await_statuses(conn, due))
 
     def wake(self, person: str) -> None:
-        """Says that a person may have something to be sent."""
+        """Hint that a person may have something to be sent."""
         if self._closing:
             return
         lane = self._lanes.get(person)
@@ -76,14 +73,14 @@ class Sender:
         lane[0].set()
 
     async def end(self, person: str) -> None:
-        """Sends nothing more to somebody who is gone; what is on the wire is not called back."""
+        """Send nothing more to a person who was erased; a request that is under way is not called back."""
         if person in self._lanes:
             _, task = self._lanes[person]
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def close(self, seconds: float) -> None:
-        """Lets what is on the wire end, then stops; the rest stays in its rows."""
+        """Let requests under way end, then stop; the rest stays in its rows."""
         self._closing = True
         tasks = [task for _, task in self._lanes.values()]
         for event, _ in self._lanes.values():
@@ -98,12 +95,12 @@ class Sender:
         try:
             while not self._closing:
                 event.clear()
-                given = await self._next(person)
+                next_send = await self._next(person)
                 more = False
-                if given.row is not None:
-                    more = await self._deliver(given.row)
-                elif given.at is not None:
-                    await _wait(event, given.at - time.time())
+                if next_send.row is not None:
+                    more = await self._deliver(next_send.row)
+                elif next_send.at is not None:
+                    await _wait(event, next_send.at - time.time())
                     more = True
                 if not more and not event.is_set():  # no await between this check and leaving
                     break
@@ -121,34 +118,34 @@ class Sender:
         now = time.time()
 
         def take(conn: Connection) -> NextSend:
-            given = outbox.take(conn, person, now)
-            for lost in given.lost:
+            next_send = outbox.take(conn, person, now)
+            for lost in next_send.lost:
                 text = f"message {lost} was sent twice without an answer; whether it arrived is not known"
                 alerts.raise_alert(conn, "undelivered:unknown", text, now)
-            return given
+            return next_send
 
-        given = await self._store.tx(take)
-        for lost in given.lost:
+        next_send = await self._store.tx(take)
+        for lost in next_send.lost:
             log.error("send of unknown outcome given up", outbox=lost)
-        return given
+        return next_send
 
-    async def _deliver(self, parcel: OutboxRow) -> bool:
-        """Sends it and writes what became of it; gives whether the person has more that is not at its end."""
+    async def _deliver(self, row: OutboxRow) -> bool:
+        """Send a row and write the outcome; return True if the person has more that is not final."""
         async with self._places:
             try:
-                result = await self._channels[parcel.channel].send(parcel.to, parcel.message, parcel.id)
+                result = await self._channels[row.channel].send(row.to, row.message, row.id)
             except Exception as error:  # it may have been sent: only the channel could have told
-                log.exception("sending failed in an unexpected way", outbox=parcel.id)
+                log.exception("sending failed in an unexpected way", outbox=row.id)
                 result = Unknown(f"{type(error).__name__} while sending")
         now = time.time()
-        while True:  # what became of a send is never forgotten for want of a disk
+        while True:  # an outcome is never lost because the disk is full
             try:
                 _, more = await self._store.tx(
-                    lambda conn: self._settle(conn, parcel, result, now), then=self._wake_released
+                    lambda conn: self._settle(conn, row, result, now), then=self._wake_released
                 )
                 return more
             except Exception as error:
-                log.error("a send's outcome could not be kept", outbox=parcel.id, error=str(error))
+                log.error("a send's outcome could not be kept", outbox=row.id, error=str(error))
                 await asyncio.sleep(STORE_RETRY_SECONDS)
 
     def _wake_released(self, settled: tuple[Sequence[str], bool]) -> None:
@@ -156,55 +153,55 @@ class Sender:
             self.wake(person)
 
     def _settle(
-        self, conn: Connection, parcel: OutboxRow, result: SendResult, now: float
+        self, conn: Connection, row: OutboxRow, result: SendResult, now: float
     ) -> tuple[Sequence[str], bool]:
-        """Writes what became of a send; gives the people whose held messages may go now, and whether this
-        one has more that is not at its end."""
-        released = self._write_result(conn, parcel, result, now)
-        return released, outbox.has_open(conn, parcel.person_id)
+        """Write the outcome of a send.
+
+        Return the people whose held messages may go now, and True if this one has more that is not final.
+        """
+        released = self._write_result(conn, row, result, now)
+        return released, outbox.has_open(conn, row.person_id)
 
     def _write_result(
-        self, conn: Connection, parcel: OutboxRow, result: SendResult, now: float
+        self, conn: Connection, row: OutboxRow, result: SendResult, now: float
     ) -> Sequence[str]:
         if isinstance(result, Accepted):
-            outbox.mark_sent(conn, parcel.id, result.message_id, now)
+            outbox.mark_sent(conn, row.id, result.message_id, now)
             if result.phone:
-                aliases.remember_address(conn, parcel.person_id, result.phone)
+                aliases.remember_address(conn, row.person_id, result.phone)
             if alerts.close_alerts(conn, "send:", now):
                 return outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
-            log.warning("send of unknown outcome", outbox=parcel.id, reason=result.detail)
-            outbox.mark_unknown(conn, parcel.id, result.detail, now + self._reconcile)
+            log.warning("send of unknown outcome", outbox=row.id, reason=result.detail)
+            outbox.mark_unknown(conn, row.id, result.detail, now + self._reconcile)
         else:
-            self._refused(conn, parcel, result, now)
+            self._refused(conn, row, result, now)
         return []
 
-    def _refused(self, conn: Connection, parcel: OutboxRow, result: Refused, now: float) -> None:
-        log.warning(
-            "send refused", outbox=parcel.id, code=result.code, then=result.then, detail=result.detail
-        )
-        if result.then == "retry" and not _was_tried_enough(result, parcel):
-            due = now + backoff(result, parcel.attempts)
-            outbox.retry(conn, parcel.id, due, result.code, result.detail)
-            if parcel.attempts >= WORTH_AN_ALERT:
+    def _refused(self, conn: Connection, row: OutboxRow, result: Refused, now: float) -> None:
+        log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=result.detail)
+        if result.then == "retry" and not _was_tried_enough(result, row):
+            due = now + backoff(result, row.attempts)
+            outbox.retry(conn, row.id, due, result.code, result.detail)
+            if row.attempts >= ATTEMPTS_BEFORE_ALERT:
                 kind = result.code or "unreachable"  # 0 is one of Meta's codes, and asks for a new token
                 alerts.raise_alert(conn, f"send:{kind}", send_alert(result), now)
         elif result.then == "hold":
-            outbox.hold(conn, parcel.id, result.code, result.detail, now)
+            outbox.hold(conn, row.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"send:{result.code}", send_alert(result), now)
         else:
-            outbox.fail(conn, parcel.id, result.code, result.detail, now)
+            outbox.fail(conn, row.id, result.code, result.detail, now)
             alerts.raise_alert(conn, f"undelivered:{result.code}", send_alert(result), now)
 
 
-def _was_tried_enough(result: Refused, parcel: OutboxRow) -> bool:
+def _was_tried_enough(result: Refused, row: OutboxRow) -> bool:
     if result.code in TRIED_TWICE:
-        return parcel.attempts > 2
-    return parcel.message.file is not None and bool(result.code) and parcel.attempts >= FILE_ATTEMPTS
+        return row.attempts > 2
+    return row.message.file is not None and bool(result.code) and row.attempts >= FILE_ATTEMPTS
 
 
 def backoff(result: Refused, attempts: int) -> float:
-    """Seconds until a refused send is tried again: what Meta asks for, else a growing time.
+    """Return the seconds until a refused send is tried again: as Meta asks, else a growing time.
 
     For its rate per pair of numbers Meta documents waits of 4^X seconds (error 131056).
     """
@@ -213,27 +210,6 @@ def backoff(result: Refused, attempts: int) -> float:
     steps = min(attempts, MOST_STEPS)
     base = PAIR_RATE_BASE if result.code == PAIR_RATE else 2.0
     return min(FIRST_BACKOFF * base ** (steps - 1 if base == 2.0 else steps), LONGEST_BACKOFF)
-
-
-def send_alert(result: Refused) -> str:
-    """What the operator is told, with the cure where it is known."""
-    if result.code == 190:
-        cure = "the access token is invalid or expired: set a new WHATSAPP_ACCESS_TOKEN and restart"
-    elif result.code == NO_SUCH_NUMBER:
-        cure = "WHATSAPP_PHONE_NUMBER_ID is none that the token reaches: correct one of them and restart"
-    elif result.code == NOT_REGISTERED:
-        cure = "the number is not registered: do it at WhatsApp > API Setup; messages wait for it"
-    elif result.code == NOT_ON_TEST_LIST:
-        cure = "a test number only reaches the numbers on its list: add the person's number there (API setup)"
-    elif result.then == "template":
-        cure = "the person last wrote more than 24 hours ago: only approved templates reach them"
-    elif result.then == "hold":
-        cure = "messages wait until this is mended at Meta"
-    elif result.then == "retry":
-        cure = "it is tried again until it works"
-    else:
-        cure = "the message was given up"
-    return f"sending failed with {result.detail}; {cure}"
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -1,19 +1,19 @@
-"""The terminal as a channel: what is typed comes in like any message, what is sent waits to be read."""
+"""The terminal as a channel: a typed line comes in like any message, a reply waits to be read."""
 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
 
 from app.messages import Accepted, Address, Button, Inbound, Outgoing, Sender, SendResult
+from app.people import TERMINAL_USER
 from app.store.database import new_id
 from app.store.media import MediaFolder
 
-TERMINAL_USER = "terminal"
 REPLIES_KEPT = 100
 
 
 class TerminalChannel:
-    """Fulfils `Channel` for `recado chat`; one person, whoever sits at the console and opens `media`."""
+    """The `Channel` of `recado chat`, for the one person at the console."""
 
     name = "terminal"
 
@@ -38,10 +38,10 @@ class TerminalChannel:
         return Accepted(f"terminal.{outbox_id}")
 
     async def typing(self, message_id: str) -> None:
-        """A terminal shows nothing while it waits."""
+        """Show nothing: a terminal has no sign of typing."""
 
     async def replies(self, seconds: float) -> list[str]:
-        """What was sent since the last call; waits up to `seconds` for the first."""
+        """Return what was sent since the last call; wait up to `seconds` for the first."""
         try:
             async with asyncio.timeout(seconds):
                 await self._arrived.wait()
@@ -53,6 +53,6 @@ class TerminalChannel:
         return found
 
 
-def typed(text: str, kind: str = "text") -> Inbound:
-    """A line typed in the terminal as an inbound message."""
-    return Inbound(id=new_id("typed"), sender=Sender(user_id=TERMINAL_USER), kind=kind, text=text)
+def typed_line(text: str) -> Inbound:
+    """Return a line typed in the terminal as an inbound message."""
+    return Inbound(id=new_id("typed"), sender=Sender(user_id=TERMINAL_USER), kind="text", text=text)

@@ -202,7 +202,7 @@ async def _in_process(settings: Settings, lines: Lines) -> AsyncIterator[Talk]:
                     with lines.lent():
                         return await super().request_confirmation(name, args, note)
                 except TurnAborted:
-                    await assistant.intake.type_in("/stop")
+                    await assistant.intake.take_line("/stop")
                     raise
 
     await check_database(settings.database_path)
@@ -233,7 +233,7 @@ class _Inside:
     """A `Talk` with an assistant of this process."""
 
     def __init__(self, assistant: "Assistant") -> None:
-        self.say = assistant.intake.type_in
+        self.say = assistant.intake.take_line
         self.replies = assistant.terminal.replies
 
 

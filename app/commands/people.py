@@ -10,7 +10,7 @@ from app.commands.records import open_database, read_records
 from app.commands.running import find_server
 from app.commands.tables import moment, table
 from app.errors import RecadoError
-from app.people import SIMULATED_PEOPLE, Realm
+from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Realm
 from app.phones import Doubt, canonical, country_of_zone, doubt_about
 from app.settings import Settings
 from app.store import people
@@ -138,8 +138,6 @@ def _configured_owners(realm: str, settings: Settings) -> frozenset[str]:
     if not settings.uses_simulator:
         return frozenset()
     if realm == "terminal":
-        from app.channels.terminal import TERMINAL_USER
-
         return frozenset({TERMINAL_USER})
     return frozenset({SIMULATED_PEOPLE[0].user_id})
 

@@ -190,7 +190,7 @@ def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRou
     @router.post("/terminal/type")
     async def type_line(line: Line) -> Result[dict[str, str]]:
         """Take in a line from the terminal as its person's message."""
-        await assistant.intake.type_in(line.text)
+        await assistant.intake.take_line(line.text)
         return Result(result={})
 
     @router.post("/terminal/replies")

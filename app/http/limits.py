@@ -4,6 +4,7 @@ import asyncio
 import resource
 
 from fastapi import HTTPException
+from starlette.requests import Request
 from starlette.types import Message, Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -34,6 +35,36 @@ def bounded_receive(receive: Receive, limit: int) -> Receive:
         return message
 
     return bounded
+
+
+class BodyReader:
+    """Reads request bodies, each of at most `body_bytes`, all that are on their way `held_bytes` together."""
+
+    def __init__(self, body_bytes: int, held_bytes: int) -> None:
+        self._body_bytes = body_bytes
+        self._held_bytes = held_bytes
+        self._held = 0
+
+    async def read(self, request: Request) -> bytes:
+        """Return the body. Raise HTTPException 413 or 503 over a limit, ClientDisconnect if it broke off."""
+        declared = request.headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > self._body_bytes:
+            raise self._too_large()
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                if len(body) + len(chunk) > self._body_bytes:
+                    raise self._too_large()
+                if self._held + len(chunk) > self._held_bytes:
+                    raise HTTPException(503, "too much at once, send it again")
+                self._held += len(chunk)
+                body += chunk
+        finally:
+            self._held -= len(body)
+        return bytes(body)
+
+    def _too_large(self) -> HTTPException:
+        return HTTPException(413, f"a body has at most {self._body_bytes} bytes")
 
 
 class ImpatientConnection(HttpToolsProtocol):

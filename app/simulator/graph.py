@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from app.channels.whatsapp.credentials import Credentials
 from app.messages import JSON
 from app.people import SimulatedPerson
 from app.phones import canonical
-from app.simulator.credentials import Credentials
 from app.simulator.faults import Faults
 from app.simulator.history import KEEP, Feed, History
 from app.simulator.limits import SendRates, check_message

@@ -9,10 +9,10 @@ from pathlib import Path
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
 
+from app.channels.whatsapp.credentials import Credentials
 from app.people import SIMULATED_PEOPLE
 from app.security import is_local
 from app.settings import Settings
-from app.simulator.credentials import Credentials
 from app.simulator.graph import StandInGraph
 from app.simulator.graph_routes import graph_router
 from app.simulator.history import HISTORY_FILE

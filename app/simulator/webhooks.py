@@ -2,8 +2,6 @@
 
 import asyncio
 import base64
-import hashlib
-import hmac
 import logging
 import random
 import secrets
@@ -13,6 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from app.channels.whatsapp.signature import sign
 from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import JSON
 from app.people import SimulatedPerson
@@ -158,7 +157,7 @@ class WebhookPoster:
             notice.taken()
 
     async def _is_taken(self, body: bytes, endpoint: Endpoint) -> bool:
-        signed = {"X-Hub-Signature-256": signature(body, self._secret)}
+        signed = {"X-Hub-Signature-256": sign(body, self._secret)}
         try:
             answer = await endpoint.post("", body, ANSWER_SECONDS, headers=signed)
         except (NotSent, NoAnswer) as error:
@@ -170,11 +169,6 @@ class WebhookPoster:
 def new_message_id() -> str:
     """Return an id in Meta's form: `wamid.` and base64."""
     return "wamid." + base64.b64encode(b"\x1c\x18" + secrets.token_bytes(28)).decode()
-
-
-def signature(body: bytes, app_secret: str) -> str:
-    """Return the value of `X-Hub-Signature-256`."""
-    return "sha256=" + hmac.new(app_secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def envelope(account: Account, values: Sequence[JSON]) -> JSON:

@@ -6,7 +6,8 @@ from sqlite3 import Connection
 
 import pytest
 
-from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, Sender, backoff, send_alert
+from app.channels.sender import LONGEST_ASKED, LONGEST_BACKOFF, Sender, backoff
+from app.channels.whatsapp.errors import send_alert
 from app.messages import Refused
 from app.store import outbox
 from app.store.database import Database

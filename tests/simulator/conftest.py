@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 
+from app.channels.whatsapp.credentials import Credentials
 from app.people import SIMULATED_PEOPLE
-from app.simulator.credentials import Credentials
 from app.simulator.graph import StandInGraph
 from app.simulator.simulator import simulator_router
 from app.simulator.webhooks import Pace

@@ -6,9 +6,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from app.channels.whatsapp.client import HOLD, RETRY, TEMPLATE, read_response
+from app.channels.whatsapp.credentials import Credentials, load_credentials
+from app.channels.whatsapp.errors import HOLD, RETRY, TEMPLATE, read_response
 from app.messages import Refused
-from app.simulator.credentials import Credentials, load_credentials
 from app.simulator.media import canned_clip
 from app.simulator.refusals import CONSEQUENCES, Refusal
 from app.simulator.simulator import Simulator

@@ -39,9 +39,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.channels.whatsapp.credentials import Credentials
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE, SimulatedPerson
-from app.simulator.credentials import Credentials
 from app.simulator.graph import StandInGraph
 from app.simulator.graph_routes import graph_router
 from app.simulator.webhooks import Pace

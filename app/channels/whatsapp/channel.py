@@ -10,14 +10,12 @@ from app.channels.whatsapp.splitting import split_message
 from app.messages import Address, Button, MediaFile, Outgoing, Refused, SendResult
 from app.store.media import MediaFolder
 
-UPLOADS_AT_ONCE = 4
-"""Each holds its file in memory."""
-BUTTONS_BODY = 1024
-"""Characters beside reply buttons."""
+UPLOADS_AT_ONCE = 4  # each holds its file in memory
+BUTTONS_BODY = 1024  # characters beside reply buttons
 
 
 class WhatsAppChannel:
-    """Fulfils `Channel` over the Graph API."""
+    """The `Channel` over the Graph API."""
 
     name = "whatsapp"
 
@@ -34,7 +32,7 @@ class WhatsAppChannel:
         whole = f"{settle(literal(text))}\n\n{question}"
         if len(whole) <= BUTTONS_BODY:
             return [Outgoing(whole, tuple(buttons))]
-        longer = 3 if "```" in text else 2  # what keeps marks from formatting makes eight of three backticks
+        longer = 3 if "```" in text else 2  # escaping three backticks makes eight characters of them
         parts = split_message(raw(text), TEXT_LIMIT // longer)
         plain = [Outgoing(settle(literal(revealed(part)))) for part in parts]
         return [*plain, Outgoing(question, tuple(buttons))]

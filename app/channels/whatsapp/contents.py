@@ -1,18 +1,11 @@
-"""What a message says, kind by kind: its words, its file, what it answers, and the rest of its block."""
+"""Contents of messages, kind by kind: words, file, the quoted message, and the rest of the block."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import orjson
 
-from app.channels.whatsapp.values import (
-    NAME_LIMIT,
-    TEXT_LIMIT,
-    bounded,
-    identifier,
-    mapping,
-    text,
-)
+from app.channels.whatsapp.values import NAME_LIMIT, TEXT_LIMIT, bounded, identifier, mapping, text
 from app.messages import JSON, Attachment
 
 _KIND_LIMIT = 64
@@ -32,7 +25,7 @@ class Content:
 
 
 def read_content(item: dict[str, JSON], errors_beside: JSON = None) -> Content:
-    """The content of one message object.
+    """Return the content of one message object.
 
     A kind of ours whose block is missing or broken becomes "unsupported", so that the person gets an
     honest answer; `errors_beside` are the errors of the webhook value, which then say why.
@@ -65,7 +58,7 @@ def _kind(item: dict[str, JSON]) -> str:
 
 
 def _words(value: JSON, details: dict[str, JSON]) -> str:
-    """A text of any length; what is over the limit is cut, and `details` says so."""
+    """Return a text, cut at the limit, which `details` then says."""
     if isinstance(value, str) and len(value) > TEXT_LIMIT:
         details["cut"] = True
     return text(value)
@@ -102,7 +95,7 @@ def _media(kind: str, block: JSON) -> Content | None:
 
 
 def _reaction(kind: str, block: JSON) -> Content | None:
-    """The emoji, "" where a reaction was taken back, and the message reacted to."""
+    """Read the emoji ("" if the reaction was taken back) and the message reacted to."""
     if not isinstance(block, dict):
         return None
     return Content(
@@ -126,7 +119,7 @@ def _interactive(kind: str, block: JSON) -> Content | None:
 
 
 def _form_reply(kind: str, reply: dict[str, JSON]) -> Content:
-    """A completed form (a Flow): its answers come as JSON inside a string."""
+    """Read a completed form (a Flow), whose answers come as JSON inside a string."""
     answers = reply.get("response_json")
     if isinstance(answers, str) and len(answers) <= TEXT_LIMIT:
         try:
@@ -166,7 +159,7 @@ def _contacts(kind: str, block: JSON) -> Content | None:
 
 
 def _edit(kind: str, block: JSON) -> Content | None:
-    """The new words of a message that was edited; `details` has the kind of what it is now."""
+    """Read the new words of an edited message; `details` has its new kind."""
     if not isinstance(block, dict):
         return None
     message = mapping(block.get("message"))
@@ -185,7 +178,7 @@ def _edit(kind: str, block: JSON) -> Content | None:
 
 
 def _typed(message: dict[str, JSON]) -> dict[str, JSON]:
-    """The type of an edited message; an edit of an edit does not exist."""
+    """Return the type of an edited message; an edit of an edit does not exist."""
     named = message.get("type")
     return {} if named is None or named == "edit" else {"type": named}
 

@@ -1,4 +1,4 @@
-"""Webhook bodies as plain data: every message, status and change of ids that a body holds."""
+"""Webhook bodies as plain data: the messages, statuses and changes of ids in a body, and their senders."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from app.channels.whatsapp.senders import Contacts, Identity, own_identity, reci
 from app.channels.whatsapp.values import bounded, decode, identifier, mapping, objects, seconds, text, user_id
 from app.messages import JSON, AliasChange, GraphError, Inbound, Sender, Status, Unreadable
 
-NOTICE_FIELDS = frozenset(
+NOTICE_FIELDS = frozenset(  # that need no answer
     {
         "account_alerts",
         "account_offboarded",
@@ -47,7 +47,6 @@ NOTICE_FIELDS = frozenset(
         "user_preferences",
     }
 )
-"""Webhook fields that are understood and answered by nobody."""
 
 _BESIDE_MESSAGES = ("errors", "user_actions", "contacts", "groups")
 _CHANGE_TYPES = frozenset({"user_changed_number", "user_changed_user_id"})
@@ -58,7 +57,7 @@ _ERROR_TEXT_LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """What one body holds, each list in the body's order.
+    """The parts of one body, each list in the body's order.
 
     `changes` are ids that became others; `pairs` are senders whose phone and user id were seen
     together in sender fields; `notices` are (field, value) of webhooks that need no answer.
@@ -73,7 +72,7 @@ class Webhook:
 
 
 def parse_webhook(body: JSON) -> list[Inbound | Status]:
-    """The messages of a body, then its statuses. Takes any JSON value, or JSON text; never raises."""
+    """Return the messages of a body, then its statuses. Takes any JSON value, or JSON text; never raises."""
     if isinstance(body, bytes | bytearray | memoryview | str):
         try:
             body = decode(body if isinstance(body, str) else bytes(body))
@@ -84,7 +83,7 @@ def parse_webhook(body: JSON) -> list[Inbound | Status]:
 
 
 def read_webhook(body: JSON) -> Webhook:
-    """Everything a body holds. Never raises: what cannot be understood is `unreadable`, part by part."""
+    """Return everything in a body. Never raises: a part that cannot be understood is `unreadable`."""
     found = Webhook()
     for entry in _parts(mapping(body).get("entry"), body, "a body without entries", found):
         for change in _parts(entry.get("changes"), entry, "an entry without changes", found):
@@ -93,7 +92,7 @@ def read_webhook(body: JSON) -> Webhook:
 
 
 def _parts(block: JSON, whole: JSON, fault: str, found: Webhook) -> Iterator[dict[str, JSON]]:
-    """The objects of a list; what is none of them is set aside."""
+    """Yield the objects of a list; set anything else aside."""
     if not isinstance(block, list) or not block:
         _set_aside(found, fault, whole)
         return
@@ -179,13 +178,13 @@ def _read_message(
     )
     if change:
         found.changes.append(change)
-    # A system message names the old and the new person in one breath: nothing there is a pair.
+    # A system message names the old and the new person together: nothing there is a pair.
     elif content.kind != "system" and who.phone and who.user_id and sender not in found.pairs[-64:]:
         found.pairs.append(sender)
 
 
 def _system_change(item: dict[str, JSON], own: Identity) -> AliasChange | None:
-    """A number or user id that became another one. Documented by Meta for system messages (2026-08)."""
+    """Return a number or user id that became another one, as system messages tell it (Meta, 2026-08)."""
     system = mapping(item.get("system"))
     if item.get("type") != "system" or text(system.get("type"), _KIND_LIMIT) not in _CHANGE_TYPES:
         return None

@@ -1,4 +1,4 @@
-"""Who sent a message: its own sender fields and the contact beside it, matched by value."""
+"""Senders of messages: their own fields and the contact beside them, matched by value."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -37,7 +37,7 @@ class Identity(NamedTuple):
         )
 
     def sender(self) -> Sender:
-        """As the rest of the house knows it. The parent id stands in only where nothing else is known."""
+        """Return the sender. The parent id stands in only if nothing else is known."""
         known = self.user_id or ("" if self.phone else self.parent_id)
         return Sender(phone=self.phone, user_id=known, username=self.username, name=self.name)
 
@@ -50,7 +50,7 @@ class Contacts:
     """The `contacts` of one webhook value."""
 
     def __init__(self, block: JSON, senders: Iterable[Identity]) -> None:
-        """`senders` are those of the messages beside it: a lone contact may only speak for a lone sender."""
+        """Take the contacts of a value and the senders of its messages: a lone contact is a lone sender's."""
         items = [item for item in block if isinstance(item, dict)] if isinstance(block, list) else []
         contacts = [_contact(item) for item in items]
         several = len({sender.ids for sender in senders}) > 1
@@ -62,7 +62,7 @@ class Contacts:
                     self._by_id.setdefault((place, value), []).append(contact)
 
     def complete(self, own: Identity) -> Identity:
-        """What a message says of its sender, and what the contact of the same person adds."""
+        """Return the sender fields of a message, completed by the contact of the same person."""
         contact = self._lone or self._matching(own)
         return own if contact is None or own.contradicts(contact) else own.completed_by(contact)
 
@@ -80,7 +80,7 @@ class Contacts:
 
 
 def own_identity(message: dict[str, JSON]) -> Identity:
-    """The sender fields of a message itself."""
+    """Return the sender fields of a message itself."""
     return Identity(
         phone=phone(message.get("from")),
         user_id=user_id(message.get("from_user_id")),
@@ -89,7 +89,7 @@ def own_identity(message: dict[str, JSON]) -> Identity:
 
 
 def recipient(status: dict[str, JSON]) -> Sender:
-    """Whom a status is about; in a group the participant."""
+    """Return the recipient of a status; in a group the participant."""
     prefix = "recipient_participant" if status.get("recipient_type") == "group" else "recipient"
     number = status.get("recipient_participant_id" if prefix != "recipient" else "recipient_id")
     return Identity(

@@ -1,5 +1,6 @@
-"""Reading what others wrote: every value is bounded, cleaned, and never trusted to have its type."""
+"""Values from outside: bounded, cleaned, and never trusted to have their type."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -18,12 +19,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PHONE = re.compile(r"\+?[0-9][0-9 ().-]{0,38}", re.ASCII)
 _NOT_DIGITS = re.compile(r"\D")
 _USER_ID = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
-_LATEST = 1e11
-"""Seconds of the year 5138: a larger timestamp counts milliseconds."""
+_LATEST = 1e11  # seconds, in the year 5138: a larger timestamp counts milliseconds
 
 
 def decode(body: bytes | str) -> JSON:
-    """JSON text as a value. Raises ValueError where it is none.
+    """Parse JSON text. Raise ValueError if it is none.
 
     Lone surrogates, which orjson refuses, cost only themselves and not the whole body.
     """
@@ -31,8 +31,6 @@ def decode(body: bytes | str) -> JSON:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
-    import json
-
     try:
         return json.loads(body)
     except RecursionError as error:
@@ -44,42 +42,40 @@ def mapping(value: JSON) -> dict[str, JSON]:
 
 
 def objects(value: JSON) -> Iterator[dict[str, JSON]]:
-    """The objects of a list, or the one object itself."""
+    """Yield the objects of a list, or the one object itself."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             yield item
 
 
 def text(value: JSON, limit: int = TEXT_LIMIT) -> str:
-    """A string that can be stored; a number as its digits, anything else as ""."""
+    """Return a string that can be stored: a number as its digits, anything else as ""."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = _number_text(value)
     if not isinstance(value, str):
         return ""
-    if value.isascii() and "\x00" not in value:
-        return value[:limit]
     return _UNSTORABLE.sub("", value)[:limit]
 
 
 def identifier(value: JSON) -> str:
-    """An id, "" where there is none or it is longer than any that Meta gives."""
+    """Return an id, "" if there is none or it is longer than any that Meta gives."""
     found = text(value, ID_LIMIT + 1).strip()
     return found if len(found) <= ID_LIMIT else ""
 
 
 def phone(value: JSON) -> str:
-    """The digits of a phone number as they came, "" for anything else."""
+    """Return the digits of a phone number as they came, "" for anything else."""
     found = text(value, 64).strip()
     return _NOT_DIGITS.sub("", found) if _PHONE.fullmatch(found) else ""
 
 
 def user_id(value: JSON) -> str:
-    """A business-scoped id, "" for anything that has not its form."""
+    """Return a business-scoped id, "" for anything that has not its form."""
     return value if isinstance(value, str) and _USER_ID.fullmatch(value) else ""
 
 
 def seconds(value: JSON) -> float:
-    """Unix seconds from a timestamp in seconds or milliseconds; 0 where it is neither."""
+    """Return Unix seconds from a timestamp in seconds or milliseconds; 0 if it is neither."""
     try:
         found = float(text(value, 32))
     except ValueError:
@@ -89,7 +85,7 @@ def seconds(value: JSON) -> float:
 
 
 def bounded(value: JSON, depth: int = DEPTH_LIMIT) -> JSON:
-    """A copy that any JSON writer and any database takes: strings cleaned, depth and sizes cut."""
+    """Return a copy that any JSON writer and any database takes: strings cleaned, depth and sizes cut."""
     if isinstance(value, str):
         return text(value)
     if value is None or isinstance(value, bool):

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from app.channels.whatsapp.client import GraphClient, message_body, read_response
+from app.channels.whatsapp.client import GraphClient, message_body
+from app.channels.whatsapp.errors import read_response
 from app.messages import Accepted, Address, Button, Outgoing, Refused, SendResult, Unknown
 
 RETRY = (1, 2, 4, 80007, 130429, 131056, 131000, 131016, 131057, 133016, 131052, 131053)
