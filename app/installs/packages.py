@@ -46,7 +46,7 @@ _SCRIPT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FIRST_LINE = 200
 LOOK_SECONDS = 1.0  # how often the free space is checked
 _LAST_LINES, _LONGEST = 6, 600
-_THEIRS = re.compile(
+_PASSED = re.compile(
     r"PATH|HOME|LANG|LC_ALL|XDG_CONFIG_HOME|XDG_CACHE_HOME|(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)"
     r"|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|NPM_CONFIG_(?!IGNORE_SCRIPTS|GLOBAL|PREFIX|LOCATION|SCRIPT_SHELL)\w+"
     r"|PIP_(?:INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|(?:CLIENT_)?CERT|PROXY|CONFIG_FILE|FIND_LINKS|NO_INDEX"
@@ -54,15 +54,13 @@ _THEIRS = re.compile(
     re.IGNORECASE,
 )
 
-_KINDS: tuple[tuple[InstallCode, re.Pattern[str]], ...] = (
+_AWAY = re.compile(
+    r"ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|NewConnectionError|NameResolutionError"
+    r"|ConnectTimeoutError|ReadTimeoutError|Max retries exceeded|Could not fetch URL"
+)
+_CODES: tuple[tuple[InstallCode, re.Pattern[str]], ...] = (
     ("NO_SPACE", re.compile(r"ENOSPC|No space left on device")),
-    (
-        "AWAY",
-        re.compile(
-            r"ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|NewConnectionError|NameResolutionError"
-            r"|ConnectTimeoutError|ReadTimeoutError|Max retries exceeded|Could not fetch URL"
-        ),
-    ),
+    ("AWAY", _AWAY),
     ("NOT_FOUND", re.compile(r"\bE404\b|\bETARGET\b|No matching distribution found")),
 )
 _PASSWORD = re.compile(r"://[^/\s@]+@")
@@ -118,7 +116,7 @@ async def install_pypi(package: Package, folder: Path, downloads: "Downloads", *
     with_pip = folder / "pip"
     with_pip.mkdir()
     (with_pip / "pip").symlink_to(_pip())
-    pip = [str(_python(folder)), "-I", str(_PIP_ALONE), str(with_pip), "install", *_PIP_FLAGS]
+    pip = [f"{folder}/bin/python", "-I", str(_PIP_ALONE), str(with_pip), "install", *_PIP_FLAGS]
     lock = folder / LOCKS["pypi"]
     try:
         if not lock.exists():
@@ -167,7 +165,7 @@ def pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
         raise _no_program(
             f"it has {len(plain)} programs, and none of its own name" if plain else "it has no program"
         )
-    return (str(_python(folder)), str(folder / "bin" / chosen[0]))
+    return (f"{folder}/bin/python", str(folder / "bin" / chosen[0]))
 
 
 def has_new_sdk(folder: Path) -> bool:
@@ -216,10 +214,10 @@ class Downloads:
     `disk` keeps its least free space.
     """
 
-    def __init__(self, folder: Path, disk: Disk, environment: Mapping[str, str], cache: Path) -> None:
+    def __init__(self, folder: Path, disk: Disk, cache: Path) -> None:
         self._folder = folder
         self._disk = disk
-        self._environment = _bare(environment, folder, cache)
+        self._environment = _environment(folder, cache)
 
     async def run(self, command: Sequence[str]) -> None:
         """Run a program; a cancel kills it whole. Raises `InstallError` if it fails or needs too much."""
@@ -235,14 +233,12 @@ class Downloads:
                 start_new_session=True,
             )
         try:
-            while True:
+            while process.returncode is None:
                 await asyncio.to_thread(self._check_room)
-                if await _ended(process):
-                    break
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), LOOK_SECONDS)
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            await _kill(process)
         if process.returncode:
             raise _error(said.read_text("utf-8", "replace"))
         await asyncio.to_thread(self._check_room)
@@ -317,10 +313,6 @@ def _pip() -> Path:
     return Path(found.origin).parent
 
 
-def _python(folder: Path) -> Path:
-    return folder / "bin" / "python"
-
-
 def _normal(name: str) -> str:
     """Write a name as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -343,16 +335,9 @@ async def _end_of(stream: asyncio.StreamReader) -> bytes:
     return said
 
 
-async def _ended(process: asyncio.subprocess.Process) -> bool:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), LOOK_SECONDS)
-        return True
-    return False
-
-
-def _bare(environment: Mapping[str, str], folder: Path, cache: Path) -> dict[str, str]:
+def _environment(folder: Path, cache: Path) -> dict[str, str]:
     """Keep what the operator set up for npm and pip (addresses, certificates, caches) and nothing else."""
-    kept = {name: text for name, text in environment.items() if _THEIRS.fullmatch(name) and not is_own(name)}
+    kept = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name) and not is_own(name)}
     scratch = folder / "tmp"
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {"npm_config_cache": str(cache / "npm"), **kept, "TMPDIR": str(scratch), "CI": "1"}
@@ -362,5 +347,5 @@ def _error(said: str) -> InstallError:
     """Make an error of what npm or pip said last, without the passwords of addresses."""
     lines = [line for line in said.splitlines() if line.strip() and not _NOISE.search(line)]
     text = _PASSWORD.sub("://…@", visible(" · ".join(lines[-_LAST_LINES:])))[-_LONGEST:]
-    kinds: tuple[InstallCode, ...] = (*(code for code, pattern in _KINDS if pattern.search(said)), "FAILED")
-    return InstallError(kinds[0], text or "it ended without a word")
+    code: InstallCode = next((code for code, pattern in _CODES if pattern.search(said)), "FAILED")
+    return InstallError(code, text or "it ended without a word")

@@ -7,7 +7,6 @@ server's data. A kill at any point leaves what was there before or the whole: `t
 import asyncio
 import hashlib
 import logging
-import os
 import secrets
 import threading
 import time
@@ -188,8 +187,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         """Install the package in `staging`, and return its record for the folder where it will lie."""
         report("downloading")
         await asyncio.to_thread(self._check_possible, plan)
-        cache = self.data_dir.absolute() / ".cache"
-        downloads = Downloads(staging, self._disk, os.environ, cache)
+        downloads = Downloads(staging, self._disk, self.data_dir.absolute() / ".cache")
         package, folder = plan.package, staging / "package"
         if lock := await asyncio.to_thread(self._kept_lock, plan):
             (folder / LOCKS[plan.kind]).write_bytes(lock)

@@ -3,8 +3,6 @@
 import ast
 import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +32,6 @@ from app.skills.loader import InstalledSkills
 from app.skills.skill import load_skill
 from app.tools import Tool
 from tests.installs.archives import SKILL, TOOLS, install_tree, tarred, zipped
-from tests.world import ROOT
 
 ADDRESS = "https://example.org/tides.zip"
 SOURCE = "https://example.net/demo.zip"
@@ -370,68 +367,6 @@ def test_a_record_that_is_none_is_left_out_and_named(tmp_path: Path, change: Any
     assert made.folder.exists()
     path.write_text(json.dumps(record | {"folder": "/etc"}))
     assert current(tmp_path) == [made]
-
-
-@pytest.mark.parametrize("step", ["mkdir", "fsync", "chmod", "rename", "replace"])
-@pytest.mark.parametrize("nth", [1, 2])
-def test_killed_at_any_step_there_is_the_old_version_or_the_new_one(
-    tmp_path: Path, step: str, nth: int
-) -> None:
-    old, new = tree_of(), tree_of(b"More.\n", WITH_TOOLS)
-    first = install_tree(tmp_path, old)
-    (tmp_path / "new.zip").write_bytes(zipped(dict(new.files)))
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_AT, str(tmp_path), step, str(nth)], cwd=ROOT, timeout=60, check=False
-    )
-    assert killed.returncode in (0, -signal.SIGKILL)
-    (found,) = current(tmp_path)
-    found.check()
-    assert found.sha256 in (old.sha256, new.sha256)
-    assert found.sha256 == new.sha256 or killed.returncode
-    tidy_skills(tmp_path)
-    again = install_tree(tmp_path, new)
-    assert current(tmp_path) == [again]
-    tidy_skills(tmp_path)
-    assert sorted(path.name for path in first.folder.parent.iterdir()) == sorted(
-        [new.sha256, "installed.json"]
-    )
-
-
-KILLED_AT = """
-import os, signal, sys
-from pathlib import Path
-from app.installs.cards import make_card
-from app.installs.pipeline import Approval
-from app.installs.quarantine import unpack
-from app.installs.skills import write_skill
-
-data_dir, step, nth = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-tree = unpack((data_dir / "new.zip").read_bytes(), "https://example.net/demo.zip")
-made = make_card(tree)
-seen = 0
-
-def watch(event, _):
-    global seen
-    if event == {"mkdir": "os.mkdir", "chmod": "os.chmod", "rename": "os.rename"}.get(step, ""):
-        seen += 1
-        if seen == nth:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-def killing(function):
-    def called(*args, **words):
-        global seen
-        seen += 1
-        if seen == nth:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*args, **words)
-    return called
-
-if step in ("fsync", "replace"):
-    setattr(os, step, killing(getattr(os, step)))
-else:
-    sys.addaudithook(watch)
-write_skill(data_dir, tree, made, Approval("", "person_2"))
-"""
 
 
 def test_a_tool_of_other_code_is_another_tool_to_a_yes(tmp_path: Path) -> None:
