@@ -21,7 +21,7 @@ from app.mcp.supervisor import Limits
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.tools import ToolContext, ToolResult
-from tests.mcp.house import descendants, lives
+from tests.mcp.manager import descendants, lives
 from tests.world import ROOT, wait_for
 
 pytestmark = [

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.house import House
-from tests.mcp.written import Written
+from tests.mcp.config_folder import Config
+from tests.mcp.manager import Manager
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def manager(tmp_path: Path) -> AsyncIterator[Manager]:
     """A manager without servers; ends those that the test gives it."""
-    made = House(tmp_path)
+    made = Manager(tmp_path)
     yield made
     await made.servers.stop()
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Written:
+def config(tmp_path: Path) -> Config:
     """A folder without any server."""
-    return Written(tmp_path)
+    return Config(tmp_path)

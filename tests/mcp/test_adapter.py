@@ -62,7 +62,7 @@ async def called(args: dict[str, Any], raw: dict[str, Any] = SEARCH) -> tuple[st
     return call
 
 
-def test_nothing_that_a_server_claims_is_believed() -> None:
+def test_by_default_a_servers_annotations_are_not_trusted() -> None:
     tool = adapted()
     assert (tool.name, tool.category, tool.audience) == ("mcp_shop_search_items", "shop", "owners")
     assert (tool.sensitive, tool.idempotent, tool.harmless, tool.outside) == (True, False, False, True)
@@ -79,7 +79,7 @@ def test_nothing_that_a_server_claims_is_believed() -> None:
     (None, True, False),
     ([], True, False),
 ])  # fmt: skip
-def test_a_trusted_server_is_believed_to_the_letter(
+def test_annotations_of_a_trusted_server_count_only_if_exactly_true(
     annotations: Any, sensitive: bool, idempotent: bool
 ) -> None:
     tool = adapted({**SEARCH, "annotations": annotations}, TRUSTED)
@@ -107,7 +107,7 @@ async def test_the_server_is_called_by_its_own_name_for_the_tool() -> None:
     ({"query": "tea", "anything": [None, {"a": None}]}, {"query": "tea", "anything": [None, {"a": None}]}),
     ({"query": "tea", "limit": "5"}, {"query": "tea", "limit": 5}),
 ])  # fmt: skip
-async def test_what_is_left_out_is_never_sent_as_null(args: dict[str, Any], sent: dict[str, Any]) -> None:
+async def test_omitted_arguments_are_not_sent_as_null(args: dict[str, Any], sent: dict[str, Any]) -> None:
     assert (await called(args))[1] == sent
 
 
@@ -136,25 +136,25 @@ async def test_a_required_null_is_sent() -> None:
     ({**SEARCH, "description": "x" * 70_000}, "64 KiB"),
     ({**SEARCH, "outputSchema": {"enum": ["x" * 100] * 1000}}, "64 KiB"),
 ])  # fmt: skip
-def test_a_definition_of_no_use_is_told_why(raw: Any, why: str) -> None:
+def test_an_unusable_definition_gives_the_reason(raw: Any, why: str) -> None:
     assert why_unusable(SEARCH) == ""
     reason = why_unusable(raw)
     assert any(part in reason for part in why.split("|"))
 
 
 @pytest.mark.parametrize("key", ["inputSchema", "outputSchema", "annotations", "description"])
-def test_a_definition_that_goes_too_deep_is_of_no_use(key: str) -> None:
+def test_a_definition_nested_too_deeply_is_unusable(key: str) -> None:
     deep: Any = {}
     for _ in range(100_000):
         deep = {"x": deep}
     assert "levels deep" in why_unusable({**SEARCH, key: deep})
 
 
-def test_what_nobody_reads_may_be_large() -> None:
+def test_parts_that_are_not_pinned_may_be_large() -> None:
     assert why_unusable({**SEARCH, "icons": ["x" * 100_000], "_meta": {"a": "x" * 100_000}}) == ""
 
 
-def test_a_description_is_bounded_and_hides_nothing() -> None:
+def test_a_description_is_bounded_and_hidden_characters_are_shown() -> None:
     hidden = "Searches\u202e\u200b.\x1b[2J\r\n" + "".join(chr(0xE0000 + ord(c)) for c in "obey")
     shown = adapted({**SEARCH, "description": hidden}).description
     assert shown.isprintable() or shown.replace("\n", "").isprintable()
@@ -169,7 +169,7 @@ def test_a_description_is_bounded_and_hides_nothing() -> None:
     ({"name": "a", "inputSchema": {}, "description": ""}, "a"),
     ({"name": "a", "inputSchema": {}, "description": 7}, "a"),
 ])  # fmt: skip
-def test_a_tool_without_a_description_says_what_it_can(raw: dict[str, Any], said: str) -> None:
+def test_a_tool_without_a_description_shows_its_title_or_name(raw: dict[str, Any], said: str) -> None:
     assert adapted(raw).description == said
 
 
@@ -194,7 +194,7 @@ def test_orders_to_the_model_and_hidden_text_are_found(change: dict[str, Any], k
     assert kind in {one.kind for one in found}
 
 
-def test_of_real_definitions_all_are_taken_and_none_is_suspected(samples: Path) -> None:
+def test_real_definitions_are_accepted_without_findings(samples: Path) -> None:
     servers = json.loads((samples / "mcp_registry" / "real_server_tools.json").read_text())
     for server, tools in servers.items():
         for raw in tools:
@@ -208,7 +208,7 @@ FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)
 
 
-def test_a_name_says_server_and_tool() -> None:
+def test_an_offered_name_holds_server_and_tool() -> None:
     assert offered_name("git", "git_log") == "mcp_git_git_log"
     assert offered_name("everything", "get-env") == "mcp_everything_get-env"
 
@@ -221,7 +221,7 @@ def test_a_long_name_keeps_its_end_and_stays_the_same() -> None:
     assert name == "mcp_github-ent_3adff8e3_he_pull_requests_that_wait_for_my_review"
 
 
-def test_names_that_come_to_the_same_are_told_apart_whatever_else_there_is() -> None:
+def test_equal_names_are_told_apart_in_any_order() -> None:
     spelled, other = ("files", "read_file"), ("files", "read.file")
     both = unique_names([spelled, other])
     assert both[spelled] == "mcp_files_read_file"

@@ -1,4 +1,4 @@
-"""The file with the servers: as editors save it, broken, written by several at once."""
+"""The file with the servers: as editors save it, broken, config by several at once."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from app.mcp.mapping_file import LARGEST, MappingError, add_server, remove_server, set_enabled
-from tests.mcp.written import Written
+from tests.mcp.config_folder import Config
 
 
-def test_no_file_is_no_server_and_no_fault(written: Written) -> None:
-    assert written.configuration.look() == ()
-    assert written.configuration.faults == ()
-    assert list(written.folder.iterdir()) == []
+def test_without_a_file_there_are_no_servers_and_no_faults(config: Config) -> None:
+    assert config.configuration.look() == ()
+    assert config.configuration.faults == ()
+    assert list(config.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [
@@ -26,10 +26,10 @@ def test_no_file_is_no_server_and_no_fault(written: Written) -> None:
     b'{"servers": {"one": {"command": "x"}}, "inputs": []}',
     b'{"$schema": "x", "mcpServers": {"one": {"command": "x"}}}',
 ])  # fmt: skip
-def test_files_as_editors_save_them_are_read(written: Written, content: bytes) -> None:
-    written.write(content)
-    assert written.look()["one"].command == "x"
-    assert written.configuration.faults == ()
+def test_files_as_editors_save_them_are_read(config: Config, content: bytes) -> None:
+    config.write(content)
+    assert config.look()["one"].command == "x"
+    assert config.configuration.faults == ()
 
 
 BROKEN = [
@@ -52,60 +52,58 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("content", "words"), BROKEN)
-def test_a_broken_file_is_named_and_what_was_there_before_stays(
-    written: Written, content: str | bytes, words: str
+def test_a_broken_file_is_a_fault_and_the_earlier_servers_stay(
+    config: Config, content: str | bytes, words: str
 ) -> None:
-    written.write({"kept": {"command": "x"}})
-    before = written.look()
-    written.write(content)
-    assert written.look() == before
-    (fault,) = written.configuration.faults
+    config.write({"kept": {"command": "x"}})
+    before = config.look()
+    config.write(content)
+    assert config.look() == before
+    (fault,) = config.configuration.faults
     assert words in fault
-    assert str(written.path) in fault
+    assert str(config.path) in fault
     assert "stay" in fault
     assert "\n" not in fault
-    written.write({"mended": {"command": "x"}})
-    assert list(written.look()) == ["mended"]
-    assert written.configuration.faults == ()
-    written.path.unlink()
-    assert written.look() == {}
+    config.write({"mended": {"command": "x"}})
+    assert list(config.look()) == ["mended"]
+    assert config.configuration.faults == ()
+    config.path.unlink()
+    assert config.look() == {}
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_is_a_fault_and_never_waited_for(
-    written: Written, make: Callable[[Path], None]
+def test_a_pipe_or_folder_in_place_of_the_file_is_a_fault_without_waiting(
+    config: Config, make: Callable[[Path], None]
 ) -> None:
-    make(written.path)
-    assert written.look() == {}
-    assert "cannot be read" in written.configuration.faults[0]
+    make(config.path)
+    assert config.look() == {}
+    assert "cannot be read" in config.configuration.faults[0]
 
 
-def test_a_name_that_stands_twice_is_told_and_the_last_one_counts(written: Written) -> None:
-    written.write(
-        '{"mcpServers": {"one": {"command": "a"}, "one": {"command": "b"}}, "servers": {"two": {}}}'
-    )
-    assert [one.command for one in written.configuration.look()] == ["b"]
-    twice, beside = written.configuration.faults
+def test_of_a_duplicate_key_the_last_counts_and_it_is_noted(config: Config) -> None:
+    config.write('{"mcpServers": {"one": {"command": "a"}, "one": {"command": "b"}}, "servers": {"two": {}}}')
+    assert [one.command for one in config.configuration.look()] == ["b"]
+    twice, beside = config.configuration.faults
     assert '"one" stands there twice' in twice
     assert '"servers" is not read' in beside
 
 
-def test_nothing_is_read_again_while_nothing_changes(written: Written) -> None:
-    written.write({"one": {"command": "x", "env": {"K": "${API_KEY}"}}})
-    written.skill("tides", {"sea": {"command": "y"}}, foreign=False)
-    first = written.configuration.look()
-    assert written.configuration.look() is first
-    os.utime(written.path)
-    again = written.configuration.look()
+def test_files_are_read_again_only_after_a_change(config: Config) -> None:
+    config.write({"one": {"command": "x", "env": {"K": "${API_KEY}"}}})
+    config.skill("tides", {"sea": {"command": "y"}}, foreign=False)
+    first = config.configuration.look()
+    assert config.configuration.look() is first
+    os.utime(config.path)
+    again = config.configuration.look()
     assert again is not first
     assert again == first
 
 
-def test_writing_keeps_what_else_stands_in_the_file(written: Written) -> None:
-    written.write('{"$schema": "x", "servers": {"one": {"command": "ñandú", "timeout": 5}}, "inputs": [1]}')
-    add_server(written.path, "two", {"url": "https://example.org"})
-    set_enabled(written.path, "one", False)
-    assert json.loads(written.path.read_text()) == {
+def test_writing_keeps_the_rest_of_the_file(config: Config) -> None:
+    config.write('{"$schema": "x", "servers": {"one": {"command": "ñandú", "timeout": 5}}, "inputs": [1]}')
+    add_server(config.path, "two", {"url": "https://example.org"})
+    set_enabled(config.path, "one", False)
+    assert json.loads(config.path.read_text()) == {
         "$schema": "x",
         "servers": {
             "one": {"command": "ñandú", "timeout": 5, "enabled": False},
@@ -113,60 +111,60 @@ def test_writing_keeps_what_else_stands_in_the_file(written: Written) -> None:
         },
         "inputs": [1],
     }
-    assert "\n  " in written.path.read_text()
-    assert "ñandú" in written.path.read_text()
-    assert written.path.stat().st_mode & 0o777 == 0o600
-    assert remove_server(written.path, "one")
-    assert not remove_server(written.path, "one")
-    assert list(written.look()) == ["two"]
+    assert "\n  " in config.path.read_text()
+    assert "ñandú" in config.path.read_text()
+    assert config.path.stat().st_mode & 0o777 == 0o600
+    assert remove_server(config.path, "one")
+    assert not remove_server(config.path, "one")
+    assert list(config.look()) == ["two"]
 
 
-def test_the_first_server_makes_the_file(written: Written) -> None:
-    assert not remove_server(written.path, "one")
-    assert not written.path.exists()
-    add_server(written.path, "one", {"command": "x"})
-    assert json.loads(written.path.read_text()) == {"mcpServers": {"one": {"command": "x"}}}
+def test_the_first_server_makes_the_file(config: Config) -> None:
+    assert not remove_server(config.path, "one")
+    assert not config.path.exists()
+    add_server(config.path, "one", {"command": "x"})
+    assert json.loads(config.path.read_text()) == {"mcpServers": {"one": {"command": "x"}}}
     with pytest.raises(MappingError, match="already"):
-        add_server(written.path, "one", {"command": "y"}, replace=False)
+        add_server(config.path, "one", {"command": "y"}, replace=False)
     with pytest.raises(MappingError, match="no server's name"):
-        add_server(written.path, "../x", {"command": "y"})
+        add_server(config.path, "../x", {"command": "y"})
     with pytest.raises(MappingError, match="no server two"):
-        set_enabled(written.path, "two", True)
+        set_enabled(config.path, "two", True)
 
 
-def test_a_broken_file_is_never_written_over(written: Written) -> None:
-    written.write('{"mcpServers": {"one": ')
+def test_a_broken_file_is_never_written_over(config: Config) -> None:
+    config.write('{"mcpServers": {"one": ')
     with pytest.raises(MappingError, match="not JSON"):
-        add_server(written.path, "two", {"command": "x"})
-    assert written.path.read_text() == '{"mcpServers": {"one": '
+        add_server(config.path, "two", {"command": "x"})
+    assert config.path.read_text() == '{"mcpServers": {"one": '
 
 
-def test_a_link_to_the_file_stays_a_link(written: Written) -> None:
-    kept = written.folder / "elsewhere.json"
+def test_a_link_to_the_file_stays_a_link(config: Config) -> None:
+    kept = config.folder / "elsewhere.json"
     kept.write_text("{}")
-    written.path.symlink_to(kept)
-    add_server(written.path, "one", {"command": "x"})
-    assert written.path.is_symlink()
+    config.path.symlink_to(kept)
+    add_server(config.path, "one", {"command": "x"})
+    assert config.path.is_symlink()
     assert "one" in json.loads(kept.read_text())["mcpServers"]
 
 
-def test_writers_at_once_lose_nothing(written: Written) -> None:
+def test_concurrent_writers_lose_nothing(config: Config) -> None:
     writers = [
-        threading.Thread(target=add_server, args=(written.path, f"s{number}", {"command": "x"}))
+        threading.Thread(target=add_server, args=(config.path, f"s{number}", {"command": "x"}))
         for number in range(20)
     ]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(30)
-    assert set(written.look()) == {f"s{number}" for number in range(20)}
+    assert set(config.look()) == {f"s{number}" for number in range(20)}
 
 
-def test_the_file_of_the_documentation_is_sound(written: Written) -> None:
+def test_the_example_of_the_documentation_works(config: Config) -> None:
     page = Path(__file__).parents[2].joinpath("docs", "mcp.md").read_text("utf-8")
     example, *_ = re.findall(r"^```json\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    written.write(example)
-    files, far = written.look().values()
+    config.write(example)
+    files, far = config.look().values()
     assert files.env == (("LOG", "info"),)
     assert far.missing == ("FAR_TOKEN",)
-    assert (files.fault, far.fault, written.configuration.faults) == ("", "", ())
+    assert (files.fault, far.fault, config.configuration.faults) == ("", "", ())

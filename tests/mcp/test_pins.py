@@ -32,7 +32,7 @@ def names(raws: Any) -> list[str]:
     return [raw["name"] for raw in raws]
 
 
-def test_nothing_is_approved_before_somebody_did(pins: Pins) -> None:
+def test_nothing_is_approved_at_first(pins: Pins) -> None:
     compared = pins.compare([READ])
     assert compared.approved == ()
     assert [(one.tool, one.before) for one in compared.held_back] == [("read", None)]
@@ -48,7 +48,7 @@ def test_the_first_list_is_approved_whole_and_only_the_first(pins: Pins) -> None
     assert [one.tool for one in compared.held_back] == ["write"]
 
 
-def test_an_empty_first_list_is_one_too(pins: Pins) -> None:
+def test_an_empty_first_list_counts_as_the_first(pins: Pins) -> None:
     assert pins.approve_first([])
     assert not pins.approve_first([READ])
     assert pins.compare([READ]).approved == ()
@@ -73,7 +73,7 @@ def test_a_changed_tool_is_held_back_with_what_it_was(pins: Pins, change: dict[s
     assert differences(held.before, held.after)
 
 
-def test_what_nobody_reads_may_change(pins: Pins) -> None:
+def test_parts_that_are_not_pinned_may_change(pins: Pins) -> None:
     pins.approve_first([READ])
     same = {**dict(reversed(READ.items())), "_meta": {"at": 5}, "icons": [], "execution": {}, "title": None}
     assert pins.compare([same]).approved == (same,)
@@ -90,7 +90,7 @@ def test_only_what_was_shown_is_approved(pins: Pins) -> None:
     assert names(pins.compare([shown, WRITE]).approved) == ["read", "write"]
 
 
-def test_only_we_can_read_the_file(pins: Pins, path: Path) -> None:
+def test_only_this_account_can_read_the_pins(pins: Pins, path: Path) -> None:
     pins.approve_first([READ])
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
@@ -111,9 +111,7 @@ def tampered(written: Any) -> Any:
     lambda written: "[" * 100_000,
     lambda written: "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_trusted_approves_nothing_and_says_so(
-    pins: Pins, path: Path, spoil: Any
-) -> None:
+def test_a_tampered_file_approves_nothing_and_is_a_fault(pins: Pins, path: Path, spoil: Any) -> None:
     pins.approve_first([READ])
     path.write_text(spoil(json.loads(path.read_text())))
     assert [one.tool for one in pins.compare([READ]).held_back] == ["read"]

@@ -46,12 +46,12 @@ def test_structured_content_is_the_data() -> None:
     (["1", '{"x": null}', "two"], {"result": [1, {"x": None}, "two"]}),
     (["", " \n"], {"result": []}),
 ])  # fmt: skip
-def test_a_copy_of_structured_content_is_not_told_twice(texts: list[str], structured: Any) -> None:
+def test_a_text_copy_of_structured_content_is_left_out(texts: list[str], structured: Any) -> None:
     result = to_result({"content": [text(one) for one in texts], "structuredContent": structured})
     assert result == ToolResult.success(structured)
 
 
-def test_text_that_says_more_than_the_structured_content_stands_beside_it() -> None:
+def test_text_beyond_the_structured_content_is_kept_beside_it() -> None:
     answer = {"content": [text("5"), text("Frost tonight.")], "structuredContent": {"celsius": 5}}
     assert to_result(answer, SCHEMA).data == {"text": "Frost tonight.", "data": {"celsius": 5}}
     answer["content"].append(image())
@@ -65,7 +65,7 @@ def test_text_that_says_more_than_the_structured_content_stands_beside_it() -> N
     assert f"a text of {MAX_BESIDE} characters" in long.meta["warning"]
 
 
-def test_structured_content_that_breaks_its_schema_gives_way_to_the_text() -> None:
+def test_structured_content_that_breaks_its_schema_is_replaced_by_the_text() -> None:
     answer = {"content": [text("five degrees")], "structuredContent": {"celsius": "five"}}
     result = to_result(answer, SCHEMA)
     assert (result.ok, result.data) == (True, "five degrees")
@@ -77,18 +77,18 @@ def test_structured_content_that_breaks_its_schema_gives_way_to_the_text() -> No
 
 
 @pytest.mark.parametrize("schema", [None, True, "string", [], {"type": 5}, {"$ref": "#"}, {"anyOf": 3}])
-def test_an_output_schema_that_is_none_forbids_nothing(schema: Any) -> None:
+def test_an_invalid_output_schema_is_ignored(schema: Any) -> None:
     assert to_result({"structuredContent": {"a": 1}}, schema).data == {"a": 1}
 
 
-def test_an_output_schema_that_is_too_deep_forbids_nothing() -> None:
+def test_an_output_schema_nested_too_deeply_is_ignored() -> None:
     schema: Any = {"type": "string"}
     for _ in range(50_000):
         schema = {"anyOf": [schema]}
     assert to_result({"structuredContent": {"a": 1}}, schema).data == {"a": 1}
 
 
-def test_an_error_of_the_tool_is_a_failure_in_its_own_words() -> None:
+def test_a_tools_error_is_a_failure_with_its_text() -> None:
     result = to_result({"isError": True, "content": [text("no such repository\u202e"), text("at /srv")]})
     assert result.code == "TOOL_ERROR"
     assert result.error is not None
@@ -106,7 +106,7 @@ def test_an_error_of_the_tool_is_a_failure_in_its_own_words() -> None:
 
 
 @pytest.mark.parametrize("length", [10, MAX_TEXT])
-def test_what_nobody_may_read_is_taken_out_wherever_it_stands(length: int) -> None:
+def test_secrets_are_removed_everywhere_in_a_result(length: int) -> None:
     server = ServerDefinition("s", hidden=("k3y-of-mine",))
     url = "https://x.example/?key=k3y-of-mine"
     blocks = [text(url), {"type": "resource", "resource": {"uri": url, "text": "k3y-of-mine"}}]
@@ -117,7 +117,7 @@ def test_what_nobody_may_read_is_taken_out_wherever_it_stands(length: int) -> No
         assert "…" in written
 
 
-def test_files_go_beside_the_data_which_says_what_they_are() -> None:
+def test_files_become_attachments_described_in_the_data() -> None:
     blob = base64.b64encode(b"%PDF").decode()
     report = {"uri": "file:///out/the%20report.pdf", "mimeType": "application/pdf", "blob": blob}
     sound = {"type": "audio", "data": base64.b64encode(b"RIFF").decode(), "mimeType": "audio/wav"}
@@ -165,7 +165,7 @@ def test_resources_that_are_text_and_links_are_text() -> None:
     ({}, "not known"),
     ("text", "no content block"),
 ])  # fmt: skip
-def test_a_block_of_no_use_is_named_and_the_rest_counts(block: Any, problem: str) -> None:
+def test_an_unusable_block_is_described_and_the_others_count(block: Any, problem: str) -> None:
     result = to_result({"content": [text("kept"), block]})
     assert result.ok
     assert result.data["text"] == "kept"
@@ -182,13 +182,13 @@ def test_files_are_bounded_in_number_and_size() -> None:
     assert "larger than 16 MiB" in large.data["content"][0]["problem"]
 
 
-def test_a_type_of_media_that_is_none_is_not_passed_on() -> None:
+def test_an_invalid_media_type_is_dropped() -> None:
     [file] = to_result({"content": [image(mimeType="image/png\r\nX-Evil: 1")]}).attachments
     assert file.mime_type == ""
 
 
 @pytest.mark.parametrize("said", ["x", "\x00", "é", "\U0001f600"])
-def test_what_is_far_too_much_is_cut_to_what_a_call_may_return(said: str) -> None:
+def test_a_huge_result_is_cut_to_what_a_call_may_return(said: str) -> None:
     result = to_result({"content": [text(said * 300_000)]})
     assert (result.meta["truncated"], result.meta["size"]) == (True, 300_000)
     assert len(result.data) == MAX_TEXT
@@ -198,7 +198,7 @@ def test_what_is_far_too_much_is_cut_to_what_a_call_may_return(said: str) -> Non
     assert bounded(structured, OUTPUT_LIMIT).ok
 
 
-def test_of_very_many_blocks_the_first_are_read() -> None:
+def test_only_the_first_blocks_are_read() -> None:
     result = to_result({"content": [text("a")] * 5000})
     assert result.data.count("a") == 1000
     assert "5000" in result.meta["warning"]
@@ -208,7 +208,7 @@ def test_of_very_many_blocks_the_first_are_read() -> None:
     ("code", "ours"),
     [(-32602, "BAD_REQUEST"), (-32601, "UNAVAILABLE"), (-32603, "UPSTREAM_ERROR"), (7, "UPSTREAM_ERROR")],
 )
-def test_an_error_of_the_protocol_has_a_code_of_ours(code: int, ours: str) -> None:
+def test_protocol_errors_map_to_our_codes(code: int, ours: str) -> None:
     result = error_result(code, "wrong\u200b")
     assert result.code == ours
     assert result.error is not None
@@ -247,7 +247,7 @@ BLOCKS = st.dictionaries(
     ANY,
 )
 @example({"structuredContent": []}, {"type": [[]]})
-def test_whatever_a_server_answers_is_a_result(raw: Any, schema: Any) -> None:
+def test_any_answer_becomes_a_result(raw: Any, schema: Any) -> None:
     result = to_result(raw, schema)
     json.loads(result.to_json())
     assert bounded(result, OUTPUT_LIMIT).ok == result.ok
@@ -255,7 +255,7 @@ def test_whatever_a_server_answers_is_a_result(raw: Any, schema: Any) -> None:
 
 @pytest.mark.parametrize("form", [str, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
 @pytest.mark.parametrize("secret", ["-----BEGIN KEY-----\nMIIE\n-----END", '{"private_key": "ñandú-1234"}'])
-def test_a_secret_of_several_lines_is_left_out_also_where_json_spells_it(secret: str, form: Any) -> None:
+def test_a_secret_of_several_lines_is_removed_also_inside_json(secret: str, form: Any) -> None:
     server = ServerDefinition("s", command="s", env=(("KEY", secret),), hidden=(secret,))
     text = f'{{"KEY": {form(secret)}}}'
     told = to_result({"content": [{"type": "text", "text": text}]}, server=server)

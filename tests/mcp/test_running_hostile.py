@@ -11,7 +11,7 @@ import pytest
 from app.mcp.client import PAGES
 from app.mcp.supervisor import Limits
 from app.mcp.wire import MESSAGES_A_SECOND
-from tests.mcp.house import QUICK, SECONDS, House, descendants
+from tests.mcp.manager import QUICK, SECONDS, Manager, descendants
 from tests.standins.mcp_server import command, tool
 from tests.world import until
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 MEGABYTES = {"megabytes": {"type": "integer"}}
 
 
-async def test_a_line_of_50_megabytes_is_passed_over_and_takes_no_memory(house: House) -> None:
-    await house.start("one", {"tools": [tool("flood", properties=MEGABYTES)]})
+async def test_a_line_of_50_megabytes_is_passed_over_and_takes_no_memory(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("flood", properties=MEGABYTES)]})
     tracemalloc.start()
     try:
-        result = await house.call("mcp_one_flood", megabytes=50)
+        result = await manager.call("mcp_one_flood", megabytes=50)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -32,94 +32,94 @@ async def test_a_line_of_50_megabytes_is_passed_over_and_takes_no_memory(house: 
     assert most < 30 * 2**20
 
 
-async def test_rubbish_without_end_ends_its_server(house: House) -> None:
-    await house.start("one", {"tools": [tool("rubbish", properties=MEGABYTES)]})
-    await house.start("two")
-    assert (await house.call("mcp_one_rubbish", megabytes=70)).code == "OUTCOME_UNKNOWN"
-    await until(lambda: "64 MiB that are no messages" in house.state("one").reason, "the reason")
-    assert (await house.call("mcp_two_echo", text="hola")).ok
+async def test_rubbish_without_end_ends_its_server(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("rubbish", properties=MEGABYTES)]})
+    await manager.start("two")
+    assert (await manager.call("mcp_one_rubbish", megabytes=70)).code == "OUTCOME_UNKNOWN"
+    await until(lambda: "64 MiB that are no messages" in manager.state("one").reason, "the reason")
+    assert (await manager.call("mcp_two_echo", text="hola")).ok
 
 
 COUNT = {"count": {"type": "integer"}}
 
 
-async def test_a_server_that_asks_without_end_and_reads_no_answer_is_ended(house: House) -> None:
-    await house.start("one", {"tools": [tool("pester", properties=COUNT)]})
-    await house.start("two")
-    assert (await house.call("mcp_one_pester", count=5000)).code == "OUTCOME_UNKNOWN"
-    await until(lambda: "does not read what it is sent" in house.state("one").reason, "the reason")
-    assert (await house.call("mcp_two_echo", text="hola")).ok
+async def test_a_server_that_asks_without_end_and_reads_no_answer_is_ended(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("pester", properties=COUNT)]})
+    await manager.start("two")
+    assert (await manager.call("mcp_one_pester", count=5000)).code == "OUTCOME_UNKNOWN"
+    await until(lambda: "does not read what it is sent" in manager.state("one").reason, "the reason")
+    assert (await manager.call("mcp_two_echo", text="hola")).ok
 
 
-async def test_a_server_that_talks_too_much_is_waited_for(house: House) -> None:
-    await house.start("one", {"tools": [tool("chatter", properties=COUNT)]})
-    assert (await house.call("mcp_one_chatter", count=MESSAGES_A_SECOND + 100)).ok
+async def test_a_server_that_talks_too_much_is_waited_for(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("chatter", properties=COUNT)]})
+    assert (await manager.call("mcp_one_chatter", count=MESSAGES_A_SECOND + 100)).ok
 
 
-async def test_of_what_a_list_holds_beside_its_tools_nothing_is_kept(house: House, tmp_path: Path) -> None:
+async def test_a_list_keeps_only_what_is_pinned_of_its_tools(manager: Manager, tmp_path: Path) -> None:
     long = "x" * 2**20
     more = {"_meta": {"more": long}, "icons": [{"src": f"data:{long}"}]}
     listed = tmp_path / "tools.json"
     listed.write_text(json.dumps([tool("echo"), tool("new", **more), tool(long)]))
-    await house.start("one", {"tools": [tool("echo")]})
-    state = await house.start("one", {"tools_file": str(listed)})
+    await manager.start("one", {"tools": [tool("echo")]})
+    state = await manager.start("one", {"tools_file": str(listed)})
     assert state.tools == ("mcp_one_echo",)
     assert [one.after for one in state.held_back] == [tool("new")]
     assert [name for name, _ in state.dropped] == ["x" * 256]
 
 
-async def test_lines_that_are_no_messages_are_passed_over(house: House) -> None:
-    state = await house.start("one", {"garbage": 100})
+async def test_lines_that_are_no_messages_are_passed_over(manager: Manager) -> None:
+    state = await manager.start("one", {"garbage": 100})
     assert state.phase == "ready"
 
 
 @pytest.mark.parametrize(
     ("megabytes", "code"), [(7.5, "ok"), (9, "OUTPUT_TOO_LARGE"), (24, "OUTPUT_TOO_LARGE")]
 )
-async def test_an_answer_that_is_too_long_fails_alone(house: House, megabytes: float, code: str) -> None:
+async def test_an_answer_that_is_too_long_fails_alone(manager: Manager, megabytes: float, code: str) -> None:
     big = tool("big", properties={"megabytes": {"type": "number"}})
-    await house.start("one", {"tools": [big, tool("pid")]})
-    before = (await house.call("mcp_one_pid")).data
-    assert (await house.call("mcp_one_big", megabytes=megabytes)).code == code
-    assert (await house.call("mcp_one_pid")).data == before
+    await manager.start("one", {"tools": [big, tool("pid")]})
+    before = (await manager.call("mcp_one_pid")).data
+    assert (await manager.call("mcp_one_big", megabytes=megabytes)).code == code
+    assert (await manager.call("mcp_one_pid")).data == before
 
 
 @pytest.mark.parametrize("silent", [["server/discover", "initialize"], ["server/discover", "tools/list"]])
 async def test_a_server_that_never_answers_is_given_up_in_time(tmp_path: Path, silent: list[str]) -> None:
-    house = House(tmp_path, Limits(connect=4, pauses=()))
-    house.write("one", {"silent": silent})
-    state = await house.start("two")
+    manager = Manager(tmp_path, Limits(connect=4, pauses=()))
+    manager.write("one", {"silent": silent})
+    state = await manager.start("two")
     assert state.phase == "ready"
-    await until(lambda: house.state("one").phase == "broken", "the end of its time")
-    assert "it was not ready within 4 s" in house.state("one").reason
-    assert (await house.call("mcp_two_echo", text="hola")).ok
-    await house.servers.stop()
+    await until(lambda: manager.state("one").phase == "broken", "the end of its time")
+    assert "it was not ready within 4 s" in manager.state("one").reason
+    assert (await manager.call("mcp_two_echo", text="hola")).ok
+    await manager.servers.stop()
 
 
 async def test_a_command_that_first_fetches_its_program_has_longer_to_start(tmp_path: Path) -> None:
-    house = House(tmp_path, Limits(connect=1.0, download=SECONDS, pauses=()))
+    manager = Manager(tmp_path, Limits(connect=1.0, download=SECONDS, pauses=()))
     runner = tmp_path / "npx"
     runner.write_text('#!/bin/sh\nexec "$@"\n')
     runner.chmod(0o755)
     slow = tuple(command(seconds=1.5))
-    house.write("late", command=slow[0], args=slow[1:])
-    assert (await house.start("fetched", command=str(runner), args=slow)).phase == "ready"
-    await until(lambda: house.state("late").phase == "broken", "the end of its time")
-    assert "it was not ready within 1 s" in house.state("late").reason
-    await house.servers.stop()
+    manager.write("late", command=slow[0], args=slow[1:])
+    assert (await manager.start("fetched", command=str(runner), args=slow)).phase == "ready"
+    await until(lambda: manager.state("late").phase == "broken", "the end of its time")
+    assert "it was not ready within 1 s" in manager.state("late").reason
+    await manager.servers.stop()
 
 
 async def test_a_server_that_answers_nothing_any_more_is_started_again(tmp_path: Path) -> None:
-    house = House(tmp_path, Limits(connect=4.0, call=1.0, pauses=QUICK.pauses))
-    await house.start("one", {"tools": [tool("freeze"), tool("pid")]})
-    before = (await house.call("mcp_one_pid")).data
-    assert (await house.call("mcp_one_freeze")).code == "OUTCOME_UNKNOWN"
-    await until(lambda: house.state("one").phase != "ready", "its end")
-    assert (await house.call("mcp_one_pid")).data != before
-    await house.servers.stop()
+    manager = Manager(tmp_path, Limits(connect=4.0, call=1.0, pauses=QUICK.pauses))
+    await manager.start("one", {"tools": [tool("freeze"), tool("pid")]})
+    before = (await manager.call("mcp_one_pid")).data
+    assert (await manager.call("mcp_one_freeze")).code == "OUTCOME_UNKNOWN"
+    await until(lambda: manager.state("one").phase != "ready", "its end")
+    assert (await manager.call("mcp_one_pid")).data != before
+    await manager.servers.stop()
 
 
-async def test_a_tool_without_a_schema_is_left_out_alone(house: House) -> None:
+async def test_a_tool_without_a_schema_is_left_out_alone(manager: Manager) -> None:
     bad = [
         {"name": "no_schema", "description": "x"},
         {"name": "no_object", "inputSchema": {"type": "string"}},
@@ -129,7 +129,7 @@ async def test_a_tool_without_a_schema_is_left_out_alone(house: House) -> None:
         {"name": "titled", "title": 5, "inputSchema": {"type": "object"}},
         "no tool",
     ]
-    state = await house.start("one", {"tools": [tool("good"), *bad]})
+    state = await manager.start("one", {"tools": [tool("good"), *bad]})
     assert {"mcp_one_good", "mcp_one_twice"} <= set(state.tools)
     assert [name for name, _ in state.dropped].count("twice") == 1
     assert {"no_object", "?", "titled"} <= {name for name, _ in state.dropped}
@@ -137,86 +137,84 @@ async def test_a_tool_without_a_schema_is_left_out_alone(house: House) -> None:
 
 
 @pytest.mark.parametrize("kind", ["endless", "loop"])
-async def test_a_list_without_end_is_cut(house: House, kind: str) -> None:
-    state = await house.start("one", {"cursor": kind})
+async def test_a_list_without_end_is_cut(manager: Manager, kind: str) -> None:
+    state = await manager.start("one", {"cursor": kind})
     assert state.phase == "ready"
     assert len(state.tools) == (PAGES if kind == "endless" else 2)
     assert "the list has no end" in state.dropped[-1][1]
 
 
-async def test_names_that_clash_are_told_apart(house: House) -> None:
-    await house.start("one", {"tools": [tool("two_echo"), tool("echo")]})
-    await house.start("one_two", {"tools": [tool("echo")]})
-    names = [tool.name for tool in house.servers.tools]
+async def test_names_that_clash_are_told_apart(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("two_echo"), tool("echo")]})
+    await manager.start("one_two", {"tools": [tool("echo")]})
+    names = [tool.name for tool in manager.servers.tools]
     assert len(set(names)) == len(names) == 3
 
 
-async def test_the_reason_of_a_death_is_in_its_last_words(house: House, tmp_path: Path) -> None:
+async def test_the_reason_of_a_death_is_taken_from_stderr(manager: Manager, tmp_path: Path) -> None:
     scenario = {
         "stderr": "loading\nError: the API key s3cret-0f-its-own is invalid",
         "starts": str(tmp_path / "starts"),
         "dies": list(range(1, 100)),
     }
-    state = await house.start("one", scenario, env=(("API_KEY", "s3cret-0f-its-own"),))
+    state = await manager.start("one", scenario, env=(("API_KEY", "s3cret-0f-its-own"),))
     assert state.phase == "broken"
     assert "Error: the API key … is invalid" in state.reason
-    assert "s3cret" not in str(house.troubles)
-    await until(lambda: len(house.troubles) == 1, "being told once")
-    fixed = await house.start("one", scenario | {"dies": []})
+    assert "s3cret" not in str(manager.troubles)
+    await until(lambda: len(manager.troubles) == 1, "being told once")
+    fixed = await manager.start("one", scenario | {"dies": []})
     assert fixed.phase == "ready"
-    await until(lambda: house.troubles[-1] == ("one", ""), "the news that it is mended")
+    await until(lambda: manager.troubles[-1] == ("one", ""), "the news that it is mended")
 
 
 @pytest.mark.parametrize("before", ["Error: " + "x" * 285, "x" * 8170 + "\nError: "])
-async def test_half_a_secret_is_not_told_either(house: House, tmp_path: Path, before: str) -> None:
+async def test_half_a_secret_is_not_shown(manager: Manager, tmp_path: Path, before: str) -> None:
     said = f"{before} s3cret-0f-its-own\n" + "and so on " * 20
     starts = {"starts": str(tmp_path / "starts"), "dies": list(range(1, 100))}
     env = (("API_KEY", "s3cret-0f-its-own"),)
-    state = await house.start("one", {"stderr": said, **starts}, env=env)
+    state = await manager.start("one", {"stderr": said, **starts}, env=env)
     assert state.phase == "broken"
     assert "s3c" not in state.reason
     assert "own" not in state.reason
 
 
-async def test_a_server_that_dies_now_and_then_is_started_again(house: House, tmp_path: Path) -> None:
-    state = await house.start("one", {"starts": str(tmp_path / "starts"), "dies": [1, 2, 3, 4]})
+async def test_a_server_that_dies_now_and_then_is_started_again(manager: Manager, tmp_path: Path) -> None:
+    state = await manager.start("one", {"starts": str(tmp_path / "starts"), "dies": [1, 2, 3, 4]})
     assert state.phase == "ready"
-    assert house.troubles == []
+    assert manager.troubles == []
 
 
-async def test_a_command_that_does_not_exist_is_named(house: House) -> None:
-    state = await house.start("one", command="no-such-program", args=())
+async def test_a_command_that_does_not_exist_is_named(manager: Manager) -> None:
+    state = await manager.start("one", command="no-such-program", args=())
     assert state.phase == "broken"
     assert "no-such-program: No such file or directory" in state.reason
 
 
-async def test_a_death_in_the_middle_of_a_call_harms_nobody_else(house: House) -> None:
-    await house.start("one", {"tools": [tool("crash")]})
-    await house.start("two", {"tools": [tool("pid")]})
-    before = (await house.call("mcp_two_pid")).data
-    assert (await house.call("mcp_one_crash")).code == "OUTCOME_UNKNOWN"
-    assert (await house.call("mcp_two_pid")).data == before
+async def test_a_death_in_the_middle_of_a_call_harms_nobody_else(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("crash")]})
+    await manager.start("two", {"tools": [tool("pid")]})
+    before = (await manager.call("mcp_two_pid")).data
+    assert (await manager.call("mcp_one_crash")).code == "OUTCOME_UNKNOWN"
+    assert (await manager.call("mcp_two_pid")).data == before
 
 
-async def test_dying_at_every_call_sets_a_server_aside(house: House) -> None:
-    await house.start("one", {"tools": [tool("crash")]})
+async def test_dying_at_every_call_sets_a_server_aside(manager: Manager) -> None:
+    await manager.start("one", {"tools": [tool("crash")]})
     for _ in range(len(QUICK.pauses) + 1):
-        assert (await house.call("mcp_one_crash")).code == "OUTCOME_UNKNOWN"
-        await house.servers.settled("one", 10)
-    await until(lambda: house.state("one").phase == "broken", "its being set aside")
-    assert not house.servers.tools
-    await until(lambda: house.troubles, "being told")
-    assert house.troubles[0][1].startswith("set aside after 5 failures in a row")
+        assert (await manager.call("mcp_one_crash")).code == "OUTCOME_UNKNOWN"
+        await manager.servers.settled("one", 10)
+    await until(lambda: manager.state("one").phase == "broken", "its being set aside")
+    assert not manager.servers.tools
+    await until(lambda: manager.troubles, "being told")
+    assert manager.troubles[0][1].startswith("set aside after 5 failures in a row")
 
 
 @pytest.mark.parametrize(
     ("name", "code"), [("broken", "ok"), ("fail", "TOOL_ERROR"), ("refuse", "BAD_REQUEST")]
 )
-async def test_results_that_are_none_and_errors_are_results_of_ours(
-    house: House, name: str, code: str
-) -> None:
-    await house.start("one", {"tools": [tool(name)]})
-    result = await house.call(f"mcp_one_{name}")
+async def test_invalid_results_and_errors_become_results(manager: Manager, name: str, code: str) -> None:
+    await manager.start("one", {"tools": [tool(name)]})
+    result = await manager.call(f"mcp_one_{name}")
     assert result.code == code, result
 
 
@@ -225,15 +223,15 @@ def cmdlines(pids: set[int]) -> str:
 
 
 @pytest.mark.parametrize("sandboxed", [False, True])
-async def test_a_secret_stands_on_no_command_line(house: House, tmp_path: Path, sandboxed: bool) -> None:
-    if sandboxed and (refusal := house.sandbox.refusal()):
+async def test_no_secret_is_on_a_command_line(manager: Manager, tmp_path: Path, sandboxed: bool) -> None:
+    if sandboxed and (refusal := manager.sandbox.refusal()):
         pytest.skip(refusal)
     fields: dict[str, Any] = {"sandboxed": sandboxed, "env": (("API_KEY", "s3cret-0f-its-own"),)}
     python, *args = command(tools=[tool("environment")])
     fields |= {"command": os.path.realpath(python), "args": tuple(args), "folder": str(Path(args[2]).parent)}
-    state = await house.start("one", **fields)
+    state = await manager.start("one", **fields)
     assert state.phase == "ready", state.reason
-    assert (await house.read("mcp_one_environment"))["API_KEY"] == "s3cret-0f-its-own"
+    assert (await manager.read("mcp_one_environment"))["API_KEY"] == "s3cret-0f-its-own"
     shown = cmdlines(descendants(os.getpid()))
     assert "mcp_server.py" in shown
     assert "s3cret" not in shown

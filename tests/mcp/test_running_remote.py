@@ -14,7 +14,7 @@ import pytest
 from app.mcp.definitions import Origin
 from app.mcp.remote import MAX_REQUESTS, GuardedTransport
 from app.mcp.supervisor import Limits
-from tests.mcp.house import QUICK, House
+from tests.mcp.manager import QUICK, Manager
 from tests.standins.mcp_site import McpSite
 from tests.world import until
 
@@ -39,48 +39,48 @@ def make_site() -> Iterator[MakeSite]:
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("legacy", [False, True])
 async def test_a_server_behind_an_address_is_used(
-    house: House, make_site: MakeSite, legacy: bool, as_json: bool
+    manager: Manager, make_site: MakeSite, legacy: bool, as_json: bool
 ) -> None:
     site = make_site(legacy=legacy, as_json=as_json)
     headers = (("Authorization", "Bearer s3cret-0f-its-own"),)
-    state = await house.start("one", command="", args=(), url=site.url, headers=headers)
+    state = await manager.start("one", command="", args=(), url=site.url, headers=headers)
     assert (state.phase, state.reason) == ("ready", "")
     assert state.revision == ("2025-11-25" if legacy else "2026-07-28")
-    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
     assert all(sent["authorization"] == "Bearer s3cret-0f-its-own" for sent in site.headers)
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-async def test_news_of_its_tools_come_over_http_too(house: House, make_site: MakeSite, legacy: bool) -> None:
+async def test_tool_changes_are_heard_over_http(manager: Manager, make_site: MakeSite, legacy: bool) -> None:
     site = make_site(legacy=legacy)
-    await house.start("one", command="", args=(), url=site.url)
-    await house.call("mcp_one_grow", name="late")
-    held = await until(lambda: house.state("one").held_back, "the new tool")
+    await manager.start("one", command="", args=(), url=site.url)
+    await manager.call("mcp_one_grow", name="late")
+    held = await until(lambda: manager.state("one").held_back, "the new tool")
     assert held[0].tool == "late"
 
 
 async def test_progress_over_http_extends_a_call(tmp_path: Path, make_site: MakeSite) -> None:
-    house = House(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
-    await house.start("one", command="", args=(), url=make_site().url)
-    assert (await house.call("mcp_one_steps", count=6, seconds=0.4)).ok
-    await house.servers.stop()
+    manager = Manager(tmp_path, Limits(call=1.0, pauses=QUICK.pauses))
+    await manager.start("one", command="", args=(), url=make_site().url)
+    assert (await manager.call("mcp_one_steps", count=6, seconds=0.4)).ok
+    await manager.servers.stop()
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 async def test_an_answer_over_http_that_is_too_long_fails_alone(
-    house: House, make_site: MakeSite, as_json: bool
+    manager: Manager, make_site: MakeSite, as_json: bool
 ) -> None:
-    await house.start("one", command="", args=(), url=make_site(as_json=as_json).url)
-    assert not (await house.call("mcp_one_big", megabytes=9)).ok
-    assert (await house.call("mcp_one_add", a=2, b=3)).ok
+    await manager.start("one", command="", args=(), url=make_site(as_json=as_json).url)
+    assert not (await manager.call("mcp_one_big", megabytes=9)).ok
+    assert (await manager.call("mcp_one_add", a=2, b=3)).ok
 
 
 @pytest.mark.parametrize("origin", ["installed", "skill"])
 async def test_only_the_operator_names_addresses_that_are_not_public(
-    house: House, make_site: MakeSite, origin: Origin
+    manager: Manager, make_site: MakeSite, origin: Origin
 ) -> None:
     site = make_site()
-    state = await house.start("one", command="", args=(), url=site.url, origin=origin)
+    state = await manager.start("one", command="", args=(), url=site.url, origin=origin)
     assert state.phase == "broken"
     assert "not on the public internet" in state.reason
     assert site.asked == []
@@ -88,40 +88,40 @@ async def test_only_the_operator_names_addresses_that_are_not_public(
 
 async def test_a_host_that_was_allowed_by_name_is_reached(tmp_path: Path, make_site: MakeSite) -> None:
     site = make_site()
-    house = House(tmp_path, allowed={("127.0.0.1", site.port)})
-    state = await house.start("one", command="", args=(), url=site.url, origin="installed")
+    manager = Manager(tmp_path, allowed={("127.0.0.1", site.port)})
+    state = await manager.start("one", command="", args=(), url=site.url, origin="installed")
     assert state.phase == "ready"
-    await house.servers.stop()
+    await manager.servers.stop()
 
 
-async def test_a_redirect_to_another_place_is_not_followed(house: House, make_site: MakeSite) -> None:
+async def test_a_redirect_to_another_place_is_not_followed(manager: Manager, make_site: MakeSite) -> None:
     site, other = make_site(), make_site()
     site.spoil = lambda *_: (307, {"location": other.url}, b"")
-    state = await house.start("one", command="", args=(), url=site.url)
+    state = await manager.start("one", command="", args=(), url=site.url)
     assert state.phase == "broken"
     assert other.asked == []
 
 
-async def test_a_refusal_names_its_status(house: House, make_site: MakeSite) -> None:
-    site = make_site()
-    site.spoil = lambda *_: (401, {"content-type": "text/plain"}, b"who are you?")
-    state = await house.start("one", command="", args=(), url=site.url)
-    assert "it answers with status 401" in state.reason
+PACKED = {"content-type": "application/json", "content-encoding": "gzip"}
 
 
-async def test_a_packed_answer_is_not_unpacked(house: House, make_site: MakeSite) -> None:
+@pytest.mark.parametrize(("answer", "reason"), [
+    ((401, {"content-type": "text/plain"}, b"who are you?"), "it answers with status 401"),
+    ((200, PACKED, gzip.compress(bytes(2**20))), "it compresses its answers"),
+])  # fmt: skip
+async def test_an_answer_that_is_not_read_is_the_reason(
+    manager: Manager, make_site: MakeSite, answer: tuple[int, dict[str, str], bytes], reason: str
+) -> None:
     site = make_site()
-    packed = {"content-type": "application/json", "content-encoding": "gzip"}
-    site.spoil = lambda *_: (200, packed, gzip.compress(bytes(2**20)))
-    state = await house.start("one", command="", args=(), url=site.url)
-    assert "it compresses its answers" in state.reason
+    site.spoil = lambda *_: answer
+    assert reason in (await manager.start("one", command="", args=(), url=site.url)).reason
 
 
 async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
-    house: House, make_site: MakeSite
+    manager: Manager, make_site: MakeSite
 ) -> None:
     site = make_site(legacy=True)
-    await house.start("one", command="", args=(), url=site.url)
+    await manager.start("one", command="", args=(), url=site.url)
     spoiled: list[object] = []
 
     def forget(
@@ -133,11 +133,11 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_for_the_call(
         return 404, {"content-type": "application/json"}, json.dumps({"error": "no such session"}).encode()
 
     site.spoil = forget
-    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
     assert spoiled
 
 
-async def test_a_server_without_a_stream_for_news_is_used(house: House, make_site: MakeSite) -> None:
+async def test_a_server_without_a_stream_for_news_is_used(manager: Manager, make_site: MakeSite) -> None:
     site, asked = make_site(legacy=True), threading.Event()
 
     def no_such_page(method: str, *_: object) -> tuple[int, dict[str, str], bytes] | None:
@@ -147,16 +147,14 @@ async def test_a_server_without_a_stream_for_news_is_used(house: House, make_sit
         return 404, {"content-type": "text/html"}, b"Cannot GET /mcp"
 
     site.spoil = no_such_page
-    state = await house.start("one", command="", args=(), url=site.url)
+    state = await manager.start("one", command="", args=(), url=site.url)
     assert (state.phase, state.reason) == ("ready", "")
     await until(asked.is_set, "the stream's being asked for")
-    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
-    assert (house.state("one").phase, house.state("one").deaths) == ("ready", 0)
+    assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert (manager.state("one").phase, manager.state("one").deaths) == ("ready", 0)
 
 
-async def test_sessions_that_end_while_nobody_uses_them_are_no_failures(
-    tmp_path: Path, make_site: MakeSite
-) -> None:
+async def test_idle_sessions_that_expire_are_no_failures(tmp_path: Path, make_site: MakeSite) -> None:
     site, most, used = make_site(legacy=True), len(QUICK.pauses) + 3, ["tools/list"]
 
     def forget(method: str, message: dict[str, str], _: object) -> tuple[int, dict[str, str], bytes] | None:
@@ -169,25 +167,25 @@ async def test_sessions_that_end_while_nobody_uses_them_are_no_failures(
         return (404, {}, b"") if is_gone and begun < most else None
 
     site.spoil = forget
-    house = House(tmp_path, replace(QUICK, session=0.0))
-    await house.start("one", command="", args=(), url=site.url)
+    manager = Manager(tmp_path, replace(QUICK, session=0.0))
+    await manager.start("one", command="", args=(), url=site.url)
     await until(
         lambda: [one.get("method") for one in site.asked].count("initialize") == most, "that many sessions"
     )
-    assert (await house.servers.settled("one", 10)).phase == "ready"
-    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
-    assert house.troubles == []
-    await house.servers.stop()
+    assert (await manager.servers.settled("one", 10)).phase == "ready"
+    assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert manager.troubles == []
+    await manager.servers.stop()
 
 
-async def test_a_server_that_is_away_is_tried_again(house: House, make_site: MakeSite) -> None:
+async def test_a_server_that_is_away_is_tried_again(manager: Manager, make_site: MakeSite) -> None:
     site = make_site()
-    await house.start("one", command="", args=(), url=site.url)
+    await manager.start("one", command="", args=(), url=site.url)
     site.stop()
-    result = await house.call("mcp_one_add", a=2, b=3)
+    result = await manager.call("mcp_one_add", a=2, b=3)
     assert result.code == "UNAVAILABLE", result
-    await until(lambda: house.state("one").phase == "broken", "its being set aside")
-    assert "nobody takes a connection" in house.state("one").reason
+    await until(lambda: manager.state("one").phase == "broken", "its being set aside")
+    assert "nobody takes a connection" in manager.state("one").reason
 
 
 async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
@@ -195,14 +193,14 @@ async def test_a_server_that_was_set_aside_is_used_again_soon_after_it_is_back(
 ) -> None:
     site = make_site()
     site.spoil = lambda *_: (503, {}, b"")
-    house = House(tmp_path, replace(QUICK, away=0.05))
-    await house.start("one", command="", args=(), url=site.url)
-    await until(lambda: house.troubles, "its being set aside")
+    manager = Manager(tmp_path, replace(QUICK, away=0.05))
+    await manager.start("one", command="", args=(), url=site.url)
+    await until(lambda: manager.troubles, "its being set aside")
     site.spoil = None
-    await until(lambda: house.state("one").phase == "ready", "its being there again")
-    assert (await house.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
-    assert [reason == "" for _, reason in house.troubles] == [False, True]
-    await house.servers.stop()
+    await until(lambda: manager.state("one").phase == "ready", "its being there again")
+    assert (await manager.call("mcp_one_add", a=2, b=3)).data == {"result": 5}
+    assert [reason == "" for _, reason in manager.troubles] == [False, True]
+    await manager.servers.stop()
 
 
 @pytest.mark.parametrize(
@@ -212,17 +210,17 @@ def test_the_pauses_of_a_server_that_stays_away_grow(deaths: int, seconds: float
     assert Limits().pause(deaths) == seconds
 
 
-async def test_a_server_that_does_not_hear_our_farewell_is_left(house: House, make_site: MakeSite) -> None:
+async def test_an_ignored_goodbye_does_not_delay_the_stop(manager: Manager, make_site: MakeSite) -> None:
     site, left = make_site(legacy=True), threading.Event()
-    await house.start("one", command="", args=(), url=site.url)
+    await manager.start("one", command="", args=(), url=site.url)
     site.spoil = lambda method, *_: (200, {}, b"") if method == "DELETE" and left.wait(10) else None
-    await house.servers.stop()
+    await manager.servers.stop()
     left.set()
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_what_is_no_address_is_said_so(house: House) -> None:
-    state = await house.start("one", command="", args=(), url="ftp://example.org")
+async def test_what_is_no_address_is_said_so(manager: Manager) -> None:
+    state = await manager.start("one", command="", args=(), url="ftp://example.org")
     assert state.phase == "faulty"
     assert "no http or https address" in state.reason
 
@@ -269,7 +267,7 @@ async def test_the_body_of_a_redirect_is_not_read() -> None:
     assert (answer.status_code, answer.headers["location"], answer.content) == (307, "/on", b"")
 
 
-async def test_no_more_requests_wait_than_one_server_is_worth() -> None:
+async def test_waiting_requests_are_limited() -> None:
     async with httpx2.AsyncClient(
         transport=GuardedTransport(Endless(), None, resolve), trust_env=False
     ) as client:

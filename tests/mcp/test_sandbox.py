@@ -193,15 +193,13 @@ def test_the_workspace_is_granted_without_what_members_keep_in_it(place: Place) 
     assert place.attempt(f"open('{workspace}/new', 'w')", grants) == "done"
 
 
-def test_what_is_no_ones_to_grant_is_refused(place: Place) -> None:
+def test_private_folders_cannot_be_granted(place: Place) -> None:
     for folder in (place.data, place.data / "secrets", place.data / "mcp/y", Path("/"), ROOT / "app"):
         with pytest.raises(ValueError, match="which"):
             place.attempt("0", Grants(folders_write=(folder,)))
 
 
-def test_what_the_server_lives_on_is_no_ones_to_grant_in_a_workspace_that_holds_it(
-    place: Place, tmp_path: Path
-) -> None:
+def test_our_own_folders_cannot_be_granted_even_inside_the_workspace(place: Place, tmp_path: Path) -> None:
     """Who writes into the folder of skills runs outside of the sandbox at the next message."""
     skills, notes = tmp_path / "skills", place.data / "notes"
     for made in (skills / "tides", notes):
@@ -299,7 +297,7 @@ def test_without_a_sandbox_that_works_it_is_not_started(
         Sandbox(place.settings).server_command(place.definition("/bin/true"))
 
 
-def test_where_the_operator_turned_it_off_it_runs_with_nothing_of_ours(
+def test_with_the_sandbox_off_a_server_still_gets_nothing_of_ours(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of ours")

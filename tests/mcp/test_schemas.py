@@ -101,7 +101,7 @@ def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
         ),
     ],
 )
-def test_a_parameter_is_told_in_the_plain_form(part: Any, plain: Any) -> None:
+def test_a_parameter_in_the_plain_form(part: Any, plain: Any) -> None:
     assert of(part) == plain
 
 
@@ -116,17 +116,17 @@ def test_a_parameter_is_told_in_the_plain_form(part: Any, plain: Any) -> None:
     ({"enum": ["a", None]}, True, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
     ({"type": "null"}, True, {"type": "null"}),
 ])  # fmt: skip
-def test_null_stays_where_it_says_more_than_left_out(part: Any, required: bool, plain: Any) -> None:
+def test_null_stays_where_it_differs_from_omission(part: Any, required: bool, plain: Any) -> None:
     assert of(part, required=required) == plain
 
 
-def test_references_stand_where_they_are_used() -> None:
+def test_references_are_inlined() -> None:
     place = {"type": "object", "properties": {"city": {"type": "string"}}, "description": "Where"}
     made = of({"$ref": "#/$defs/a~1b", "description": "From where"}, **{"$defs": {"a/b": place}})
     assert made == {**place, "description": "From where"}
 
 
-def test_a_schema_that_holds_itself_is_cut_where_it_begins_again() -> None:
+def test_a_recursive_schema_is_cut_at_its_first_repetition() -> None:
     tree = {
         "type": "object",
         "properties": {
@@ -145,7 +145,7 @@ def test_a_schema_that_holds_itself_is_cut_where_it_begins_again() -> None:
 @pytest.mark.parametrize(
     "reference", ["https://example.com/x.json", "#/$defs/missing", "#anchor", "#/type/0"]
 )
-def test_a_reference_to_what_is_not_here_takes_anything(reference: str) -> None:
+def test_an_unresolvable_reference_accepts_anything(reference: str) -> None:
     assert of({"$ref": reference}) == {}
 
 
@@ -182,7 +182,7 @@ def test_alternatives_at_the_top_become_one_object() -> None:
     ({"properties": {"a": {}}, "patternProperties": {"^o": {}}}, True),
     ({"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object"}]}, True),
 ])  # fmt: skip
-def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: bool) -> None:
+def test_undeclared_arguments_are_unknown_unless_the_schema_is_open(schema: Any, takes_others: bool) -> None:
     check = ArgumentsCheck(normalize_schema(schema))
     if takes_others:
         assert check({"other": 1}) == {"other": 1}
@@ -202,12 +202,12 @@ def test_arguments_that_nobody_declared_are_unknown(schema: Any, takes_others: b
     ({"anyOf": [{"type": "string"}, False]}, "no object fits"),
     ({"properties": {f"parameter_{n}": {"type": "string"} for n in range(1000)}}, "more than 16 KiB"),
 ])  # fmt: skip
-def test_what_is_no_schema_of_arguments_is_said_to_be_none(schema: Any, why: str) -> None:
+def test_an_unusable_schema_gives_the_reason(schema: Any, why: str) -> None:
     with pytest.raises(Unusable, match=why):
         normalize_schema(schema)
 
 
-def test_of_what_is_too_long_descriptions_go_first_and_then_what_lies_deep() -> None:
+def test_a_large_schema_loses_descriptions_first_and_depth_next() -> None:
     deep = {"type": "object", "properties": {f"field{n}": {"type": "string"} for n in range(30)}}
     wordy = {f"p{n}": {**deep, "description": "word " * 400} for n in range(20)}
     made = normalize_schema({"type": "object", "properties": wordy})
@@ -216,7 +216,7 @@ def test_of_what_is_too_long_descriptions_go_first_and_then_what_lies_deep() -> 
     assert {part["type"] for part in made["properties"].values()} == {"object"}
 
 
-def test_a_description_is_cut_and_nothing_hides_in_it() -> None:
+def test_a_parameters_description_is_cut_and_shows_hidden_characters() -> None:
     made = of({"type": "string", "description": "City\u202e\u200b name\r\n" + "x" * 1000})
     assert made["description"].startswith("City\\u202e\\u200b name\nxxx")
     assert len(made["description"]) == 500
@@ -278,7 +278,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_schema_ends_soon_in_a_plain_one_or_in_a_reason(made: Callable[[], Any]) -> None:
+def test_a_hostile_schema_is_handled_in_bounded_time(made: Callable[[], Any]) -> None:
     schema = made()
     with limited():
         try:
@@ -320,7 +320,7 @@ RUBBISH = st.recursive(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(KEYWORDS), RUBBISH, max_size=8))
-def test_whatever_a_server_calls_a_schema_is_plain_or_unusable(schema: dict[str, Any]) -> None:
+def test_any_schema_becomes_plain_or_unusable(schema: dict[str, Any]) -> None:
     for whole in (schema, {**schema, "type": "object"}):
         try:
             plain = normalize_schema(whole)
@@ -444,7 +444,7 @@ def without_nulls(value: Any) -> Any:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(NAMES, FITTING, min_size=1, max_size=3), st.booleans(), st.booleans())
-def test_arguments_that_the_original_takes_are_taken(
+def test_the_plain_form_accepts_what_the_original_accepts(
     fields: dict[str, Fitting], required: bool, referred: bool
 ) -> None:
     schemas = {name: schema for name, (schema, _) in fields.items()}

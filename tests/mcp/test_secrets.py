@@ -33,7 +33,7 @@ def test_only_this_account_can_read_them(secrets: Secrets) -> None:
     assert {file.stat().st_mode & 0o777 for file in secrets.folder.iterdir()} == {0o600}
 
 
-def test_they_are_forgotten_one_by_one_and_all_at_once(secrets: Secrets) -> None:
+def test_secrets_are_forgotten_singly_and_together(secrets: Secrets) -> None:
     assert not secrets.forget("github")
     for name in ("A", "B", "C"):
         secrets.put("github", name, "value")
@@ -45,14 +45,14 @@ def test_they_are_forgotten_one_by_one_and_all_at_once(secrets: Secrets) -> None
 
 
 @pytest.mark.parametrize("name", ["", "1A", "A B", "A-B", "A=B", "Ñ", "A" * 65, "OPENAI_API_KEY", "data_dir"])
-def test_names_that_no_server_is_given_are_refused(secrets: Secrets, name: str) -> None:
+def test_invalid_and_reserved_names_are_refused(secrets: Secrets, name: str) -> None:
     with pytest.raises(SecretError) as refused:
         secrets.put("github", name, "s3cret-value")
     assert "s3cret-value" not in str(refused.value)
 
 
 @pytest.mark.parametrize("server", ["", ".", "..", "../admin_token", "a/b", "-x", ".hidden", "a" * 42])
-def test_no_name_leads_out_of_the_folder(secrets: Secrets, server: str) -> None:
+def test_no_server_name_leads_out_of_the_folder(secrets: Secrets, server: str) -> None:
     with pytest.raises(SecretError):
         secrets.put(server, "TOKEN", "value")
     with pytest.raises(SecretError):
@@ -62,12 +62,12 @@ def test_no_name_leads_out_of_the_folder(secrets: Secrets, server: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x" * (LONGEST_SECRET + 1), "with\0nul"])
-def test_values_that_no_program_can_be_given_are_refused(secrets: Secrets, value: str) -> None:
+def test_invalid_values_are_refused(secrets: Secrets, value: str) -> None:
     with pytest.raises(SecretError):
         secrets.put("github", "TOKEN", value)
 
 
-def test_a_server_has_so_many_and_no_more(secrets: Secrets) -> None:
+def test_the_number_of_secrets_is_limited(secrets: Secrets) -> None:
     for number in range(MAX_SECRETS):
         secrets.put("github", f"S{number}", "value")
     with pytest.raises(SecretError, match="already"):
@@ -76,7 +76,7 @@ def test_a_server_has_so_many_and_no_more(secrets: Secrets) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", '["TOKEN"]', '{"TOKEN": 1}', "[" * 100_000, "\udc80"])
-def test_a_file_that_cannot_be_read_is_named_and_never_shown(
+def test_an_unreadable_secrets_file_is_named_but_not_shown(
     secrets: Secrets, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     secrets.folder.mkdir(parents=True)

@@ -33,7 +33,7 @@ def fed(lines: LineSplitter, *pieces: bytes) -> list[bytes | TooLong]:
     ((b'{"result":{"id":3,"x":"' + b"x" * 100, b'"},"id": 9, "jsonrpc": "2.0"}\r\n'), [TooLong(9)]),
     ((b'{"result":{"text":"' + b"x" * 600 + b'","id":3}}\n',), [TooLong(None)]),
 ])  # fmt: skip
-def test_bytes_are_cut_into_lines_and_long_ones_left_out(
+def test_bytes_are_split_into_lines_and_long_ones_left_out(
     pieces: tuple[bytes, ...], lines: list[bytes | TooLong]
 ) -> None:
     assert fed(LineSplitter(limit=100), *pieces) == lines
@@ -58,7 +58,7 @@ def test_messages_are_read(line: bytes, found: list[object]) -> None:
     b"Listening on stdio", b"42", b"[1]", b'"text"', b"\xff", b"[" * 100_000, b"[]",
     b"[" + b"{}," * 100 + b"{}]",
 ])  # fmt: skip
-def test_what_is_no_message_is_refused(line: bytes) -> None:
+def test_a_line_without_a_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"no message|nested|Expecting|decode|expected"):
         parse_messages(line)
 
@@ -69,7 +69,7 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
     ([100] * MESSAGES_A_SECOND * 2, True),
     ([MESSAGE_BYTES] * 2, True),
 ])  # fmt: skip
-async def test_who_sends_too_much_is_read_more_slowly(sizes: list[int], waits: bool) -> None:
+async def test_a_server_that_sends_too_much_is_slowed_down(sizes: list[int], waits: bool) -> None:
     pace = RateLimiter()
     for size in sizes:
         pace.count(size)
@@ -107,5 +107,5 @@ Node.js v20.1.0
     (NODE, "Error: API_KEY missing"),
     ("error: " + "x" * 1000, "error: " + "x" * 293 + "…"),
 ])  # fmt: skip
-def test_the_line_that_tells_the_cause_is_found(said: str, told: str) -> None:
+def test_the_cause_is_found_in_the_last_lines(said: str, told: str) -> None:
     assert find_cause(said) == told

@@ -1,4 +1,4 @@
-"""A data folder in which servers are written down."""
+"""A data folder in which servers are config down."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ SOURCE = "https://example.org/{}.zip"
 ENVIRONMENT = {"API_KEY": "of-the-operator", "REGION": "sur"}
 
 
-class Written:
+class Config:
     """A data folder with an `mcp_servers.json`."""
 
     def __init__(self, folder: Path) -> None:

@@ -19,7 +19,7 @@ QUICK = Limits(connect=10.0, pauses=(0.01, 0.01, 0.01, 0.01), relist=0.05)
 """Pauses that a test can wait for."""
 
 
-class House:
+class Manager:
     """`servers` over `definitions`, in a data folder; hears what the app would hear."""
 
     def __init__(self, folder: Path, limits: Limits = QUICK, **more: Any) -> None:
