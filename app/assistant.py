@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import structlog
 
@@ -38,14 +38,10 @@ from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegis
 from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.limits import Rates
-from app.turns import workspace, zones
-from app.turns.approvals import Authorizer
-from app.turns.finalizer import TurnFinalizer
-from app.turns.inbound import ApprovalReplies
-from app.turns.profiles import Profiles, local_timezone
-from app.turns.scheduler import TurnScheduler
-from app.turns.tool_calls import ToolCalls
-from app.turns.turn import Limits, TurnRunner
+from app.turns.contexts import ToolContexts
+from app.turns.profiles import Profiles, TimeZones, local_timezone
+from app.turns.scheduler import build_turns
+from app.turns.state import TurnLimits, TurnServices
 
 log = structlog.get_logger(__name__)
 
@@ -114,10 +110,7 @@ class Assistant:
             wake_person=wake_person,
             alarms=wakes,
         )
-        self.profiles = Profiles(
-            doors=self.access.access_rules,
-            default_timezone=settings.timezone or local_timezone(),
-        )
+        self.profiles = Profiles(self.access, settings.timezone or local_timezone())
         self.installs = build_installs(
             settings,
             self.transport,
@@ -126,18 +119,25 @@ class Assistant:
             self.servers,
             Notices(self.store, self.channels, wake_person),
         )
-        self.calls = self._calls()
-        self.runner = self._runner(wake_person, asks=policy is None and not settings.dry_run)
+        self.contexts = self._contexts()
         self.tool_server = self._tool_server()
-        self.carrier = TurnScheduler(
-            self.store,
-            self.runner,
-            quiet=settings.burst_quiet_seconds,
-            longest=settings.burst_max_seconds,
-            at_once=settings.concurrent_turns,
-            ready=self.ready,
-            hearing=ApprovalReplies(self.channels),
-            on_notice=wake_person,
+        sender = self.sender if wakes else _NoHints()
+        self.carrier = build_turns(
+            TurnServices(
+                self.store,
+                self.model,
+                self.abilities,
+                self.channels,
+                self.profiles,
+                sender,
+                TurnLimits.from_settings(settings),
+                offline=not settings.has_model,
+            ),
+            self.engine,
+            self.contexts,
+            self.media,
+            self.ready,
+            asks=policy is None and not settings.dry_run,
         )
         hints = Wakes(self.carrier, self.sender, self.reminders) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
@@ -165,13 +165,11 @@ class Assistant:
             rates=self.rates,
         )
 
-    def _calls(self) -> ToolCalls:
-        own_zones = zones.Zones(self.store, self.profiles)
-        return ToolCalls(
+    def _contexts(self) -> ToolContexts:
+        return ToolContexts(
             self.store,
-            self.engine,
             self.abilities,
-            services={
+            {
                 "search": ToolSearch(self.abilities),
                 "installer": self.installs.skills,
                 "servers": self.installs.servers,
@@ -179,17 +177,15 @@ class Assistant:
                 "admin": Introspection(self.settings, self.abilities, lambda: self.health),
                 "files": self.files,
                 "schedule": ScheduleService(self.store, self.reminders),
-                "zones": own_zones,
+                "zones": TimeZones(self.store, self.profiles),
             },
-            data_quota=int(self.settings.data_quota_mb * MEGABYTE),
-            transport=self.transport,
-            media=self.media,
-            renews={zones.TOOL: own_zones.renewed},
+            self.transport,
+            int(self.settings.data_quota_mb * MEGABYTE),
         )
 
     def card(self, question: OpenQuestion) -> str:
         """Return the whole card of a question, for the console. Blocking."""
-        return self.installs.whole_card(question)
+        return self.contexts.whole_card(question)
 
     def _tool_server(self) -> ToolServer:
         policy = ConfirmationPolicy(self.settings.confirmation_mode, nobody_to_ask)
@@ -197,40 +193,11 @@ class Assistant:
             self.store,
             self._engine(policy),
             self.abilities,
-            self.calls,
+            self.contexts,
             self.profiles,
             lambda: self.access.access_rules(self.realm),
-            closed=self.installs.cards,
         )
         return ToolServer(self.admin_token, calls)
-
-    def _runner(self, wake_person: Callable[[str], None], *, asks: bool) -> TurnRunner:
-        settings = self.settings
-        return TurnRunner(
-            self.store,
-            self.model,
-            self.abilities,
-            self.calls,
-            Authorizer(
-                self.store,
-                self.abilities,
-                self.engine,
-                self.installs.cards,
-                wake_person,
-                asks=asks,
-                guards={**self.installs.guards, **workspace.guards(self.files), **zones.guards()},
-            ),
-            TurnFinalizer(self.store, wake_person),
-            self.channels,
-            self.profiles,
-            Limits(
-                settings.max_tools_per_call,
-                settings.max_tool_rounds,
-                settings.daily_token_budget,
-                settings.classifier_timeout,
-            ),
-            offline=not settings.has_model,
-        )
 
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
@@ -306,6 +273,12 @@ def _model(settings: Settings, abilities: ToolCatalog) -> Model:
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
     """For a call of which no question could be made when its round was looked at."""
     raise NoTTYError(f"{name} needs a yes, and what it would do could not be shown to anybody: call it again")
+
+
+class _NoHints:
+    """Takes the place of the sender where no hint may be relied on."""
+
+    def wake(self, person: str) -> None: ...
 
 
 def _no_hint(person: str) -> None:

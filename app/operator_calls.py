@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from sqlite3 import Connection
 from weakref import WeakValueDictionary
@@ -18,9 +18,11 @@ from app.store.journal import UncertainCall
 from app.store.ownership import AccessRules
 from app.store.skill_data import NoRoom, SkillStore
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
+from app.tools.context import CallTerms
 from app.turns.approvals import call_identity
+from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles
-from app.turns.tool_calls import ToolCalls, not_kept
+from app.turns.tool_calls import not_kept
 
 SOURCE = "MCP"
 """Where the words of such a call come from: a model elsewhere wrote them, and nobody says after what."""
@@ -35,9 +37,9 @@ async def nobody_to_ask(name: str, args: dict[str, JSON]) -> bool:
 
 
 class OperatorCalls:
-    """The tools of our skills, and calls of them; tools of other MCP servers are not passed on.
+    """The tools of our skills, and calls of them.
 
-    `closed` are tools that ask in every mode, and so never run here.
+    Tools of other MCP servers are not passed on, nor are tools that have a card of their own.
     """
 
     def __init__(
@@ -45,19 +47,16 @@ class OperatorCalls:
         store: Database,
         engine: ExecutionEngine,
         abilities: ToolCatalog,
-        calls: ToolCalls,
+        contexts: ToolContexts,
         profiles: Profiles,
         doors: Callable[[], AccessRules],
-        *,
-        closed: Collection[str] = (),
     ) -> None:
         self._store = store
         self._engine = engine
         self._abilities = abilities
-        self._calls = calls
+        self._contexts = contexts
         self._profiles = profiles
         self._doors = doors
-        self._closed = frozenset(closed)
         self._alone = WeakValueDictionary[UncertainCall, asyncio.Lock]()
 
     @property
@@ -66,7 +65,7 @@ class OperatorCalls:
         return [
             tool
             for tool in self._abilities.registry.list_all()
-            if tool.name not in self._closed and self._abilities.skill(tool.category) is not None
+            if tool.card is None and self._abilities.skill(tool.category) is not None
         ]
 
     async def refresh(self) -> None:
@@ -97,19 +96,21 @@ class OperatorCalls:
 
         owner, person, is_uncertain = await self._store.tx(enter)
         tool = self._abilities.tool(name)
-        store = None if tool is None else self._calls.store_for(tool, person.id, outside=True)
+        store = None if tool is None else self._contexts.store_for(tool, person.id, outside=True)
         context = replace(
-            self._calls.reach(tool, store),
+            self._contexts.make(tool, store),
             person=person,
             conversation=owner.conversation.id,
             channel=owner.conversation.channel,
             idempotency_key=turn,
             sources=(SOURCE,),
+        )
+        terms = CallTerms(
             offered=frozenset(one.name for one in self.tools),
             must_ask=is_uncertain,
             recorder=_Recorder(self._store, turn, owner.conversation, person, call, arguments, store),
         )
-        return await self._engine.execute_tool_call(name, arguments, context)
+        return await self._engine.execute_tool_call(name, arguments, context, terms)
 
 
 class _Recorder:

@@ -57,9 +57,8 @@ from app.text import visible
 from app.tools import ToolContext, ToolResult
 from app.tools.masking import holds_secret
 from app.tools.plain import loads
-from app.turns.approvals import Guard, MakesCard, Refused
-from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, call_card, with_sources
-from app.turns.state import TurnContext
+from app.turns.approvals import Refused
+from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources
 
 CARD_LIMIT = CARD_BYTES - 1024  # of a skill's card: the sources of a tainted turn stand beside it
 PREVIEW_LIMIT = 12 * 1024  # of a card as an answer, which has at most 16,000 characters
@@ -85,13 +84,6 @@ class Installs:
         self._data_dir = data_dir
         self.skills = skills
         self.servers = servers
-        self.cards: Mapping[str, MakesCard] = {**skills.cards, **servers.cards}
-        self.guards = skills.guards
-
-    def whole_card(self, question: OpenQuestion) -> str:
-        """Write the card of any question for the console, in English and of any length. Blocks."""
-        card = self.skills.whole_card(question) or self.servers.whole_card(question)
-        return card or call_card("en", question.tool, loads(question.arguments), question.sources)
 
     def tidy(self) -> None:
         """Finish what a kill interrupted and remove old versions. Blocks; called at the start."""
@@ -141,14 +133,6 @@ class SkillInstalls:
         self._installer = installer
         self._writer = writer
         self._catalog = catalog
-        self.cards: Mapping[str, MakesCard] = {
-            "install_skill_from_url": self._install_card,
-            "remove_skill": self._removal_card,
-        }
-        self.guards: Mapping[str, Guard] = {
-            "install_skill_from_url": self._guard,
-            "preview_skill_from_url": self._guard,
-        }
 
     async def preview(self, url: str, person: Person) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
@@ -184,31 +168,26 @@ class SkillInstalls:
         self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
 
-    def whole_card(self, question: OpenQuestion) -> str | None:
-        """Write the card of a question for the console, in English and of any length; None for another's.
-
-        Blocks.
-        """
-        if self.cards.get(question.tool) != self._install_card:
-            return None
+    def whole_card(self, question: OpenQuestion) -> str:
+        """Write the card of an install for the console, in English and of any length. Blocks."""
         try:
             candidate = self._installer.load(question.subject)
         except RecadoError as error:
             return with_sources("en", visible(str(error)), question.sources)
         return with_sources("en", _install_text(self._writer, "en", candidate).whole, question.sources)
 
-    async def _install_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
-        await self._guard(arguments, run)
-        language = run.person.language
+    async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
+        await self.refuse_foreign_address(arguments, context)
+        language = context.language
         try:
             candidate = await self._installer.propose(str(arguments["url"]))
         except RecadoError as error:
             raise Refused(skill_refusal(language, error)) from error
         text = await asyncio.to_thread(_install_text, self._writer, language, candidate, CARD_LIMIT)
-        return _install_card(run, candidate, text)
+        return _install_card(candidate, text)
 
-    async def _removal_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
-        language = run.person.language
+    async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
+        language = context.language
         try:
             installed = await asyncio.to_thread(self._installer.installed, str(arguments["name"]))
         except RecadoError as error:
@@ -217,13 +196,13 @@ class SkillInstalls:
             language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
         )
         lines = [said, came_from(language, installed.source, installed.sent_on)]
-        return _removal_card(run, lines, installed.name, self._installer.removal_subject(installed))
+        return _removal_card(lines, installed.name, self._installer.removal_subject(installed))
 
-    async def _guard(self, arguments: Mapping[str, JSON], run: TurnContext) -> None:
+    async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
         address = str(arguments.get("url", ""))
-        if not is_written_in(address, run.own_words):
-            raise Refused(not_written_by_them(run.person.language, address))
+        if not is_written_in(address, context.own_words):
+            raise Refused(not_written_by_them(context.language, address))
 
 
 class ServerInstalls:
@@ -244,11 +223,6 @@ class ServerInstalls:
         self._config_path = config_path
         self._writer = writer
         self._notices = notices
-        self.cards: Mapping[str, MakesCard] = {
-            "install_mcp_server": self._install_card,
-            "remove_mcp_server": self._removal_card,
-            "approve_mcp_tools": self._approval_card,
-        }
 
     async def close(self) -> None:
         """End a fetch of the registry that is under way."""
@@ -359,17 +333,15 @@ class ServerInstalls:
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
-    def whole_card(self, question: OpenQuestion) -> str | None:
-        """Write the card of a question for the console, in English and of any length; None for another's."""
-        make = self.cards.get(question.tool)
-        if make == self._install_card:
-            text = self._whole_install(question.subject)
-        elif make == self._approval_card:
-            state = self._state(str(loads(question.arguments)["name"]))
-            is_there = state is not None and subject_of(state) == question.subject
-            text = held_back_text("en", state) if is_there and state else "what was asked about is gone"
-        else:
-            return None
+    def whole_card(self, question: OpenQuestion) -> str:
+        """Write the card of an install for the console, in English and of any length. Blocks."""
+        return with_sources("en", self._whole_install(question.subject), question.sources)
+
+    def whole_approval_card(self, question: OpenQuestion) -> str:
+        """Write the card of tools that are held back for the console."""
+        state = self._state(str(loads(question.arguments)["name"]))
+        is_there = state is not None and subject_of(state) == question.subject
+        text = held_back_text("en", state) if is_there and state else "what was asked about is gone"
         return with_sources("en", text, question.sources)
 
     def _whole_install(self, subject: str) -> str:
@@ -378,37 +350,37 @@ class ServerInstalls:
         except RecadoError as error:
             return visible(str(error))
 
-    async def _install_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+    async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         """Make the card, or raise `Refused` with a list to choose from or with the reason."""
-        language = run.person.language
-        pasted = holds_secret(run.said)
+        language = context.language
+        pasted = holds_secret(context.message)
         found = await self._plan({**arguments, "name": _without_secrets(str(arguments["name"]))}, language)
         if isinstance(found, ToolResult):
             raise Refused(_with_warning(language, found) if pasted else found)
         text = _install_text(self._writer, language, found)
         if pasted:
             text = replace(text, whole=f"{text.whole}\n{_secret_warning(language)}")
-        return _install_card(run, found, text)
+        return _install_card(found, text)
 
-    async def _removal_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
-        language = run.person.language
+    async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
+        language = context.language
         record = await self._record(str(arguments.get("name") or ""), language)
         if isinstance(record, ToolResult):
             raise Refused(record)
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         lines = [asked, say(language, "Its data and its secrets go with it.")]
-        return _removal_card(run, lines, record.name, self._installer.removal_subject(record))
+        return _removal_card(lines, record.name, self._installer.removal_subject(record))
 
-    async def _approval_card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
-        language, name = run.person.language, str(arguments["name"])
+    async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
+        language, name = context.language, str(arguments["name"])
         state = await self._started(name)
         if state is None:
             raise Refused(self._unknown(name, language))
         if not state.held_back:
             raise Refused(nothing_held_back(language, state.name))
         text = await asyncio.to_thread(held_back_text, language, state)
-        card = _removal_card(run, [text], state.name, subject_of(state))
+        card = _removal_card([text], state.name, subject_of(state))
         return replace(card, question=held_back_question(language, state.name))
 
     async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan | ToolResult:
@@ -481,9 +453,9 @@ def _install_text(
     return replace(text, whole="\n".join(filter(None, lines)))
 
 
-def _install_card(run: TurnContext, candidate: Candidate, text: CardText) -> Card:
+def _install_card(candidate: Candidate, text: CardText) -> Card:
     return Card(
-        with_sources(run.person.language, text.whole, run.sources, run.is_bundled),
+        text.whole,
         candidate.label,
         INSTALL,
         subject=candidate.subject,
@@ -491,9 +463,8 @@ def _install_card(run: TurnContext, candidate: Candidate, text: CardText) -> Car
     )
 
 
-def _removal_card(run: TurnContext, lines: list[str], title: str, subject: str) -> Card:
-    text = with_sources(run.person.language, "\n".join(lines), run.sources, run.is_bundled)
-    return Card(text, title, ONCE, subject)
+def _removal_card(lines: list[str], title: str, subject: str) -> Card:
+    return Card("\n".join(lines), title, ONCE, subject)
 
 
 def _previewed(language: str, name: str, text: CardText) -> ToolResult:

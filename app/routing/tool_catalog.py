@@ -36,6 +36,7 @@ from app.skills.disclosure import (
     reading_tools,
     text_of,
 )
+from app.skills.sentences import ToolSentences
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
 from app.tools.limits import DaemonThreads
@@ -274,6 +275,11 @@ class ToolCatalog:
         tool = self.tool(name)
         skill = self.skill(tool.category) if tool is not None else None
         return skill is not None and skill.bundled
+
+    def sentences(self, tool: Tool) -> ToolSentences | None:
+        """Return a skill's own words about a tool, but not those of a skill from elsewhere."""
+        skill = self.skill(tool.category)
+        return skill.sentences.get(tool.name) if skill is not None and skill.installed is None else None
 
     def hosts(self, tool: Tool) -> tuple[str, ...] | None:
         """Return the only hosts that a tool may ask; None for all public ones."""

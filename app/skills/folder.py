@@ -13,7 +13,7 @@ MAX_FILES = 256
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
 LARGEST = f"{MAX_FILES} files and folders and {MAX_BYTES // 1024**2} MiB in all"
-KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json")
+KNOWN_FILES = ("SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "assets/sentences.yaml", "mcp.json")
 NOT_COUNTED = {"__pycache__", "node_modules"}
 
 # When a file and its inode were changed (ns), its length and inode; None where there is none. `cp -p` and

@@ -15,6 +15,8 @@ from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.imports import lack_of
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
+from app.skills.sentences import FILE as SENTENCES
+from app.skills.sentences import Sentences, read_sentences
 from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.skills.workers import Workers
 from app.tools import Tool
@@ -62,6 +64,7 @@ class Skill:
     manifest: Manifest
     tools: tuple[Tool, ...] = ()
     phrases: Phrases = field(default_factory=dict)
+    sentences: Sentences = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -151,7 +154,9 @@ def load_skill(
         found = bundled_tools(folder, manifest)
     lacks = machine_lacks(manifest.requirements, found.packages)
     aside = workers.aside(folder, version) if workers is not None else ""
-    phrases, phrase_warnings = _phrases(folder, frozenset(tool.name for tool in found.tools))
+    names = frozenset(tool.name for tool in found.tools)
+    phrases, phrase_warnings = _phrases(folder, names)
+    sentences, sentence_warnings = _sentences(folder, names)
     return Skill(
         name=manifest.name,
         description=manifest.line,
@@ -159,11 +164,13 @@ def load_skill(
         manifest=manifest,
         tools=found.tools,
         phrases=phrases,
+        sentences=sentences,
         faults=found.faults,
         warnings=(
             *manifest.warnings,
             *found.warnings,
             *phrase_warnings,
+            *sentence_warnings,
             *_mcp_warnings(folder),
             *_metadata_warnings(manifest),
             *_setting_warnings(manifest),
@@ -260,6 +267,16 @@ def _phrases(folder: Path, tools: frozenset[str]) -> tuple[Phrases, Sequence[str
         return _read_phrases(read_file(folder, "assets/phrases.yaml"), tools)
     except (OSError, ValueError, ManifestError) as error:
         return {}, [f"assets/phrases.yaml is left out: {' '.join(str(error).split())}"]
+
+
+def _sentences(folder: Path, tools: frozenset[str]) -> tuple[Sentences, Sequence[str]]:
+    if not os.path.exists(f"{folder}/{SENTENCES}"):
+        return {}, []
+    try:
+        value = load_yaml(read_file(folder, SENTENCES).decode("utf-8-sig"))
+    except (OSError, ValueError, ManifestError) as error:
+        return {}, [f"{SENTENCES} is left out: {' '.join(str(error).split())}"]
+    return read_sentences(value, tools)
 
 
 def _read_phrases(content: bytes, tools: frozenset[str]) -> tuple[Phrases, Sequence[str]]:

@@ -55,7 +55,7 @@ def bundled_tools(folder: Path, manifest: Manifest) -> SkillTools:
         except Exception as error:  # a signature no schema can be made of leaves out this tool alone
             faults.append(f"the function {name} cannot become a tool: {error}")
         else:
-            tools.append(tool)
+            tools.append(tool.replace(**_hooks(function)))
     return SkillTools(tuple(tools), tuple(faults), (*options.warnings, *_warnings(tools)), tuple(left_out))
 
 
@@ -114,6 +114,12 @@ def described_tools(
         left_out=tuple(f"{one.function} {one.reason}" for one in left_out),
         packages=missing_packages(folder, source),
     )
+
+
+def _hooks(function: Callable[..., object]) -> dict[str, Any]:
+    """Return the attributes that the author set on a bundled tool's function; see `Tool`."""
+    names = ("guard", "card", "whole_card", "changes_person")
+    return {name: getattr(function, name) for name in names if hasattr(function, name)}
 
 
 def has_tools(folder: Path) -> bool:

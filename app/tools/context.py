@@ -1,6 +1,6 @@
 """What a tool may know and reach during one call."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -54,14 +54,12 @@ class Services(dict[str, object]):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """Handed to a tool function's parameter named `context`.
+    """What a tool function's parameter named `context` receives.
 
-    `sources` say where text of others in the turn's prompt came from: none where all of it is the person's.
-    `subject` and `choice` are of a call that was asked about with a card of its own: the hash of what the
-    card showed, and what the person chose. The fields after them are the engine's: the names offered in this
-    turn (`None`: no limit), the skills in use in it, the very tool of which the person already said yes to
-    this call, whether it needs a yes whatever the policy says, what stands under a question at the terminal,
-    and where intent and result are kept.
+    `sources` say where text of others in the turn's prompt came from, none when all of it is the person's.
+    `subject` and `choice` belong to a call that was asked about with a card of its own: the hash of what the
+    card showed, and what the person chose. `message` is what the person wrote just now, and `own_words` all
+    that they wrote in the turns that the prompt shows; both stay in the server's own process.
     """
 
     person: Person | None = None
@@ -75,9 +73,22 @@ class ToolContext:
     sources: Collection[str] = ()
     subject: str = ""
     choice: str = ""
-    offered: Collection[str] | None = None
-    chosen: Collection[str] = ()
-    approved: "Tool | None" = None
-    must_ask: bool = False
-    note: Callable[[], str] = lambda: ""
-    recorder: Recorder | None = None
+    chosen: Collection[str] = ()  # the skills in use in the turn
+    message: str = ""
+    own_words: Sequence[str] = ()
+
+    @property
+    def language(self) -> str:
+        """Return the person's language, English when there is no person."""
+        return self.person.language if self.person is not None else "en"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallTerms:
+    """What the engine must know of one call, and the tool need not."""
+
+    offered: Collection[str] | None = None  # names of the tools offered in the turn; None: no limit
+    approved: "Tool | None" = None  # the very tool of which the person already said yes to this call
+    must_ask: bool = False  # it needs a yes whatever the policy says
+    note: str = ""  # stands under a question at the terminal
+    recorder: Recorder | None = None  # keeps intent and result

@@ -12,7 +12,7 @@ import structlog
 from app.messages import JSON, seconds_in
 from app.store.tool_statistics import UNKNOWN_TOOL
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
-from app.tools.context import Recorder, ToolContext
+from app.tools.context import CallTerms, Recorder, ToolContext
 from app.tools.limits import DaemonThreads, Rates
 from app.tools.masking import mask_arguments
 from app.tools.plain import TooLarge, dumps
@@ -69,17 +69,23 @@ class ExecutionEngine:
         self._left_behind: set[asyncio.Task[_Outcome]] = set()
 
     async def execute_tool_call(
-        self, name: str, args: dict[str, JSON] | str | None, context: ToolContext | None = None
+        self,
+        name: str,
+        args: dict[str, JSON] | str | None,
+        context: ToolContext | None = None,
+        terms: CallTerms | None = None,
     ) -> ToolResult:
-        """What became of the call; never raises, but for the cancellation of whoever waits for it."""
-        context, duration = context or ToolContext(), _Duration()
+        """Run the call and return its result; raise nothing but the cancellation of the caller."""
+        context, terms, duration = context or ToolContext(), terms or CallTerms(), _Duration()
         tool = self._find(name, context)
-        result = await self._attempt(name, tool, args, context, duration)
-        return await self._settle(tool, result, context, duration.seconds)
+        result = await self._attempt(name, tool, args, context, terms, duration)
+        return await self._settle(tool, result, terms, duration.seconds)
 
-    async def refuse(self, name: str, result: ToolResult, context: ToolContext) -> ToolResult:
-        """Records and counts a call that somebody else decided does not run; gives what was recorded."""
-        return await self._settle(self._find(name, context), result, context, None)
+    async def refuse(
+        self, name: str, result: ToolResult, context: ToolContext, terms: CallTerms | None = None
+    ) -> ToolResult:
+        """Record and count a call that was refused before; return what was recorded."""
+        return await self._settle(self._find(name, context), result, terms or CallTerms(), None)
 
     def too_often(self, tool: Tool, context: ToolContext) -> ToolResult | None:
         """Why a call would have to wait longer than it can; None where it may be asked about and run."""
@@ -94,15 +100,16 @@ class ExecutionEngine:
         tool: Tool | None,
         args: dict[str, JSON] | str | None,
         context: ToolContext,
+        terms: CallTerms,
         duration: "_Duration",
     ) -> ToolResult:
         if tool is None:
-            return self._unknown(name, context)
-        if context.offered is not None and tool.name not in context.offered:
+            return self._unknown(name, context, terms)
+        if terms.offered is not None and tool.name not in terms.offered:
             return ToolResult.failure(
                 "NOT_OFFERED",
                 f"{tool.name} was not offered in this turn",
-                f"use one of: {', '.join(sorted(context.offered)) or 'none'}",
+                f"use one of: {', '.join(sorted(terms.offered)) or 'none'}",
             )
         try:
             checked = tool.validate_args(args)
@@ -113,22 +120,22 @@ class ExecutionEngine:
             return _raised(tool, error, args)
         if self.dry_run and not tool.harmless:
             return ToolResult.success(f"[DRY-RUN] {call_text(tool.name, checked)}", dry_run=True)
-        refusal = self.too_often(tool, context) or await self._refusal(tool, checked, context)
+        refusal = self.too_often(tool, context) or await self._refusal(tool, checked, terms)
         if refusal is not None:
             return refusal
         wait = self._wait_for_turn(tool, context)
         if wait > 0 and wait >= _patience(tool):  # others were quicker while somebody was asked
             return _too_often(tool, wait)
-        return await self._run_recorded(tool, checked, context, wait, duration)
+        return await self._run_recorded(tool, checked, context, terms, wait, duration)
 
     def _find(self, name: str, context: ToolContext) -> Tool | None:
         tool = self.registry.find(name) if isinstance(name, str) else None
         return tool if tool is not None and _may_know(tool, context) else None
 
-    def _unknown(self, name: str, context: ToolContext) -> ToolResult:
+    def _unknown(self, name: str, context: ToolContext, terms: CallTerms) -> ToolResult:
         names = [tool.name for tool in self.registry.list_all() if _may_know(tool, context)]
-        if context.offered is not None:
-            names = [known for known in names if known in context.offered]
+        if terms.offered is not None:
+            names = [known for known in names if known in terms.offered]
         close = close_names(name, names)
         hint = f"did you mean {' or '.join(close)}?" if close else "use only the tools that were offered"
         return ToolResult.failure("UNKNOWN_TOOL", f"no tool is named {str(name)[:100]!r}", hint)
@@ -138,15 +145,15 @@ class ExecutionEngine:
             return 0.0
         return self._rates.reserve(tool.name, _caller(context), tool.calls_per_minute, _patience(tool))
 
-    async def _refusal(self, tool: Tool, args: dict[str, JSON], context: ToolContext) -> ToolResult | None:
+    async def _refusal(self, tool: Tool, args: dict[str, JSON], terms: CallTerms) -> ToolResult | None:
         """Why it may not run; `None` when it may."""
-        if context.approved is tool or tool.harmless:
+        if terms.approved is tool or tool.harmless:
             return None
-        must_ask = context.must_ask or context.approved is not None  # that yes was to another tool
+        must_ask = terms.must_ask or terms.approved is not None  # that yes was to another tool
         try:
             if not (must_ask or self.policy.should_confirm(tool)):
                 return None
-            agreed = await self.policy.request_confirmation(tool.name, args, context.note())
+            agreed = await self.policy.request_confirmation(tool.name, args, terms.note)
         except NoTTYError as error:
             hint = "say what would have been done and that somebody must allow it first"
             return ToolResult.failure("NO_TTY", str(error), hint)
@@ -163,11 +170,17 @@ class ExecutionEngine:
         return ToolResult.failure("DENIED", f"the person refused {tool.name}", hint)
 
     async def _run_recorded(
-        self, tool: Tool, args: dict[str, JSON], context: ToolContext, wait: float, duration: "_Duration"
+        self,
+        tool: Tool,
+        args: dict[str, JSON],
+        context: ToolContext,
+        terms: CallTerms,
+        wait: float,
+        duration: "_Duration",
     ) -> ToolResult:
         if wait:
             await self._pause(wait)
-        recorder = context.recorder or self._recorder
+        recorder = terms.recorder or self._recorder
         if recorder is not None:
             try:
                 await recorder.intent(tool, args)
@@ -244,18 +257,18 @@ class ExecutionEngine:
             )
 
     async def _settle(
-        self, tool: Tool | None, result: ToolResult, context: ToolContext, seconds: float | None
+        self, tool: Tool | None, result: ToolResult, terms: CallTerms, seconds: float | None
     ) -> ToolResult:
         """Records what a call came to and counts it, both under the same name and with the same duration."""
         name = tool.name if tool else UNKNOWN_TOOL
-        result = await self._record_result(name, result, context, seconds)
+        result = await self._record_result(name, result, terms, seconds)
         self._count(name, result, seconds)
         return result
 
     async def _record_result(
-        self, name: str, result: ToolResult, context: ToolContext, seconds: float | None
+        self, name: str, result: ToolResult, terms: CallTerms, seconds: float | None
     ) -> ToolResult:
-        recorder = context.recorder or self._recorder
+        recorder = terms.recorder or self._recorder
         if recorder is None:
             return result
         try:

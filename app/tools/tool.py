@@ -3,7 +3,7 @@
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import orjson
 from pydantic import ValidationError
 
 from app.messages import JSON
-from app.tools.context import ToolContext
+from app.tools.context import Services, ToolContext
 from app.tools.limits import MOST_PER_MINUTE, DaemonThreads
 from app.tools.plain import sendable
 from app.tools.result import ToolResult
@@ -21,6 +21,9 @@ from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_valu
 
 Audience = Literal["everyone", "owners"]
 PathCheck = Callable[[dict[str, JSON], ToolContext], None]
+Guard = Callable[[dict[str, JSON], ToolContext], Awaitable[object]]
+MakesCard = Callable[[dict[str, JSON], ToolContext], Awaitable[Any]]
+WritesCard = Callable[[Any, Services], str]
 
 
 class Tool:
@@ -40,6 +43,10 @@ class Tool:
     `outside`: its results may hold what others wrote, which never grants a permission.
     `permits_addresses`: it searches, and a network tool may ask the addresses that its results list.
     `calls_per_minute` is for each person, 0 for no limit; waiting for its turn counts as time of the call.
+    `guard(args, context)` refuses a call before anybody is asked about it: it returns a failure, or None.
+    `card(args, context)` makes the card (`app.turns.cards.Card`) of a tool that asks in every mode, and
+    `whole_card(question, services)` writes it for the console. A tool that `changes_person` runs before the
+    others of its round, which go by what it changed. These are attributes of functions of bundled skills.
     `code` names the version of the code that answers, "" for that of the release: a yes holds for it alone.
     """
 
@@ -91,6 +98,10 @@ class Tool:
         self.outside = outside
         self.permits_addresses = permits_addresses
         self.code = code
+        self.guard: Guard | None = None
+        self.card: MakesCard | None = None
+        self.whole_card: WritesCard | None = None
+        self.changes_person = False
         self._function = execute
         self._check = check
         self._adapters = dict(adapters or {})

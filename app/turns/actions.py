@@ -1,53 +1,95 @@
-"""What a turn does next, from what is written down: pure, so that a restart decides the same."""
+"""Decide a turn's next step from its journal. Pure: a restart decides the same."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import orjson
 
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
-from app.skills.disclosure import LOAD_SKILL
+from app.routing.selector import changed
+from app.routing.tool_search import SEARCH_TOOLS
+from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
 from app.store.turn_state import JournalRow
+from app.tools import ToolResult
 from app.tools.plain import loads
+
+RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed something
+LONGEST_RECEIPT = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """What the classifier and the index chose for this turn."""
+    """The tools and skills chosen for a turn."""
 
     categories: tuple[str, ...]
     tools: tuple[str, ...]
-    skills: tuple[str, ...] = ()
-    """What the message is about."""
-    shown: tuple[str, ...] = ()
-    """Skills whose texts the prompt holds, in the order in which they came."""
-    goes_on: bool = False
-    """The message clearly belongs to what the conversation was about."""
+    skills: tuple[str, ...] = ()  # those that the message is about
+    shown: tuple[str, ...] = ()  # those whose texts the prompt holds, in the order in which they came
+    goes_on: bool = False  # the message clearly continues the conversation's subject
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The outcome of a finished call: the `text` that the model reads, and facts about it."""
+
+    text: str
+    ok: bool = False
+    dry_run: bool = False
+    outside: bool = False  # made of the person's rows that hold text of others
+    receipt: str = ""  # the tool's own line about what it changed
+    skill: str = ""  # whose instructions it holds
+    tools: tuple[str, ...] = ()  # that a search found
+
+    @classmethod
+    def of(cls, tool: str, result: ToolResult, text: str) -> "CallResult":
+        """Return the facts about a result of `tool`, of which the model reads `text`."""
+        data = result.data if result.ok and isinstance(result.data, dict) else {}
+        return cls(
+            text,
+            ok=result.ok,
+            dry_run=result.meta.get("dry_run") is True,
+            outside=result.meta.get("outside") is True,
+            receipt=_receipt(data.get("summary")),
+            skill=str(data.get("skill", "")) if tool == LOAD_SKILL else "",
+            tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
+        )
+
+    @property
+    def changed_something(self) -> bool:
+        return self.ok and not self.dry_run
+
+    def row(self) -> JSON:
+        """Return the payload of the journal row, from which `read_journal` makes the result again."""
+        facts = asdict(self)
+        return {"result": facts.pop("text"), "facts": facts}
+
+    @classmethod
+    def from_row(cls, tool: str, row: JSON) -> "CallResult":
+        if facts := row.get("facts"):
+            return cls(row["result"], **{**facts, "tools": tuple(facts["tools"])})
+        # A row of an earlier version: its facts are in the envelope that the model reads.
+        return cls.of(tool, ToolResult.of(loads(row["result"])), row["result"])
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One answer of the model, and what became of the calls in it."""
+    """One answer of the model, and the results of the calls in it."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
-    results: Mapping[str, str] = field(default_factory=dict)
-    """What the model reads of each finished call, by call id."""
-    intents: frozenset[str] = frozenset()
-    """Calls that were begun."""
-    attached: Mapping[str, JSON] = field(default_factory=dict)
-    """What the model's server wants back with the calls."""
-
-    def has_done(self, call: ToolCall) -> bool:
-        """Whether a call succeeded, and not in a dry run alone."""
-        result = self.results.get(call.id, "")
-        return result.startswith('{"ok":true') and '"dry_run":true' not in result
+    results: Mapping[str, CallResult] = field(default_factory=dict)  # by call id
+    intents: frozenset[str] = frozenset()  # ids of calls that were begun
+    attached: Mapping[str, JSON] = field(default_factory=dict)  # what the model's server wants back
 
     @property
     def unfinished(self) -> tuple[ToolCall, ...]:
         return tuple([call for call in self.calls if call.id not in self.results])
+
+    @property
+    def finished(self) -> list[tuple[ToolCall, CallResult]]:
+        return [(call, self.results[call.id]) for call in self.calls if call.id in self.results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +98,13 @@ class Transcript:
 
     routed: Routed | None = None
     rounds: tuple[Round, ...] = ()
-    found: tuple[str, ...] = ()
-    """Addresses that searches listed before it was read."""
-    files: Mapping[str, tuple[MediaFile, ...]] = field(default_factory=dict)
-    """Those that calls returned before it was read, by "round:call id"."""
+    found: tuple[str, ...] = ()  # addresses that searches listed before the journal was read
+    files: Mapping[str, tuple[MediaFile, ...]] = field(default_factory=dict)  # by "round:call id"
 
     @property
-    def loaded(self) -> tuple[str, ...]:
-        """Skills whose texts the model has read as results."""
-        names = (
-            _loaded(one.results.get(call.id, ""))
-            for one in self.rounds
-            for call in one.calls
-            if call.name == LOAD_SKILL
-        )
-        return tuple(name for name in names if name)
+    def loaded_skills(self) -> tuple[str, ...]:
+        """Return the skills whose instructions the model has read as results."""
+        return tuple(result.skill for one in self.rounds for _, result in one.finished if result.skill)
 
     def with_route(self, routed: Routed) -> "Transcript":
         return replace(self, routed=routed)
@@ -78,7 +112,7 @@ class Transcript:
     def with_round(self, new: Round) -> "Transcript":
         return replace(self, rounds=(*self.rounds, new))
 
-    def with_results(self, number: int, results: Mapping[str, str]) -> "Transcript":
+    def with_results(self, number: int, results: Mapping[str, CallResult]) -> "Transcript":
         rounds, one = list(self.rounds), self.rounds[number]
         rounds[number] = replace(one, results={**one.results, **results})
         return replace(self, rounds=tuple(rounds))
@@ -91,7 +125,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Ask the model for `round`; without tools it must answer."""
+    """Ask the model for a round; without tools it must answer."""
 
     round: int
     with_tools: bool
@@ -99,7 +133,7 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls of `round` in parallel; `begun` are those whose outcome a crash left unknown."""
+    """Run these calls of a round in parallel; a crash left the outcome of the `begun` ones unknown."""
 
     round: int
     calls: tuple[ToolCall, ...]
@@ -108,7 +142,7 @@ class RunTools:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Send this and be done; "" where the model found nothing to say."""
+    """Send this text and end the turn; "" when the model found nothing to say."""
 
     text: str
 
@@ -117,8 +151,11 @@ Action = Route | AskModel | RunTools | Reply
 
 
 def next_action(transcript: Transcript, max_rounds: int) -> Action:
-    """The next step. After `max_rounds` rounds of calls, or when the model repeats itself, it must answer;
-    it is never asked more than once more than that."""
+    """Return the next step of a turn.
+
+    After `max_rounds` rounds of calls, or when it repeats itself, the model must answer; it is asked at most
+    once more than that.
+    """
     if transcript.routed is None:
         return Route()
     rounds = transcript.rounds
@@ -135,13 +172,32 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     return AskModel(len(rounds), with_tools=False)
 
 
+def offered_tools(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) -> list[tuple[str, ...]]:
+    """Return the names of the tools of each model call so far, and last those of the next one.
+
+    Tools that a search found come at the end; the oldest leave for them, first those that were not called.
+    """
+    offered = [chosen]
+    called: set[str] = set()
+    for one in rounds:
+        called |= {call.name for call in one.calls}
+        last, found = offered[-1], [name for _, result in one.finished for name in result.tools]
+        if not found:
+            offered.append(last)
+            continue
+        reading = [name for name in (LOAD_SKILL, READ_SKILL_FILE) if name in last]
+        idle = [name for name in last if name not in called]
+        offered.append(tuple(changed(last, [SEARCH_TOOLS, *reading, *found], limit, first=idle)))
+    return offered
+
+
 def answer_key(number: int) -> str:
-    """The journal's key of the model's answer in a round."""
+    """Return the journal key of the model's answer in a round."""
     return f"llm:{number}"
 
 
 def answer_row(answer: Round) -> JSON:
-    """What the journal holds of the model's answer, from which `read_journal` makes the round again."""
+    """Return the journal payload of the model's answer, from which `read_journal` makes the round again."""
     calls = [
         {"id": call.id, "name": call.name, "arguments": call.arguments, "attached": call.attached}
         for call in answer.calls
@@ -150,11 +206,11 @@ def answer_row(answer: Round) -> JSON:
 
 
 def read_journal(entries: Iterable[JournalRow]) -> Transcript:
-    """The transcript that journal rows tell."""
+    """Return the transcript that journal rows tell."""
     routed: Routed | None = None
     answers: dict[int, JSON] = {}
-    results: dict[int, dict[str, str]] = {}
-    intents: dict[int, set[str]] = {}
+    results: dict[str, JSON] = {}
+    intents: set[str] = set()
     found: list[str] = []
     files: dict[str, tuple[MediaFile, ...]] = {}
     for entry in entries:
@@ -162,35 +218,23 @@ def read_journal(entries: Iterable[JournalRow]) -> Transcript:
         if kind == "route":
             lists = (entry.payload.get(key, ()) for key in ("categories", "tools", "skills", "shown"))
             categories, tools, skills, shown = map(tuple, lists)
-            goes_on = entry.payload.get("source") == "continued"
-            routed = Routed(categories, tools, skills, shown, goes_on)
-            continue
-        number, _, call = rest.partition(":")
-        if kind == "llm":
-            answers[int(number)] = entry.payload
+            routed = Routed(categories, tools, skills, shown, entry.payload.get("source") == "continued")
+        elif kind == "llm":
+            answers[int(rest)] = entry.payload
         elif kind == "tool":
-            results.setdefault(int(number), {})[call] = entry.payload["result"]
+            results[rest] = entry.payload
         elif kind == "intent":
-            intents.setdefault(int(number), set()).add(call)
+            intents.add(rest)
         elif kind == "found":
             found += entry.payload
         elif kind == "files":
             files[rest] = tuple(MediaFile(**file) for file in entry.payload)
-    rounds = tuple(
-        Round(
-            answers[number]["text"],
-            tuple(ToolCall(**call) for call in answers[number]["calls"]),
-            results.get(number, {}),
-            frozenset(intents.get(number, ())),
-            answers[number].get("attached", {}),
-        )
-        for number in sorted(answers)
-    )
+    rounds = tuple(_round(number, answers[number], results, intents) for number in sorted(answers))
     return Transcript(routed, rounds, tuple(found), files)
 
 
 def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
-    """The calls with an id each that no other has: models leave them out, and repeat them."""
+    """Give each call an id of its own: models leave ids out, and repeat them."""
     used = set(taken)
     unique = []
     for position, call in enumerate(calls):
@@ -204,24 +248,45 @@ def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolC
     return tuple(unique)
 
 
+def _round(number: int, answer: JSON, results: Mapping[str, JSON], intents: set[str]) -> Round:
+    calls = tuple(ToolCall(**call) for call in answer["calls"])
+    return Round(
+        answer["text"],
+        calls,
+        {
+            call.id: CallResult.from_row(call.name, results[key])
+            for call in calls
+            if (key := f"{number}:{call.id}") in results
+        },
+        frozenset(call.id for call in calls if f"{number}:{call.id}" in intents),
+        answer.get("attached", {}),
+    )
+
+
+def _receipt(summary: JSON) -> str:
+    """Return the first line of a summary that tells of a change, else ""."""
+    if not isinstance(summary, str) or not summary.startswith(RECEIPT_MARK):
+        return ""
+    line = summary.splitlines()[0]
+    return line if len(line) <= LONGEST_RECEIPT else f"{line[: LONGEST_RECEIPT - 1]}…"
+
+
+def _tool_names(listed: JSON) -> tuple[str, ...]:
+    tools = listed if isinstance(listed, list) else []
+    names = (tool.get("name") for tool in tools if isinstance(tool, dict))
+    return tuple(name for name in names if isinstance(name, str))
+
+
 def _repeats(rounds: tuple[Round, ...]) -> bool:
-    """Whether the last two rounds asked for exactly the same."""
+    """Tell whether the last two rounds asked for exactly the same."""
     if len(rounds) < 2:
         return False
     last, before = rounds[-1].calls, rounds[-2].calls
-    if sorted(call.name for call in last) != sorted(call.name for call in before):
-        return False
     return sorted(map(_call_signature, last)) == sorted(map(_call_signature, before))
 
 
-def _loaded(result: str) -> str:
-    """The skill that a result of `load_skill` holds, "" where it failed."""
-    data = orjson.loads(result).get("data") if result else None
-    return str(data.get("skill", "")) if isinstance(data, dict) else ""
-
-
 def _call_signature(call: ToolCall) -> bytes:
-    """The call in one spelling, however the model wrote its arguments."""
+    """Spell a call in one way, however the model wrote its arguments."""
     arguments = call.arguments
     with suppress(ValueError, TypeError):  # no JSON, or integers of more than 64 bits
         read = loads(arguments) if isinstance(arguments, str) else arguments

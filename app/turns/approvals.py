@@ -1,35 +1,43 @@
-"""Which calls of a round may run, which are refused, and which a person is asked about."""
+"""Decide which calls of a round may run, which are refused, and which a person is asked about."""
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from sqlite3 import Connection
-from typing import Protocol
 
 from app.errors import RecadoError
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.routing.tool_catalog import ToolCatalog
 from app.store import approvals
 from app.store.approvals import Approval, Question
-from app.store.database import Database, new_id
+from app.store.database import new_id
 from app.store.journal import UncertainCall
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
-from app.turns.cards import CALL, ONCE, Card, call_card, call_title, question_draft, shipped_card
-from app.turns.state import TurnContext
+from app.turns.cards import CALL, ONCE, Card, call_card, question_draft, with_sources
+from app.turns.contexts import ToolContexts
+from app.turns.state import TurnContext, TurnServices
 from app.turns.taint import foreign_addresses, own_addresses
 
-MOST_OPEN = 20
-"""Questions of one conversation: what a model that goes on asking can put on a phone and into prompts."""
+MOST_OPEN = 20  # questions of one conversation: a model that goes on asking would fill phone and prompts
+
+
+class Refused(RecadoError):
+    """A call must not be done, and nobody need be asked about it. Holds its result."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.code)
+        self.result = result
 
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A person's yes to a call: the choice, the hashes of the arguments and of the tool that it was given
-    for, and what it was about beyond them."""
+    """A person's yes to a call, with the hashes of the arguments and of the tool that it was given for.
+
+    `subject` is what the card showed beyond the arguments.
+    """
 
     choice: str
     arguments_hash: str
@@ -39,35 +47,37 @@ class Agreed:
 
 @dataclass(slots=True)
 class Decisions:
-    """What is decided of a round's calls; one that is not named here needs no yes."""
+    """What is decided about a round's calls, by call id; a call that is not named here needs no yes."""
 
     agreed: dict[str, Agreed] = field(default_factory=dict)
-    """A person's yes, by call id."""
     refused: dict[str, ToolResult] = field(default_factory=dict)
-    """Calls that do not run, with what the model is told."""
-    must_ask: set[str] = field(default_factory=set)
-    """Calls that need a yes whatever the policy says, if they come to run: the engine sees to it."""
-    laid_aside: set[str] = field(default_factory=set)
-    """Calls that wait for an answer."""
-    questions: list[Question] = field(default_factory=list)
-    """Those of them that are asked now; the others were asked before."""
-    repeats: dict[str, str] = field(default_factory=dict)
-    """Calls that do not run, for each is the very same as an earlier one of the round, by that one's id."""
+    must_ask: set[str] = field(default_factory=set)  # the engine asks, whatever the policy says
+    laid_aside: set[str] = field(default_factory=set)  # wait for an answer
+    questions: list[Question] = field(default_factory=list)  # those that are asked now
+    repeats: dict[str, str] = field(default_factory=dict)  # same as an earlier call of the round, by its id
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsApproval:
-    """A call that needs a yes."""
+    """A call that needs a yes; after `once` no "always here" covers it, nor may be offered."""
 
     call: ToolCall
     tool: Tool
     arguments: dict[str, JSON]
     once: bool
-    """The yes is for this call alone: no "always here" covers it, nor may be said to it."""
 
     @property
     def hashes(self) -> tuple[str, str]:
         return arguments_hash(self.arguments), self.tool.definition_hash
+
+    @property
+    def may_stand(self) -> bool:
+        """Tell whether "always here" may be said to it."""
+        return not (self.once or self.tool.audience == "owners")
+
+    def is_about(self, other: Approval) -> bool:
+        """Tell whether a question is about the very same call."""
+        return (other.tool, other.arguments_hash, other.tool_hash) == (self.tool.name, *self.hashes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,128 +86,105 @@ class _Asked:
 
     of_turn: tuple[Approval, ...]
     open: tuple[Approval, ...]
-    standing: frozenset[str]
-    """Tools with an "always here" that still holds."""
+    standing: frozenset[str]  # tools with an "always here" that still holds
 
     def about(self, key: str) -> list[Approval]:
-        """The questions about a call, the oldest first."""
+        """Return the questions about a call, the oldest first."""
         return [one for one in self.of_turn if _first_key(one.call_key) == key]
 
 
 class _Unreadable(Exception):
-    """What a call would do cannot be told."""
-
-
-class Refused(RecadoError):
-    """A call is not to be done, and nobody need be asked about it. Holds its result."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(result.code)
-        self.result = result
-
-
-class MakesCard(Protocol):
-    """Makes the card of a call that always asks: an install shows what it would bring."""
-
-    async def __call__(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
-        """Raises Refused."""
-
-
-Guard = Callable[[Mapping[str, JSON], TurnContext], Awaitable[None]]
-"""Looks at a call before anything is done about it. Raises Refused."""
+    """Nobody can tell what a call would do."""
 
 
 class Authorizer:
     """Asks in the conversation itself: the question is a message, and nothing runs while it is open.
 
-    Without `asks` every call goes to the engine as it is: in a dry run, and where somebody is asked at the
-    terminal. `cards` are for the tools that ask in every mode, with a card of their own; `guards` refuse
-    calls whoever is asked. `on_question(person)` is told of a question to be sent.
+    Without `asks` every call goes to the engine as it is: in a dry run, and when somebody sits at the
+    terminal. A tool with a card of its own asks in every mode; a tool's guard refuses calls whoever is asked.
     """
 
     def __init__(
-        self,
-        store: Database,
-        abilities: ToolCatalog,
-        engine: ExecutionEngine,
-        cards: Mapping[str, MakesCard],
-        on_question: Callable[[str], None],
-        *,
-        asks: bool,
-        guards: Mapping[str, Guard] | None = None,
+        self, services: TurnServices, engine: ExecutionEngine, contexts: ToolContexts, *, asks: bool
     ) -> None:
-        self._store = store
-        self._abilities = abilities
+        self._store = services.store
+        self._sender = services.sender
+        self._tools = services.tools
         self._engine = engine
-        self._policy = engine.policy
-        self._cards = cards
-        self._on_question = on_question
+        self._contexts = contexts
         self._asks = asks
-        self._guards = guards or {}
 
     async def authorize(
-        self, run: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
+        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
     ) -> Decisions:
-        """Decides of calls of round `number` that have no result yet; `begun` are those with an intent."""
-        offered = run.offered_by(number)
-        own = cache(lambda: own_addresses(run.own_words, run.found))
-        verdicts = Decisions(refused=await self._refused(run, calls, offered))
-        verdicts.repeats = self._repeats(run, number, calls, {*begun, *verdicts.refused})
-        touchy: list[NeedsApproval] = []
+        """Decide about calls of round `number` that have no result yet; the `begun` ones have an intent."""
+        own = cache(lambda: own_addresses(turn.own_words, turn.found))
+        decisions = Decisions(refused=await self._refused_by_guards(turn, number, calls))
+        decisions.repeats = self._repeats(turn, number, calls, {*begun, *decisions.refused})
+        found: list[NeedsApproval] = []
         for call in calls:
-            if call.id in verdicts.repeats:
+            if call.id in decisions.repeats:
                 continue
             try:
-                found = self._touchy(run, call, offered, call.id in begun, own)
-            except _Unreadable:  # the engine refuses it, or nobody has looked at what it lets through
-                verdicts.must_ask.add(call.id)
+                one = self._needs_approval(turn, number, call, call.id in begun, own)
+            except _Unreadable:  # the engine refuses it, or asks about what it lets through
+                decisions.must_ask.add(call.id)
                 continue
-            if found is not None and call.id not in verdicts.refused:
-                touchy.append(found)
+            if one is not None and call.id not in decisions.refused:
+                found.append(one)
         if not self._asks:
-            verdicts.must_ask.update(one.call.id for one in touchy)
-        elif touchy:
-            asked = await self._store.tx(lambda conn: _asked(conn, run, touchy))
-            for one in touchy:
+            decisions.must_ask.update(one.call.id for one in found)
+        elif found:
+            asked = await self._store.tx(lambda conn: _read_asked(conn, turn, found))
+            for one in found:
                 try:
-                    await self._decide(run, f"{number}:{one.call.id}", one, asked, verdicts)
+                    await self._decide(turn, f"{number}:{one.call.id}", one, asked, decisions)
                 except Refused as refused:
-                    verdicts.refused[one.call.id] = refused.result
-        return verdicts
+                    decisions.refused[one.call.id] = refused.result
+        return decisions
 
-    async def _refused(
-        self, run: TurnContext, calls: Sequence[ToolCall], offered: frozenset[str]
+    async def park(self, turn: TurnContext, decisions: Decisions) -> None:
+        """Send the questions and lay the turn aside until one of them is answered."""
+        await turn.recorded()  # no question is asked on top of a step that may yet be lost
+        where, now, sources = turn.state.conversation, time.time(), turn.sources
+        turn.keep_trace(self._store)
+        await self._store.tx(
+            lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),
+            then=lambda _: self._sender.wake(where.person_id),
+        )
+
+    async def _refused_by_guards(
+        self, turn: TurnContext, number: int, calls: Sequence[ToolCall]
     ) -> dict[str, ToolResult]:
-        """The calls that a guard refuses, by call id."""
         refused: dict[str, ToolResult] = {}
+        offered = turn.offered_by(number)
         for call in calls:
-            guard = self._guards.get(call.name)
-            tool = self._abilities.tool(call.name) if guard is not None else None
-            if guard is None or tool is None or call.name not in offered:
+            tool = self._tools.tool(call.name)
+            if tool is None or tool.guard is None or call.name not in offered:
                 continue
             try:
-                await guard(tool.validate_args(call.arguments), run)
+                fault = await tool.guard(tool.validate_args(call.arguments), self._context(turn, tool))
             except Refused as reason:
                 refused[call.id] = reason.result
             except ValueError:  # the engine says what is wrong with the arguments
                 continue
+            else:
+                if fault is not None:
+                    refused[call.id] = ToolResult.of(fault)
         return refused
 
     def _repeats(
-        self, run: TurnContext, number: int, calls: Sequence[ToolCall], apart: Collection[str]
+        self, turn: TurnContext, number: int, calls: Sequence[ToolCall], apart: Collection[str]
     ) -> dict[str, str]:
-        """The calls that repeat an earlier one of their round, each with its id; not those `apart`.
+        """Return the calls that repeat an earlier one of their round, with its id; not those `apart`.
 
         What is harmless may be done as often as it is asked for.
         """
         firsts: dict[UncertainCall, str] = {}
         repeats: dict[str, str] = {}
-        rounds = run.transcript.rounds
-        of_round = rounds[number].calls if number < len(rounds) else calls
-        if len({call.name for call in of_round}) == len(of_round):
-            return repeats  # no two of one name: none repeats another
-        for call in of_round:
-            tool = self._abilities.tool(call.name)
+        rounds = turn.transcript.rounds
+        for call in rounds[number].calls if number < len(rounds) else calls:
+            tool = self._tools.tool(call.name)
             if tool is None or tool.harmless:
                 continue
             first = firsts.setdefault(call_identity(tool, call), call.id)
@@ -205,38 +192,28 @@ class Authorizer:
                 repeats[call.id] = first
         return repeats
 
-    async def park(self, run: TurnContext, verdicts: Decisions) -> None:
-        """Sends the questions and lays the turn aside until one of them is answered."""
-        await run.recorded()  # no question is asked on top of a step that may yet be lost
-        turn, where, now, sources = run.opened.id, run.opened.conversation, time.time(), run.sources
-        run.keep_trace(self._store)
-        await self._store.tx(
-            lambda conn: approvals.park(conn, turn, where, verdicts.questions, now, sources),
-            then=lambda _: self._on_question(where.person_id),
-        )
-
-    def _touchy(
+    def _needs_approval(
         self,
-        run: TurnContext,
+        turn: TurnContext,
+        number: int,
         call: ToolCall,
-        offered: frozenset[str],
         begun: bool,
         own: Callable[[], frozenset[str]],
     ) -> NeedsApproval | None:
-        """The call where it needs a yes; None where the engine may have it as it is. Raises _Unreadable."""
-        tool = self._abilities.tool(call.name)
-        if tool is None or (tool.audience == "owners" and not run.person.is_owner):
+        """Return the call if it needs a yes, None if the engine may have it as it is. Raises _Unreadable."""
+        tool = self._tools.tool(call.name)
+        if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
             raise _Unreadable  # the engine does not know it either, unless it is another one by then
-        if tool.harmless or tool.name not in offered or (begun and not tool.idempotent):
+        if tool.harmless or tool.name not in turn.offered_by(number) or (begun and not tool.idempotent):
             return None
-        always_asks = tool.name in self._cards or run.is_uncertain(lambda: call_identity(tool, call))
-        is_tainted = bool(run.sources)
-        asks = always_asks or self._policy.should_confirm(tool)
-        if not asks and (not is_tainted or self._policy.mode == "yolo"):
+        always_asks = tool.card is not None or turn.is_uncertain(lambda: call_identity(tool, call))
+        is_tainted = bool(turn.sources)
+        asks = always_asks or self._engine.policy.should_confirm(tool)
+        if not asks and (not is_tainted or self._engine.policy.mode == "yolo"):
             return None
         try:
             arguments = tool.validate_args(call.arguments)
-            tool.check(arguments, ToolContext(person=run.person))
+            tool.check(arguments, ToolContext(person=turn.person))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
         if not asks and not foreign_addresses(arguments, own()):
@@ -244,100 +221,116 @@ class Authorizer:
         return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 
     async def _decide(
-        self, run: TurnContext, key: str, one: NeedsApproval, asked: _Asked, verdicts: Decisions
+        self, turn: TurnContext, key: str, one: NeedsApproval, asked: _Asked, decisions: Decisions
     ) -> None:
-        """Agreed to, laid aside, or asked about now. Raises Refused."""
+        """Note a call as agreed to or laid aside, or ask about it now. Raises Refused."""
         about = asked.about(key)
         last = about[-1] if about else None
         if last is None:
             if one.tool.name in asked.standing:
-                verdicts.agreed[one.call.id] = Agreed("always", *one.hashes)
+                decisions.agreed[one.call.id] = Agreed("always", *one.hashes)
                 return
             if (declined := _declined_before(one, asked)) is not None:
                 raise Refused(_refusal(one.tool, declined))
-            if _is_open_elsewhere(one, asked):
+            if any(map(one.is_about, asked.open)):
                 raise Refused(_asked_already(one.tool))
-            if len(asked.open) + len(verdicts.questions) >= MOST_OPEN:
+            if len(asked.open) + len(decisions.questions) >= MOST_OPEN:
                 raise Refused(_too_many_open(one.tool))
         elif last.state == "open":
-            verdicts.laid_aside.add(one.call.id)
+            decisions.laid_aside.add(one.call.id)
             return
         elif last.state != "yes":
             raise Refused(_refusal(one.tool, last))
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
-            verdicts.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
+            decisions.agreed[one.call.id] = Agreed(last.choice, *one.hashes, last.subject)
             return
-        too_often = self._engine.too_often(one.tool, ToolContext(person=run.person))
+        too_often = self._engine.too_often(one.tool, ToolContext(person=turn.person))
         if too_often is not None:
             raise Refused(too_often)
-        card = await self._card(run, one)
-        verdicts.laid_aside.add(one.call.id)
-        verdicts.questions.append(_question(run, _numbered_key(key, len(about) + 1), one, card))
+        card = await self._card(turn, one)
+        decisions.laid_aside.add(one.call.id)
+        decisions.questions.append(_question(turn, _numbered_key(key, len(about) + 1), one, card))
 
-    async def _card(self, run: TurnContext, one: NeedsApproval) -> Card:
-        make = self._cards.get(one.tool.name)
-        if make is not None:
-            return await make(one.arguments, run)
-        language, name, choices = run.person.language, one.tool.name, CALL if _may_stand(one) else ONCE
-        if run.is_bundled(name):
-            return Card(*shipped_card(language, name, one.arguments, run.sources, run.is_bundled), choices)
-        text = call_card(language, name, one.arguments, run.sources, one.tool.description, run.is_bundled)
-        return Card(text, call_title(name, one.arguments), choices)
+    async def _card(self, turn: TurnContext, one: NeedsApproval) -> Card:
+        language, tool = turn.person.language, one.tool
+        if tool.card is not None:
+            card: Card = await tool.card(one.arguments, self._context(turn, tool))
+        else:
+            card = call_card(language, tool, one.arguments, self._tools.sentences(tool))
+            card = replace(card, choices=CALL if one.may_stand else ONCE)
+        return replace(card, text=with_sources(language, card.text, turn.sources, self._tools))
+
+    def _context(self, turn: TurnContext, tool: Tool) -> ToolContext:
+        return replace(
+            self._contexts.make(tool, None),
+            person=turn.person,
+            sources=turn.sources,
+            message=turn.said,
+            own_words=turn.own_words,
+        )
 
 
-def _asked(conn: Connection, run: TurnContext, touchy: Sequence[NeedsApproval]) -> _Asked:
-    conversation = run.opened.conversation
+def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
+    """Identify a call by its tool and its checked arguments, however the model wrote them."""
+    try:
+        arguments: JSON = call.arguments if tool is None else tool.validate_args(call.arguments)
+    except Exception:  # whatever it is, the engine meets it too, and runs nothing
+        arguments = call.arguments
+    return call.name, arguments_hash(arguments)
+
+
+def arguments_hash(arguments: JSON) -> str:
+    """Return the sha256 of arguments in their canonical form."""
+    return sha256(_canonical(arguments).encode()).hexdigest()
+
+
+def _canonical(arguments: JSON) -> str:
+    # json, not orjson: it takes any integer and any text
+    return json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def _read_asked(conn: Connection, turn: TurnContext, found: Sequence[NeedsApproval]) -> _Asked:
+    conversation = turn.state.conversation
     standing = [
         one.tool.name
-        for one in touchy
-        if _may_stand(one)
+        for one in found
+        if one.may_stand
         and approvals.has_standing_consent(conn, conversation, one.tool.name, one.tool.definition_hash)
     ]
     return _Asked(
-        approvals.of_turn(conn, run.opened.id), approvals.open_in(conn, conversation.id), frozenset(standing)
+        approvals.of_turn(conn, turn.id), approvals.open_in(conn, conversation.id), frozenset(standing)
     )
 
 
-def _may_stand(one: NeedsApproval) -> bool:
-    """Whether "always here" may be said to it."""
-    return not (one.once or one.tool.audience == "owners")
-
-
-def _is_open_elsewhere(one: NeedsApproval, asked: _Asked) -> bool:
-    return any(_is_same(one, waiting) for waiting in asked.open)
-
-
 def _declined_before(one: NeedsApproval, asked: _Asked) -> Approval | None:
-    """The person's no to the very same call in this turn, or a question about it that came to nothing."""
-    over = [past for past in asked.of_turn if past.state not in ("open", "yes") and _is_same(one, past)]
+    """Return the turn's last question about the very same call that was declined or came to nothing."""
+    over = [past for past in asked.of_turn if past.state not in ("open", "yes") and one.is_about(past)]
     return over[-1] if over else None
 
 
-def _is_same(one: NeedsApproval, other: Approval) -> bool:
-    return (other.tool, other.arguments_hash, other.tool_hash) == (one.tool.name, *one.hashes)
-
-
 def _numbered_key(key: str, number: int) -> str:
-    """The key of the `number`-th question about a call: "0:id", then "0#2:id" and so on. It stands before the
-    colon, for in an id of the model's anything may occur."""
+    """Return the key of the `number`-th question about a call: "0:id", then "0#2:id".
+
+    The number stands before the colon, because an id of the model's may hold anything.
+    """
     turns_round, _, call = key.partition(":")
     return key if number == 1 else f"{turns_round}#{number}:{call}"
 
 
 def _first_key(key: str) -> str:
-    """The key of the first question about the same call."""
+    """Return the key of the first question about the same call."""
     turns_round, _, call = key.partition(":")
     return f"{turns_round.partition('#')[0]}:{call}"
 
 
-def _question(run: TurnContext, key: str, one: NeedsApproval, card: Card) -> Question:
+def _question(turn: TurnContext, key: str, one: NeedsApproval, card: Card) -> Question:
     arguments_hash, tool_hash = one.hashes
-    draft, buttons = question_draft(run.channel, run.person.language, card)
+    draft, buttons = question_draft(turn.channel, turn.person.language, card)
     return Question(
         id=new_id("approval"),
         call_key=key,
         tool=one.tool.name,
-        arguments=_canonical(one.arguments).decode(),
+        arguments=_canonical(one.arguments),
         arguments_hash=arguments_hash,
         tool_hash=tool_hash,
         subject=card.subject,
@@ -372,25 +365,3 @@ def _too_many_open(tool: Tool) -> ToolResult:
         f"{tool.name} did not run: {MOST_OPEN} questions wait for this person's answer already",
         "tell the person to answer those first",
     )
-
-
-def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
-    """A call by its tool and its checked arguments, however the model wrote them."""
-    try:
-        arguments: JSON = call.arguments if tool is None else tool.validate_args(call.arguments)
-    except Exception:  # whatever it is, the engine meets it too, and runs nothing
-        arguments = call.arguments
-    return call.name, arguments_hash(arguments)
-
-
-def arguments_hash(arguments: JSON) -> str:
-    """sha256 of arguments in their one spelling."""
-    return sha256(_canonical(arguments)).hexdigest()
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
-"""Takes any integer and any text."""
-
-
-def _canonical(arguments: JSON) -> bytes:
-    return _ENCODER.encode(arguments).encode()

@@ -1,110 +1,82 @@
-"""A question as a person reads it: what would be done, with every value as it is, and the buttons."""
+"""Write a question as a person reads it: what would be done, with every value as it is, and the buttons."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.i18n import say
 from app.messages import JSON, Button, Channel
+from app.routing.tool_catalog import ToolCatalog
+from app.skills.sentences import ToolSentences, in_language
 from app.store.approvals import Choice, new_button
 from app.store.outbox import Draft
 from app.text import escape_text, visible
+from app.tools import Tool
 from app.tools.plain import dumps
-from app.turns.shipped_calls import said_of_call, said_of_result
 
-SOURCES_SHOWN = 4
-"""The newest ones; how many others there are is said."""
-CARD_BYTES = 8 * 1024
-"""Above it nobody reads a card on a phone: it is approved in the console."""
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SOURCES_SHOWN = 4  # the newest ones; the number of the others is said
+CARD_BYTES = 8 * 1024  # nobody reads a longer card on a phone: it is approved in the console
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
 ONCE: tuple[Choice, ...] = ("yes", "no")
-Ships = Callable[[str], bool]
-"""Whether a tool is of a skill of the release."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a question shows, on one line too, and what may be answered.
+    """A question's text, the same on one line, and the possible answers.
 
     `subject` is the hash of what it is about beyond the call's arguments; `question` stands last, beside
-    the buttons where the text does not fit there.
+    the buttons, when the text does not fit there.
     """
 
     text: str
     title: str
-    choices: tuple[Choice, ...]
+    choices: tuple[Choice, ...] = ONCE
     subject: str = ""
     question: str = ""
 
 
-def _nothing_ships(tool: str) -> bool:
-    return False
-
-
 def call_card(
-    language: str,
-    tool: str,
-    arguments: Mapping[str, JSON],
-    sources: Sequence[str],
-    description: str = "",
-    is_bundled: Ships = _nothing_ships,
-) -> str:
-    """A call by its exact names, a value a line; `sources` say where text of others in the turn came from.
+    language: str, tool: Tool, arguments: Mapping[str, JSON], sentences: ToolSentences | None = None
+) -> Card:
+    """Write a call as the sentence that its skill has for it, else by its exact names, a value a line."""
+    said = _sentence_card(language, arguments, sentences) if sentences is not None else None
+    return said or named_card(language, tool.name, arguments, "" if sentences else tool.description)
 
-    `description` is what the tool's author says of it, of which the first line is shown as theirs.
-    """
+
+def named_card(language: str, tool: str, arguments: Mapping[str, JSON], description: str = "") -> Card:
+    """Write a call by its exact names; the first line of `description` is shown as its author's words."""
     lines = [say(language, "May I do this?"), "", visible(tool)]
     if said := description.strip().split("\n")[0]:
         lines.append(say(language, "It says of itself: {description}", description=_quoted(_cut(said))))
     lines += [f"• {_name(name)}: {_value(value)}" for name, value in arguments.items()]
-    return with_sources(language, "\n".join(lines), sources, is_bundled)
+    title = f"{visible(tool)} {', '.join(_value(value) for value in arguments.values())}"
+    return Card("\n".join(lines), _cut(title.strip()))
 
 
-def shipped_card(
-    language: str, tool: str, arguments: Mapping[str, JSON], sources: Sequence[str], is_bundled: Ships
-) -> tuple[str, str]:
-    """A call of one of our own tools as a sentence with what that leaves out, and the same on a short line.
-
-    One that we have no words for is shown as a tool of others.
-    """
-    said = said_of_call(language, tool, arguments, _plain_value)
-    if said is None:
-        text = call_card(language, tool, arguments, sources, is_bundled=is_bundled)
-        return text, call_title(tool, arguments)
-    lines = [said.sentence, *(f"• {name}: {value}" for name, value in said.rest)]
-    title = " ".join([said.sentence, *(value for _, value in said.rest)])
-    return with_sources(language, "\n".join(lines), sources, is_bundled), _cut(title)
+def with_sources(language: str, text: str, sources: Sequence[str], tools: ToolCatalog | None = None) -> str:
+    """Append to a card whose words came before the call."""
+    return "\n\n".join(filter(None, (text, sources_sentence(language, sources, tools))))
 
 
-def with_sources(language: str, text: str, sources: Sequence[str], is_bundled: Ships = _nothing_ships) -> str:
-    """A card that also says whose words came before the call."""
-    return "\n\n".join(filter(None, (text, sources_said(language, sources, is_bundled))))
+def sources_sentence(language: str, sources: Sequence[str], tools: ToolCatalog | None = None) -> str:
+    """Say whose words came before a call, "" when all were the person's.
 
-
-def sources_said(language: str, sources: Sequence[str], is_bundled: Ships = _nothing_ships) -> str:
-    """Whose words came before a call, in a sentence; "" where all were the person's.
-
-    Tools that `is_bundled` names are not told by their names.
+    Tools of `tools` that have words for their results are not told by their names.
     """
     if not sources:
         return ""
-    said = dict.fromkeys(_source(language, source, is_bundled) for source in sources[-SOURCES_SHOWN:])
+    said = dict.fromkeys(_source(language, source, tools) for source in sources[-SOURCES_SHOWN:])
     listed = ", ".join(said)
     if (more := len(sources) - SOURCES_SHOWN) > 0:
         listed = say(language, "{sources} and {n} more", sources=listed, n=more)
     return say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
 
 
-def call_title(tool: str, arguments: Mapping[str, JSON]) -> str:
-    """The call on one short line, to tell it from others."""
-    text = f"{visible(tool)} {', '.join(_value(value) for value in arguments.values())}".strip()
-    return _cut(text)
-
-
 def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, dict[str, Choice]]:
-    """The messages of a question, and which choice each of its buttons stands for.
+    """Return the messages of a question, and the choice that each of its buttons stands for.
 
     A card that is too long for a phone has no button but the no.
     """
@@ -113,16 +85,32 @@ def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, 
         text = say(language, "This is too long to be approved here. The owner can approve it in the console.")
         choices = ("no",)
     buttons = {new_button(): choice for choice in choices}
-    titles = [Button(id, _title(language, choice, choices)) for id, choice in buttons.items()]
+    titles = [Button(id, _button_title(language, choice, choices)) for id, choice in buttons.items()]
     question = card.question or say(language, "Shall I?")
     return Draft(text, tuple(channel.ask(text, question, titles))), buttons
+
+
+def _sentence_card(language: str, arguments: Mapping[str, JSON], sentences: ToolSentences) -> Card | None:
+    """Write a call as a sentence and the arguments that it leaves out; None when there is no sentence."""
+    question = sentences.question(language, arguments)
+    shown = set(_PLACEHOLDER.findall(question))
+    if not question or not shown <= arguments.keys():
+        return None
+    text = _PLACEHOLDER.sub(lambda found: _plain_value(arguments[found[1]]), question)
+    rest = [
+        (in_language(sentences.arguments.get(name, {}), language) or name, _plain_value(value))
+        for name, value in arguments.items()
+        if name not in shown and name != sentences.by
+    ]
+    lines = [text, *(f"• {name}: {value}" for name, value in rest)]
+    return Card("\n".join(lines), _cut(" ".join([text, *(value for _, value in rest)])))
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 
-def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
+def _button_title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
     if choice == "yes":
         return say(language, "Install") if "trust" in choices else say(language, "Yes")
     if choice == "always":
@@ -130,13 +118,11 @@ def _title(language: str, choice: Choice, choices: Sequence[Choice]) -> str:
     return say(language, "Install+trust") if choice == "trust" else say(language, "No")
 
 
-def _source(language: str, source: str, is_bundled: Ships) -> str:
-    """A source of a turn's taint (see app/turns/taint.py) as the person reads it."""
+def _source(language: str, source: str, tools: ToolCatalog | None) -> str:
+    """Name a source of a turn's taint (see `app/turns/taint.py`)."""
     kind, _, name = source.partition(":")
     if kind == "tool":
-        if is_bundled(name) and (said := said_of_result(language, name)):
-            return said
-        return say(language, "the result of {tool}", tool=_name(_cut(name)))  # any word of the model's
+        return _result_source(language, name, tools)
     if kind == "skill":
         return say(language, "the skill {skill}", skill=visible(name))
     return {
@@ -150,12 +136,23 @@ def _source(language: str, source: str, is_bundled: Ships) -> str:
     }.get(kind, say(language, "a quoted message"))
 
 
+def _result_source(language: str, name: str, tools: ToolCatalog | None) -> str:
+    tool = tools.tool(name) if tools is not None else None
+    sentences = tools.sentences(tool) if tools is not None and tool is not None else None
+    if tool is not None and sentences is not None:
+        if source := in_language(sentences.source, language):
+            return source
+        if not tool.outside:  # what the person keeps, perhaps made of text of others
+            return say(language, "something remembered out of text of others")
+    return say(language, "the result of {tool}", tool=_name(_cut(name)))  # any word of the model's
+
+
 def _name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
 
 
 def _plain_value(value: JSON) -> str:
-    """A value on a card of ours: several texts one by one, where no quote in them could end one early."""
+    """Write several texts one by one, unless a quote in them could end one early."""
     texts = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
     if not texts or len(texts) < len(value) or any(set("“”") & set(one) for one in texts):
         return _value(value)
@@ -163,7 +160,7 @@ def _plain_value(value: JSON) -> str:
 
 
 def _value(value: JSON) -> str:
-    """A value from outside: whole, on one line, quoted, nothing in it invisible."""
+    """Write a value from outside: whole, on one line, quoted, nothing in it invisible."""
     return _quoted(value) if isinstance(value, str) else f"“{escape_text(dumps(value).decode())}”"
 
 

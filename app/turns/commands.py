@@ -1,10 +1,11 @@
-"""The words that are orders to the assistant itself, in three languages."""
+"""Read and answer the words that are orders to the assistant itself, in three languages."""
 
 import re
 from collections.abc import Sequence
 from typing import Literal
 
 from app.i18n import say
+from app.turns.state import TurnContext
 
 Command = Literal["help", "stop", "new"]
 
@@ -14,7 +15,7 @@ _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/stop", "/parar", "/para", "/pare", "/detener", "/alto", "/cancelar"), "stop"),
     **dict.fromkeys(("/new", "/nuevo", "/nueva", "/novo", "/nova"), "new"),
 }
-_WRITTEN_IN = {
+_LANGUAGES = {
     **dict.fromkeys(("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva"), "es"),
     **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova"), "pt"),
 }
@@ -22,37 +23,29 @@ _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
 
 
 def read_command(text: str) -> Command | None:
-    """The command that a whole message is, None where it is something else; an unknown one asks for help."""
+    """Return the command that a whole message is, else None; an unknown command asks for help."""
     word = _word(text)
     return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
-def language_of_command(text: str) -> str:
-    """The language that a command's word belongs to, "" where it is used in several."""
-    return _WRITTEN_IN.get(_word(text), "")
-
-
-def unknown_command(text: str) -> str:
-    """The command as it was written where we do not know it, else ""."""
-    return "" if _word(text) in _COMMANDS else text.strip()
-
-
-def _word(text: str) -> str:
-    return text.strip().strip("¡!.").casefold()
-
-
-def stopped_text(language: str) -> str:
-    return say(language, "Stopped. Tell me when you need something else.")
-
-
-def new_text(language: str) -> str:
-    return say(
-        language, "Let's start afresh: I no longer look at what we said before. Your notes and data stay."
-    )
+async def command_answer(turn: TurnContext, command: str, written: str, *, offline: bool) -> str:
+    """Answer a command in the language of its word, or in the person's where that word is used in several."""
+    language = _LANGUAGES.get(_word(written), turn.person.language)
+    if command == "new":
+        return say(
+            language,
+            "Let's start afresh: I no longer look at what we said before. Your notes and data stay.",
+        )
+    if command == "stop":
+        return say(language, "Stopped. Tell me when you need something else.")
+    await turn.tools.refresh()
+    abilities = turn.tools.summary(turn.person, language, offline=offline)
+    unknown = "" if _word(written) in _COMMANDS else written.strip()
+    return help_text(language, abilities, unknown=unknown, offline=offline, is_owner=turn.person.is_owner)
 
 
 def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline: bool, is_owner: bool) -> str:
-    """What the assistant can do and the commands it knows; `unknown` is one that it does not."""
+    """List what the assistant can do and its commands; `unknown` is a command that it does not know."""
     lines = [say(language, "I do not know {command}.", command=unknown), ""] if unknown else []
     lines.append(say(language, "I am your assistant. Write to me in your own words."))
     if abilities:
@@ -78,3 +71,7 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
             )
         )
     return "\n".join(lines)
+
+
+def _word(text: str) -> str:
+    return text.strip().strip("¡!.").casefold()

@@ -1,4 +1,4 @@
-"""Read an inbound message as a command, an answer to an open question, or plain words."""
+"""Read an inbound message as a command, as an answer to an open question, or as plain words."""
 
 import re
 import unicodedata
@@ -42,25 +42,88 @@ _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👍👌✅✔☑🆗🙆🫡", "yes"),
     **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
 }
-_LONGEST = 40
+_LONGEST_ANSWER = 40
+
+
+def classify_inbound(message: Inbound) -> ClassifiedMessage:
+    """Tell what a message is before anything is done about it."""
+    if message.button.startswith(BUTTON):
+        return ClassifiedMessage(message, "answer")
+    command = read_command(message.text) if message.kind == "text" else None
+    answers = message.kind in ("text", "reaction") and read_answer(message.text) is not None
+    return ClassifiedMessage(message, command or "message", answers)
 
 
 def read_answer(text: str) -> Choice | None:
-    """The choice that a whole message stands for, None where it says anything else or more."""
-    if len(text) > _LONGEST or "?" in text or (not text.isascii() and any(map(_says_else, text))):
+    """Return the choice that a whole message stands for, None when it says anything else or more."""
+    if len(text) > _LONGEST_ANSWER or "?" in text or (not text.isascii() and any(map(_says_else, text))):
         return None
     words = _plain(text)
     said = {_SIGNS[c] for c in text if c in _SIGNS} | ({_CHOICES.get(words)} if words else set())
     return said.pop() if len(said) == 1 else None
 
 
+class ApprovalReplies:
+    """Takes answers to open questions out of the queue before a turn could claim them as messages."""
+
+    def __init__(self, channels: Mapping[str, Channel]) -> None:
+        self._channels = channels
+
+    def take(
+        self, conn: Connection, conversation: str, now: float, quiet: float, longest: float
+    ) -> tuple[str, float]:
+        """Take every answer out of the queue; `quiet` and `longest` bound a burst (see `turns.claim`).
+
+        Return the person who gets a notice, or "", and when to look again at words that may be one, or 0.
+        """
+        told = ""
+        while (
+            found := approval_replies.take_reply(conn, conversation, now, read_answer, quiet, longest)
+        ) is not None:
+            if isinstance(found, ReplyPending):
+                return told, found.at
+            if found.unclear or found.closed:
+                self._notify(conn, conversation, found, now)
+                told = found.person
+        return told, 0.0
+
+    def _notify(self, conn: Connection, conversation: str, found: ReplyTaken, now: float) -> None:
+        to, language = approval_replies.addressee(conn, conversation)
+        channel = self._channels.get(to.channel)
+        if channel is not None:  # else the conversation belongs to another realm
+            put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
+
+
+def _notice(channel: Channel, language: str, found: ReplyTaken) -> Draft:
+    if found.closed:
+        text = _is_over(language, found.answer)
+        return Draft(text, tuple(channel.render(text)))
+    lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
+    lines += [f"• {one.title}" for one in found.unclear]
+    how = say(language, "Press a button of that question, or answer it with a quote.")
+    text = "\n".join(lines)
+    return Draft(text, tuple(channel.ask(text, how, ())))
+
+
+def _is_over(language: str, answer: str) -> str:
+    """Say that a late answer changes nothing: what was asked about may well have been done already."""
+    if not answer:
+        return say(language, "That question is over, so I did nothing. Write to me if you still want it.")
+    given = say(language, "Yes") if answer == "yes" else say(language, "No")
+    return say(
+        language,
+        "That question is over: the answer was “{answer}”. Write to me if you want something else.",
+        answer=given,
+    )
+
+
 def _says_else(sign: str) -> bool:
-    """A question mark, or a picture that is neither a yes nor a no: 👍 beside 😡 is no answer."""
+    """Tell whether a sign says more than yes or no: 👍 beside 😡 is no answer."""
     return sign == "¿" or (unicodedata.category(sign) == "So" and sign not in _SIGNS)
 
 
 def _plain(text: str) -> str:
-    """Lower case, without accents and punctuation, one space between words; "siii" is "si"."""
+    """Return lower case without accents and punctuation, one space between words; "siii" becomes "si"."""
     bare = text.casefold()
     if not bare.isascii():
         bare = "".join(c for c in unicodedata.normalize("NFD", bare) if not unicodedata.combining(c))
@@ -70,66 +133,3 @@ def _plain(text: str) -> str:
 _CHOICES: dict[str, Choice] = {
     _plain(phrase): choice for choice, phrases in _PHRASES.items() for phrase in phrases.split(",")
 }
-
-
-def classify_inbound(message: Inbound) -> ClassifiedMessage:
-    """A message as it is taken in."""
-    if message.button.startswith(BUTTON):
-        return ClassifiedMessage(message, "answer")
-    command = read_command(message.text) if message.kind == "text" else None
-    answers = message.kind in ("text", "reaction") and read_answer(message.text) is not None
-    return ClassifiedMessage(message, command or "message", answers)
-
-
-class ApprovalReplies:
-    """Hears what was said in a conversation; the transaction is its caller's."""
-
-    def __init__(self, channels: Mapping[str, Channel]) -> None:
-        self._channels = channels
-
-    def hear(
-        self, conn: Connection, conversation: str, now: float, quiet: float, longest: float
-    ) -> tuple[str, float]:
-        """Takes every answer out of the queue; `quiet` and `longest` bound a burst (see `turns.claim`).
-
-        Gives the person who is to get a notice, or "", and when to look again at words that may be one, or 0.
-        """
-        told = ""
-        while (
-            found := approval_replies.take_reply(conn, conversation, now, read_answer, quiet, longest)
-        ) is not None:
-            if isinstance(found, ReplyPending):
-                return told, found.at
-            if found.unclear or found.closed:
-                self._tell(conn, conversation, found, now)
-                told = found.person
-        return told, 0.0
-
-    def _tell(self, conn: Connection, conversation: str, found: ReplyTaken, now: float) -> None:
-        to, language = approval_replies.addressee(conn, conversation)
-        channel = self._channels.get(to.channel)
-        if channel is not None:  # else of another realm: nobody there could read it
-            put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
-
-
-def _notice(channel: Channel, language: str, found: ReplyTaken) -> Draft:
-    if found.closed:
-        text = _over(language, found.answer)
-        return Draft(text, tuple(channel.render(text)))
-    lines = [say(language, "I have asked you several things. Which one do you mean?"), ""]
-    lines += [f"• {one.title}" for one in found.unclear]
-    how = say(language, "Press a button of that question, or answer it with a quote.")
-    text = "\n".join(lines)
-    return Draft(text, tuple(channel.ask(text, how, ())))
-
-
-def _over(language: str, answer: str) -> str:
-    """What came too late changes nothing; it may well have been done already."""
-    if not answer:
-        return say(language, "That question is over, so I did nothing. Write to me if you still want it.")
-    given = say(language, "Yes") if answer == "yes" else say(language, "No")
-    return say(
-        language,
-        "That question is over: the answer was “{answer}”. Write to me if you want something else.",
-        answer=given,
-    )

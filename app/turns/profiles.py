@@ -1,52 +1,91 @@
-"""What is known of a person beyond their messages: country, time zone and language, found out once."""
+"""Work out and keep a person's country, time zone and language."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from sqlite3 import Connection, Row
+from typing import Protocol
+from zoneinfo import ZoneInfo
 
 from app.i18n import LANGUAGES, detect_language
 from app.people import Person
 from app.phones import country, timezone_of
-from app.store import people
+from app.store import people, schedules
+from app.store.database import Database
 from app.store.ownership import AccessRules
+from app.tools import ToolContext
 
 LANGUAGE_CHARACTERS = 500
+
+
+class HasAccessRules(Protocol):
+    """Tells who may come in by which channel's realm."""
+
+    def access_rules(self, realm: str) -> AccessRules | None: ...
 
 
 class Profiles:
     """Makes the `Person` of a turn from its rows, and fills in what a first message left open."""
 
-    def __init__(self, doors: Callable[[str], AccessRules | None], default_timezone: str) -> None:
-        self._doors = doors
+    def __init__(self, access: HasAccessRules, default_timezone: str) -> None:
+        self._access = access
         self._default_timezone = default_timezone
 
     def known(self, conn: Connection, row: Row, names: Sequence[str], said: str = "") -> Person:
-        """The person of a row with these aliases, as prompts and tools see them.
+        """Return the person of a row with these aliases, as prompts and tools see them.
 
-        Their language: that of what they said just now, else of what they said before, else their country's.
-        Their time zone: what they said, else their country's where it has one, else the machine's.
+        The language is that of what they said just now, else of what they said before, else their country's.
+        The time zone is what they said, else their country's if it has a single one, else the machine's.
         """
         land = row["country"] or _country(names)
         spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
             people.settle(conn, row["id"], spoken, land)
-        known = people.person_of(row, self._doors(row["realm"]), names)
-        return Person(
-            id=known.id,
-            realm=known.realm,
-            name=known.name,
-            role=known.role,
-            language=spoken,
-            timezone=self.zone(row["timezone"], land),
-            country=land,
-        )
+        known = people.person_of(row, self._access.access_rules(row["realm"]), names)
+        zone = self.zone(row["timezone"], land)
+        return replace(known, language=spoken, timezone=zone, country=land)
+
+    async def renewed(self, store: Database, person: Person) -> Person:
+        """Return the person with the time zone that counts now."""
+        row = await store.one("SELECT timezone FROM people WHERE id = ?", person.id)
+        zone = self.zone(row["timezone"] if row is not None else "", person.country)
+        return replace(person, timezone=zone)
 
     def zone(self, said: str, land: str) -> str:
-        """The zone that counts: what the person `said`, else that of their number's country, else ours."""
+        """Return the zone that counts: what the person `said`, else that of their country, else ours."""
         return said or timezone_of(land) or self._default_timezone
 
 
+class TimeZones:
+    """Keeps and forgets a person's time zone: `context.services.zones`."""
+
+    def __init__(self, store: Database, profiles: Profiles) -> None:
+        self._store = store
+        self._profiles = profiles
+
+    async def set(self, zone: str, context: ToolContext) -> tuple[str, bool]:
+        """Keep an IANA name, "" to go by the person's number again.
+
+        Return the zone that counts now, and whether reminders stay in another one. Raises LookupError when
+        there is no such person (any more).
+        """
+        if zone:
+            ZoneInfo(zone)
+        asks = context.person
+        if asks is None:
+            raise LookupError("a time zone belongs to a person, and there is none here")
+
+        def write(conn: Connection) -> tuple[str, bool]:
+            row = people.set_zone(conn, asks.id, zone)
+            if row is None:
+                raise LookupError("this person was erased meanwhile")
+            counts = self._profiles.zone(zone, row["country"] or asks.country)
+            return counts, any(one.zone != counts for one in schedules.active(conn, asks.id))
+
+        return await self._store.tx(write)
+
+
 def language_of(country_code: str) -> str:
-    """The language of ours that is most likely in a country."""
+    """Return the language of ours that is most likely in a country."""
     from babel.core import get_global
 
     likely = str(get_global("likely_subtags").get(f"und_{country_code}", "en")).split("_")[0]
@@ -54,14 +93,14 @@ def language_of(country_code: str) -> str:
 
 
 def local_timezone() -> str:
-    """The machine's zone as an IANA name."""
+    """Return the machine's zone as an IANA name."""
     from tzlocal import get_localzone_name
 
     return get_localzone_name() or "UTC"
 
 
 def _country(names: Sequence[str]) -> str:
-    """From a phone, or from a business-scoped id, which starts with its country ("MX.123")."""
+    """Read the country from a phone, or from a business-scoped id, which starts with it ("MX.123")."""
     for name in names:
         found = country(name) if name.isdigit() else name[:2]
         if found:

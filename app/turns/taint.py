@@ -1,22 +1,22 @@
-"""Whose words are in a turn's prompt: nothing that others wrote may grant a permission."""
+"""Find text of others in a turn's prompt, which grants no permission, and the addresses it leads to."""
 
 import re
 import socket
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, ip_address
 from urllib.parse import unquote
 
-import orjson
-
 from app.http.address import Address, FetchError
 from app.messages import JSON
-from app.store.turn_state import Exchange, InboxMessage
+from app.routing.tool_catalog import ToolCatalog
+from app.store.turn_state import InboxMessage, TurnState
 from app.turns.actions import Round
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
 _LABEL = r"\w(?:[\w-]{0,61}\w)?"
+# With a scheme, or anything that may be a host: a file name too, which looks the same.
 _ADDRESS = re.compile(
     rf"""
     [a-z][a-z0-9+.-]{{1,20}}://[^\s<>"'`]+
@@ -29,63 +29,47 @@ _ADDRESS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""With a scheme, or anything that may be a host: a file's name too, for nobody can tell."""
 _IPV6 = re.compile(r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:])", re.IGNORECASE)
+# Every match of these two patterns holds one of these, and most sentences do not.
 _IN_BOTH = re.compile(r"\.\w|:|\[|localhost", re.IGNORECASE)
-"""What every match of these two holds, and most sentences do not."""
 _PART = r"(?:0x[0-9a-f]{0,40}|\d{1,40})"
+# A whole text that a system takes for an IPv4 address, such as 127.1 and 0x7f000001.
 _NUMBERS = re.compile(
     rf"(?://|[^\s/@]{{1,64}}@)?({_PART}(?:\.{_PART}){{0,3}})\.?((?::\d+)?(?:[/?\\#].*)?)", re.I | re.S
 )
-"""Where it is all of a text: what a system takes for an IPv4 address, as 127.1 and 0x7f000001."""
 _BREAKS = re.compile(r"[\t\r\n]")
-_JOINS_LABELS = "·・׳״"
-"""Punctuation that occurs inside names of hosts."""
-_AT_ONCE = 256
-"""Characters that are normalized together: a run of marks takes the square of its length."""
+_JOINS_LABELS = "·・׳״"  # punctuation inside names of hosts
+_AT_ONCE = 256  # characters normalized together: a run of marks takes the square of its length
 MOST_ENCODED = 8
 MOST_JOINED = 256
 MOST_FOUND = 50
 LONGEST_FOUND = 2048
-_AFTER = ".,;:!?)]}»”’…"
-"""What ends a sentence rather than an address."""
+_AFTER = ".,;:!?)]}»”’…"  # ends a sentence rather than an address
+# People put these around an address; brackets may be its own.
 _AROUND = ".,;:!?…\"'`<>«»“”‘’*_~"
-"""What people put around an address; brackets may be its own."""
 
 
-def sources(
-    members: Iterable[InboxMessage],
-    quoted: Collection[str],
-    exchanges: Iterable[Exchange],
-    rounds: Iterable[Round],
-    skills: Iterable[str],
-    *,
-    in_group: bool,
-    is_outside: Callable[[str], bool],
-    offered: Callable[[int], Collection[str]],
-) -> tuple[str, ...]:
-    """Where the text of others in the prompt came from, as codes, each once; none where it is all ours.
+def message_sources(turn: TurnState) -> list[str]:
+    """Return codes that name where text of others in the turn's own messages came from."""
+    found = ["group"] if turn.conversation.group else []
+    for member in turn.members:
+        found += _of_message(member, turn.quoted)
+    return found
 
-    `quoted` are the ids of the quoted messages that the prompt shows: what they hold may be anybody's.
-    `is_outside(tool)` says whether a tool's results are other people's text, `offered(round)` which tools
-    could run by then: what is answered to the name of another is ours. `skills` are those in the prompt
-    whose instructions came from elsewhere.
+
+def result_sources(
+    rounds: Sequence[Round], offered: Sequence[Collection[str]], tools: ToolCatalog
+) -> list[str]:
+    """Return codes that name the results of these rounds that hold text of others.
+
+    `offered[n]` are the tools that could run up to round n: the answer to the name of another is ours.
     """
-    found = [source for exchange in exchanges for source in exchange.sources]
-    if in_group:
-        found.append("group")
-    for member in members:
-        found += _of_message(member, quoted)
-    found += [f"skill:{name}" for name in skills]
-    found += [
+    return [
         f"tool:{call.name}"
         for number, one in enumerate(rounds)
-        for call in one.calls
-        if call.id in one.results
-        and call.name in offered(number)
-        and (is_outside(call.name) or _is_marked(one.results[call.id]))
+        for call, result in one.finished
+        if call.name in offered[number] and (result.outside or tools.is_outside(call.name))
     ]
-    return tuple(dict.fromkeys(found))
 
 
 def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
@@ -104,25 +88,19 @@ def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
         yield "quoted"
 
 
-def _is_marked(result: str) -> bool:
-    """Whether a result was made of what the person's own rows took from text of others."""
-    if '"outside":true' not in result:
-        return False
-    meta = orjson.loads(result).get("meta")
-    return isinstance(meta, dict) and meta.get("outside") is True
-
-
 def own_addresses(said: Iterable[str], found: Iterable[str] = ()) -> frozenset[str]:
-    """The addresses in a person's words, also as all that stands between two spaces, and those that searches
-    `found`, each in one spelling: of these nothing that stands inside them."""
+    """Return the addresses in a person's words and those that searches `found`, each in one spelling.
+
+    Words are read as addresses also whole, from space to space; nothing inside of found addresses counts.
+    """
     return frozenset((*(address for text in said for address in _written(text)), *map(_spelled, found)))
 
 
 def foreign_addresses(arguments: JSON, own: Collection[str]) -> list[str]:
-    """Addresses that a call's arguments name and that are not the person's `own`, each in one spelling.
+    """Return the addresses in a call's arguments that are not the person's `own`, each in one spelling.
 
-    One that cannot be read counts as it is written. A host that the person gave is theirs, not so every
-    path of it: also not where host and path are arguments of their own.
+    An unreadable one counts as it is written. A host that the person gave does not cover its paths, also
+    when host and path are separate arguments.
     """
     texts = list(_texts(arguments))
     paths = [text.strip() for text in texts if text.strip().startswith(("/", "?"))]
@@ -134,7 +112,7 @@ def foreign_addresses(arguments: JSON, own: Collection[str]) -> list[str]:
 
 
 def listed_addresses(data: JSON) -> list[str]:
-    """The addresses that a search lists: each `url` in what it returned, wherever it stands."""
+    """Return the addresses that a search lists: each `url` in its data, at any depth."""
     found: dict[str, None] = {}
     left = [data]
     while left and len(found) < MOST_FOUND:
@@ -150,7 +128,7 @@ def listed_addresses(data: JSON) -> list[str]:
 
 
 def _fetched(url: str) -> str:
-    """The address as it is asked, "" for one that never is."""
+    """Return the address as it would be requested, "" for one that never is."""
     try:
         return Address.parse(url).url
     except FetchError:
@@ -165,8 +143,10 @@ def _written(text: str) -> Iterator[str]:
 
 
 def _foreign(text: str, own: Collection[str]) -> list[str]:
-    """The addresses in an argument that are not their own. One that is all of it is asked to its last sign,
-    also those that would end it in a sentence, and other forms of letters are other letters there."""
+    """Return the foreign addresses in an argument.
+
+    One that is the whole argument counts to its last sign, and other forms of letters as other letters.
+    """
     found = list(_addresses(text))
     if found and len(text.split()) == 1:
         whole = _spelled(text.strip())
@@ -175,7 +155,7 @@ def _foreign(text: str, own: Collection[str]) -> list[str]:
 
 
 def _addresses(text: str) -> Iterator[str]:
-    """What may be an address in a text, also percent-encoded, in one spelling."""
+    """Yield what may be an address in a text, also percent-encoded, in one spelling."""
     if text.isidentifier() and text.isascii() and "localhost" not in text.lower():
         return  # a word or an argument's name, as most are
     form = _plain(text)
@@ -187,7 +167,7 @@ def _addresses(text: str) -> Iterator[str]:
         if decoded == form:
             return
         form = decoded
-    yield form  # nobody knows what it is in the end
+    yield form  # encoded too often to be read
 
 
 def _addresses_as_written(text: str) -> Iterator[str]:
@@ -206,14 +186,16 @@ def _addresses_as_written(text: str) -> Iterator[str]:
 
 @lru_cache(4096)
 def _shape(character: str) -> str:
-    """A character as the patterns read it: signs and marks of other scripts are letters in names of hosts."""
+    """Map a character to what the patterns read: marks of other scripts are letters in names of hosts."""
     is_letter = unicodedata.category(character)[0] in "MS" or character in _JOINS_LABELS
     return "x" if is_letter and not character.isascii() else character
 
 
 def _is_ipv4(host: str, *, alone: bool) -> bool:
-    """Whether a system takes it for an address; a small number or one with two decimals is a number, unless
-    that would be a machine nearby."""
+    """Tell whether a system takes it for an address.
+
+    A small number or one with two decimals is a number, unless that would be a machine nearby.
+    """
     try:
         ip = IPv4Address(socket.inet_aton(host))
     except OSError:
@@ -226,8 +208,10 @@ def _is_ipv4(host: str, *, alone: bool) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Other forms of letters and dots as the usual ones, and nothing invisible in it; an address that is
-    all of a text has no line breaks that a reader of addresses would skip."""
+    """Normalize letters and dots, and drop what is invisible.
+
+    A text without spaces also loses its line breaks, which a reader of addresses would skip.
+    """
     if not text.isascii():
         pieces = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
         text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).replace("\u3002", ".")
@@ -237,7 +221,7 @@ def _plain(text: str) -> str:
 
 
 def _spelled(text: str) -> str:
-    """Host, port and path however they were written; what we would never ask, as it stands."""
+    """Spell host, port and path in one way; leave what we would never request as it is."""
     try:
         address = Address.parse(text if "://" in text else f"https://{text}")
     except FetchError:

@@ -1,23 +1,18 @@
-"""The tool calls of a round: all at once, each with an intent before it and a result after it."""
+"""Run the tool calls of a round: all at once, each with an intent before it and a result after it."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import TypeVar
 
 import structlog
 
 from app.errors import StoreError
-from app.http.address import origins
-from app.http.client import HttpClient, SyncHttpClient
-from app.http.transport import Transport
 from app.i18n import say
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
-from app.people import Person
-from app.routing.tool_catalog import ToolCatalog
 from app.store import journal, tool_statistics
 from app.store.database import Database
 from app.store.journal import UncertainCall
@@ -25,299 +20,256 @@ from app.store.media import MediaFolder, NotKept, describe_file
 from app.store.skill_data import NoRoom, SkillStore
 from app.text import visible
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
-from app.tools.context import PersonStore, Services
+from app.tools.context import CallTerms
 from app.tools.plain import dumps, loads
 from app.tools.result import MODEL_LIMIT
-from app.turns.actions import answer_key
+from app.turns.actions import CallResult, answer_key
 from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
-from app.turns.cards import sources_said
-from app.turns.state import TurnContext
+from app.turns.cards import sources_sentence
+from app.turns.contexts import ToolContexts
+from app.turns.state import TurnContext, TurnServices
 from app.turns.taint import listed_addresses
 
 T = TypeVar("T")
-Renew = Callable[[Person], Awaitable[Person]]
-"""Gives a person as they are known after a call that changed that."""
 
 log = structlog.get_logger(__name__)
 
-FILES_PER_TURN = 10
-"""A person does not ask for more, and WhatsApp takes many only slowly (one in 6 s, after a burst)."""
-RECORD_SECONDS = 30.0
-"""How long a result is held that cannot be written: a locked database is free again by then, as a rule."""
+FILES_PER_TURN = 10  # a person does not ask for more, and WhatsApp takes many only slowly
+RECORD_SECONDS = 30.0  # a result that cannot be written is held so long: a locked database is free by then
 RECORD_PAUSE = 1.0
 
 
-class ToolCalls:
-    """Runs calls through the engine, and knows which must not be run again.
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call of a round, as it is run."""
 
-    `services`: what tools of shipped skills find in `context.services`, by name; `data_quota`: bytes that
-    skills may keep for a person, 0 for no limit; `transport`: what `context.http` asks with; `media`: where
-    the files that tools return are kept; `renews`: of tools that change what is known of a person, by name,
-    how that is read again: the others of their round wait for them, and go by it.
-    """
+    turn: TurnContext
+    round: int
+    call: ToolCall
+    tool: Tool | None
+    begun: bool  # it has an intent: a crash left its outcome unknown
+    store: SkillStore | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.round}:{self.call.id}"
+
+
+class ToolCalls:
+    """Runs calls through the engine, and knows which must not be run again; `media` keeps returned files."""
 
     def __init__(
         self,
-        store: Database,
+        services: TurnServices,
         engine: ExecutionEngine,
-        abilities: ToolCatalog,
-        *,
-        services: Mapping[str, object] | None = None,
-        data_quota: int = 0,
-        transport: Transport | None = None,
+        contexts: ToolContexts,
         media: MediaFolder | None = None,
-        renews: Mapping[str, Renew] | None = None,
     ) -> None:
-        self._store = store
+        self._services = services
+        self._store = services.store
         self._engine = engine
-        self._abilities = abilities
-        self._services = Services(services or {})
-        self._data_quota = data_quota
-        self._transport = transport
+        self._contexts = contexts
         self._media = media
-        self._renews = renews or {}
 
     async def run(
         self,
-        run: TurnContext,
+        turn: TurnContext,
         number: int,
         calls: Sequence[ToolCall],
         begun: frozenset[str],
-        verdicts: Decisions,
-    ) -> dict[str, str]:
-        """What the model reads of each of these calls of round `number`, by call id.
+        decisions: Decisions,
+    ) -> dict[str, CallResult]:
+        """Return the results of these calls of round `number`, by call id.
 
-        `begun` are calls that have an intent and no result: a crash left their outcome unknown. Those that
-        `verdicts` lays aside for a question are not run, and have no result yet; nor have those whose tool
-        was replaced since it was agreed to: they are to be judged again. Those that repeat another one are
-        told what came of that.
+        The `begun` ones have an intent and no result: a crash left their outcome unknown. Calls that are laid
+        aside for a question do not run and have no result yet; nor have those whose tool was replaced since
+        it was agreed to: they are authorized again. Those that repeat another call get its result.
         """
-        ready = [call for call in calls if call.id not in {*verdicts.laid_aside, *verdicts.repeats}]
-        rounds = run.transcript.rounds
-        done: dict[str, str] = dict(rounds[number].results) if number < len(rounds) else {}
+        ready = [call for call in calls if call.id not in {*decisions.laid_aside, *decisions.repeats}]
+        rounds = turn.transcript.rounds
+        done = dict(rounds[number].results) if number < len(rounds) else {}
+        others: list[ToolCall] = []
         for call in ready:
-            if renew := self._renews.get(call.name):  # one after the other: the last one counts
-                done |= await self._run_beside(run, number, [call], begun, verdicts)
-                run.person = await renew(run.person)
-        others = [call for call in ready if call.name not in self._renews]
-        done |= await self._run_beside(run, number, others, begun, verdicts)
+            tool = self._services.tools.tool(call.name)
+            if tool is None or not tool.changes_person:
+                others.append(call)
+                continue
+            done |= await self._run_together(turn, number, [call], begun, decisions)
+            turn.person = await self._services.profiles.renewed(self._store, turn.person)
+        done |= await self._run_together(turn, number, others, begun, decisions)
         for call in calls:
-            if (first := verdicts.repeats.get(call.id)) in done:
-                done[call.id] = await self._echo(run, number, call, _repeated(done[first], first))
+            if (first := decisions.repeats.get(call.id)) in done:
+                done[call.id] = await self._record_repeat(turn, number, call, _repeated(done[first], first))
         return {call.id: done[call.id] for call in calls if call.id in done}
 
-    async def _echo(self, run: TurnContext, number: int, call: ToolCall, text: str) -> str:
-        """Records the result of a call that did not run."""
-        turn, tried, now = run.opened.id, run.opened.tried_before, time.time()
-        key, row, after = f"tool:{number}:{call.id}", _text({"result": text}), answer_key(number)
+    async def _record_repeat(
+        self, turn: TurnContext, number: int, call: ToolCall, result: CallResult
+    ) -> CallResult:
+        """Record the result of a call that did not run."""
+        tried, now = turn.state.tried_before, time.time()
+        key, row, after = f"tool:{number}:{call.id}", _json(result.row()), answer_key(number)
         await self._store.tx(
-            lambda conn: journal.record(conn, turn, key, "tool", row, now, after=after, tried_before=tried)
+            lambda conn: journal.record(conn, turn.id, key, "tool", row, now, after=after, tried_before=tried)
         )
-        return text
+        return result
 
-    async def _run_beside(
+    async def _run_together(
         self,
-        run: TurnContext,
+        turn: TurnContext,
         number: int,
         calls: Sequence[ToolCall],
         begun: frozenset[str],
-        verdicts: Decisions,
-    ) -> dict[str, str]:
-        texts = await asyncio.gather(
-            *(self._run_one(run, number, call, call.id in begun, verdicts) for call in calls),
-            return_exceptions=True,  # what went wrong goes on once all have ended, each with its result
+        decisions: Decisions,
+    ) -> dict[str, CallResult]:
+        results = await asyncio.gather(
+            *(self._run_one(turn, number, call, call.id in begun, decisions) for call in calls),
+            return_exceptions=True,  # a fault is raised once all have ended, each with its result
         )
-        for error in texts:
+        for error in results:
             if isinstance(error, BaseException):
                 raise error
-        return {call.id: text for call, text in zip(calls, texts, strict=True) if isinstance(text, str)}
-
-    def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
-        """What a tool keeps for a person, as one call sees it; `outside`: text of others may be in it."""
-        is_outside = outside or tool.outside
-        return SkillStore(self._store, person, tool.category, self._data_quota, outside=is_outside)
-
-    def reach(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
-        """What a call has at hand, whoever makes it: store, addresses, settings and services."""
-        settings = self._settings(tool)
-        return ToolContext(
-            store=_handed(tool, store),
-            http=self._http(tool, settings),
-            settings=settings,
-            services=self._services_of(tool),
-        )
+        pairs = zip(calls, results, strict=True)
+        return {call.id: result for call, result in pairs if isinstance(result, CallResult)}
 
     async def _run_one(
-        self, run: TurnContext, number: int, call: ToolCall, begun: bool, verdicts: Decisions
-    ) -> str | None:
-        """The text that was recorded, which is what the model reads; None where the yes was to another call.
+        self, turn: TurnContext, number: int, call: ToolCall, begun: bool, decisions: Decisions
+    ) -> CallResult | None:
+        """Return the recorded result, None when the yes was to another call.
 
         Nothing is awaited between the look at the tool and the engine's own.
         """
-        tool = self._abilities.tool(call.name)
-        handed = tool if tool is not None and tool.wants_context else None  # else none of it need be made
-        store = self.store_for(handed, run.person.id, outside=bool(run.sources)) if handed else None
-        recorder = _Recorder(self._store, run, number, call, tool, begun, store, self._media)
-        agreed = verdicts.agreed.get(call.id)
-        must_ask = call.id in verdicts.must_ask
-        context = self._context(run, number, tool, handed, recorder, store, agreed, must_ask)
-        refused = verdicts.refused.get(call.id)
+        tool = self._services.tools.tool(call.name)
+        store = None
+        if tool is not None and tool.wants_context:
+            store = self._contexts.store_for(tool, turn.person.id, outside=bool(turn.sources))
+        one = _Call(turn, number, call, tool, begun, store)
+        recorder = _Recorder(self._store, one, self._media)
+        agreed = decisions.agreed.get(call.id)
+        refused = decisions.refused.get(call.id)
         if begun and not (tool is not None and tool.idempotent):
             refused = _interrupted(call.name)
-        if refused is None and agreed is not None and not _holds(agreed, tool, recorder.call):
+        if refused is None and agreed is not None and not _holds(agreed, tool, recorder.identity):
             return None
+        must_ask = call.id in decisions.must_ask or recorder.was_uncertain
+        context, terms = self._context(one, agreed), self._terms(one, recorder, agreed, must_ask)
         if refused is not None:
-            await self._engine.refuse(call.name, refused, context)
+            await self._engine.refuse(call.name, refused, context, terms)
         else:
-            await self._engine.execute_tool_call(call.name, call.arguments, context)
+            await self._engine.execute_tool_call(call.name, call.arguments, context, terms)
         if recorder.error is not None:  # the engine goes on without its record; a turn must not
             raise recorder.error
-        return recorder.text
+        return recorder.recorded
 
-    def _context(
-        self,
-        run: TurnContext,
-        number: int,
-        tool: Tool | None,
-        handed: Tool | None,
-        recorder: "_Recorder",
-        store: SkillStore | None,
-        agreed: Agreed | None,
-        must_ask: bool,
-    ) -> ToolContext:
-        settings = self._settings(handed)
-        return ToolContext(
-            store=_handed(handed, store),
-            http=self._http(handed, settings),
-            settings=settings,
-            services=self._services_of(handed),
-            person=run.person,
-            conversation=run.opened.conversation.id,
-            idempotency_key=f"{run.opened.id}:{recorder.key}",
-            channel=run.opened.conversation.channel,
-            offered=run.offered_by(number),
-            chosen=run.chosen_skills,
-            approved=tool if agreed is not None else None,
-            must_ask=must_ask or recorder.was_uncertain,
-            note=lambda: sources_said(run.person.language, run.sources, run.is_bundled),
-            sources=run.sources,
+    def _context(self, one: _Call, agreed: Agreed | None) -> ToolContext:
+        turn, tool = one.turn, one.tool
+        return replace(
+            self._contexts.make(tool if tool is not None and tool.wants_context else None, one.store),
+            person=turn.person,
+            conversation=turn.state.conversation.id,
+            idempotency_key=f"{turn.id}:{one.key}",
+            channel=turn.state.conversation.channel,
+            chosen=turn.chosen_skills,
+            sources=turn.sources,
+            message=turn.said,
+            own_words=turn.own_words,
             subject=agreed.subject if agreed is not None else "",
             choice=agreed.choice if agreed is not None else "",
+        )
+
+    def _terms(self, one: _Call, recorder: "_Recorder", agreed: Agreed | None, must_ask: bool) -> CallTerms:
+        turn = one.turn
+        return CallTerms(
+            offered=turn.offered_by(one.round),
+            approved=one.tool if agreed is not None else None,
+            must_ask=must_ask,
+            note=sources_sentence(turn.person.language, turn.sources, turn.tools),
             recorder=recorder,
         )
 
-    def _settings(self, tool: Tool | None) -> Mapping[str, str]:
-        return self._abilities.settings(tool.category) if tool is not None else {}
-
-    def _services_of(self, tool: Tool | None) -> Services:
-        return self._services if tool is not None and self._abilities.is_bundled(tool.name) else Services()
-
-    def _http(self, tool: Tool | None, settings: Mapping[str, str]) -> HttpClient | SyncHttpClient | None:
-        if tool is None or self._transport is None:
-            return None
-        client = HttpClient(self._transport, self._abilities.hosts(tool), origins(settings.values()))
-        return client if tool.is_async else client.sync()
-
 
 class _Recorder:
-    """Writes one call's intent and result; what the tool stored, the files it returned and its figures commit
-    with the result."""
+    """Writes one call's intent and result.
 
-    def __init__(
-        self,
-        database: Database,
-        run: TurnContext,
-        number: int,
-        call: ToolCall,
-        tool: Tool | None,
-        begun: bool,
-        skill_store: SkillStore | None,
-        media: MediaFolder | None,
-    ) -> None:
+    What the tool stored, the files it returned and its figures commit with the result.
+    """
+
+    def __init__(self, database: Database, one: _Call, media: MediaFolder | None) -> None:
         self._database = database
-        self._run = run
-        self._turn = run.opened.id
-        self._language = run.person.language
-        self.key = f"{number}:{call.id}"
-        self._call = call
-        self._tool = tool
-        self._searches = tool is not None and tool.permits_addresses
-        self._after = answer_key(number)
-        self._begun = begun
-        self._skill_store = skill_store
+        self._one = one
+        self._turn = one.turn
         self._media = media
+        self._after = answer_key(one.round)
         self._intent = ""
         self._intended = False
-        self.was_uncertain = run.is_uncertain(lambda: self.call)
-        """Before it ran: another one like it beside it may become so."""
-        self.error: Exception | None = None
-        """Why a row could not be written."""
-        self.text = ""
-        """The result as it was written."""
+        self.was_uncertain = one.turn.is_uncertain(lambda: self.identity)  # before it ran
+        self.error: Exception | None = None  # why a row could not be written
+        self.recorded: CallResult | None = None
 
     @property
-    def call(self) -> UncertainCall:
-        """The call by what it does: one that ran by its intent, for a tool may have changed its arguments."""
+    def identity(self) -> UncertainCall:
+        """Identify the call; one that ran by its intent, for a tool may have changed its arguments."""
         if not self._intent:
-            return call_identity(self._tool, self._call)
-        return self._call.name, arguments_hash(loads(self._intent)["arguments"])
+            return call_identity(self._one.tool, self._one.call)
+        return self._one.call.name, arguments_hash(loads(self._intent)["arguments"])
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        self._intent = _text({"tool": tool.name, "arguments": args})
-        if not self._begun:  # an idempotent call that a crash cut off has its row already
+        self._intent = _json({"tool": tool.name, "arguments": args})
+        if not self._one.begun:  # an idempotent call that a crash cut off has its row already
             await self._write(lambda conn: self._record(conn, "intent", self._intent))
         self._after = ""  # the intent stands, and so does what it follows from
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-        """Gives what was written: a failure where what the tool stored could not be kept, and marked where
-        it read rows that were made of text of others."""
-        if self._skill_store is not None and self._skill_store.read_outside:
+        """Record a result and return what was written: a failure when what the tool stored could not be kept.
+
+        A result that was made of rows with text of others is marked.
+        """
+        one, name = self._one, self._one.call.name
+        if one.store is not None and one.store.read_outside:
             result = result.with_meta(outside=True)
         result, files = await self._keep_files(result)
         text = await result.text()
-        found = listed_addresses(result.data) if self._searches and result.ok else []
+        searches = one.tool is not None and one.tool.permits_addresses
+        found = listed_addresses(result.data) if searches and result.ok else []
         day = tool_statistics.day_of(time.time())
-        doubtful = self.call if self._ran and (_is_unknown(result) or self.was_uncertain) else None
+        ran = one.begun or self._intended
+        doubtful = self.identity if ran and (_is_unknown(result) or self.was_uncertain) else None
 
-        def write(conn: Connection) -> tuple[ToolResult, str]:
+        def write(conn: Connection) -> tuple[ToolResult, CallResult]:
             refused = self._keep_stored(conn) if result.ok else None
             kept, said = (result, text) if refused is None else (refused, refused.to_json())
-            self._record(conn, "tool", _text({"result": said}))
+            recorded = CallResult.of(name, kept, said)
+            self._record(conn, "tool", _json(recorded.row()))
             if found:
-                self._record(conn, "found", _text(found))
+                self._record(conn, "found", _json(found))
             if files and refused is None:
-                self._record(conn, "files", _text(files))
+                self._record(conn, "files", _json(files))
             if doubtful is not None:
                 self._note_outcome(conn, doubtful, kept)
             tool_statistics.count(conn, tool, kept.code, seconds, day)
-            return kept, said
+            return kept, recorded
 
-        written, self.text = await self._write(write)
-        self._run.found += found
+        written, self.recorded = await self._write(write)
+        self._turn.found += found
         if files and written.ok:
-            self._run.files[self.key] = files
+            self._turn.files[one.key] = files
         if doubtful is not None:
-            self._run.outcomes[doubtful] = _is_unknown(written)
+            self._turn.outcomes[doubtful] = _is_unknown(written)
         return written
 
-    @property
-    def _ran(self) -> bool:
-        return self._begun or self._intended
-
     async def _keep_files(self, result: ToolResult) -> tuple[ToolResult, tuple[MediaFile, ...]]:
-        """Puts the files of a success on the disk; the result then says what becomes of each."""
+        """Put the files of a success on the disk; the result then says what becomes of each."""
         if not result.attachments or not result.ok or self._media is None:
             return result, ()
-        room = FILES_PER_TURN - self._run.files_taken
+        room = FILES_PER_TURN - self._turn.files_taken
         taken, left = result.attachments[:room], result.attachments[room:]
-        self._run.files_taken += len(taken)
+        self._turn.files_taken += len(taken)
         kept: list[MediaFile] = []
         said: list[str] = []
         for one in taken:
             try:
                 file = await asyncio.to_thread(
-                    self._media.keep, self._run.person.id, one.data, one.mime_type, one.name
+                    self._media.keep, self._turn.person.id, one.data, one.mime_type, one.name
                 )
             except NotKept as reason:
                 said.append(f"not sent to the person: {visible(one.name[:80]) or 'a file'}: {reason}")
@@ -331,14 +283,14 @@ class _Recorder:
         return replace(result.with_meta(files=said), attachments=()), tuple(kept)
 
     def _note_outcome(self, conn: Connection, call: UncertainCall, result: ToolResult) -> None:
-        """What is not known now must not be done again unasked, and what is known may be."""
+        """Keep whether the outcome is unknown: then the call must not be done again unasked."""
         if _is_unknown(result):
-            journal.mark_uncertain(conn, self._run.person.id, call, time.time())
+            journal.mark_uncertain(conn, self._turn.person.id, call, time.time())
         else:
-            journal.clear_uncertain(conn, self._run.person.id, call)
+            journal.clear_uncertain(conn, self._turn.person.id, call)
 
     async def _write(self, write: Callable[[Connection], T]) -> T:
-        """What a tool did is known here alone: in the trouble of a disk its result is written until it is."""
+        """Write, again while the disk is in trouble: what a tool did is known here alone."""
         until = time.monotonic() + (RECORD_SECONDS if self._intended else 0.0)
         while True:
             try:
@@ -347,43 +299,48 @@ class _Recorder:
                 if not isinstance(error, StoreError) or time.monotonic() >= until:
                     self.error = error
                     raise
-                log.warning("a result waits for the disk", turn=self._turn, call=self.key, error=str(error))
+                call = self._one.key
+                log.warning("a result waits for the disk", turn=self._turn.id, call=call, error=str(error))
             await asyncio.sleep(RECORD_PAUSE)
 
     def _record(self, conn: Connection, kind: str, row: str) -> None:
-        key = f"{kind}:{self.key}"
-        tried, now = self._run.opened.tried_before, time.time()
-        journal.record(conn, self._turn, key, kind, row, now, after=self._after, tried_before=tried)
+        key, tried = f"{kind}:{self._one.key}", self._turn.state.tried_before
+        now, after = time.time(), self._after
+        journal.record(conn, self._turn.id, key, kind, row, now, after=after, tried_before=tried)
 
     def _keep_stored(self, conn: Connection) -> ToolResult | None:
-        """Writes what the tool stored; gives why it may not stay, None where it may."""
+        """Write what the tool stored; return why it may not stay, None when it may."""
         try:
-            if self._skill_store is not None:
-                self._skill_store.apply(conn)
+            if self._one.store is not None:
+                self._one.store.apply(conn)
         except NoRoom as full:
-            return not_kept(full, self._language)
+            return not_kept(full, self._turn.person.language)
         return None
 
 
-def _handed(tool: Tool | None, store: SkillStore | None) -> PersonStore | None:
-    """The store as a function awaits it or not."""
-    return store if store is None or tool is None or tool.is_async else store.sync()
+def not_kept(full: NoRoom, language: str) -> ToolResult:
+    """Tell a person that what a tool stored could not be kept."""
+    if full.code == "QUOTA_EXCEEDED":
+        text = say(language, "I could not save it: your data has reached its limit. Delete something first.")
+    else:
+        text = say(language, "I could not save it: my disk is nearly full. The person who runs me was told.")
+    return ToolResult.failure(full.code, text)
 
 
-def _text(payload: JSON) -> str:
+def _json(payload: JSON) -> str:
     return dumps(payload).decode()
 
 
-def _repeated(result: str, first: str) -> str:
-    """The result of call `first` for one that repeats it; what is meant twice is called again later."""
-    told = loads(result)
+def _repeated(result: CallResult, first: str) -> CallResult:
+    """Return the result of call `first` for one that repeats it."""
+    told = loads(result.text)
     told["meta"] = {**told.get("meta", {}), "same_call_as": first, "ran_again": False}
-    text = _text(told)
-    return text if len(text.encode()) <= MODEL_LIMIT else result
+    text = _json(told)
+    return replace(result, text=text) if len(text.encode()) <= MODEL_LIMIT else result
 
 
 def _holds(agreed: Agreed, tool: Tool | None, call: UncertainCall) -> bool:
-    """Whether a yes was for this tool with these arguments."""
+    """Tell whether a yes was for this tool with these arguments."""
     return tool is not None and (agreed.tool_hash, agreed.arguments_hash) == (tool.definition_hash, call[1])
 
 
@@ -394,14 +351,6 @@ def _interrupted(name: str) -> ToolResult:
         "check whether it happened if a tool can tell; do not repeat it without the person's yes",
         outcome="unknown",
     )
-
-
-def not_kept(full: NoRoom, language: str) -> ToolResult:
-    if full.code == "QUOTA_EXCEEDED":
-        text = say(language, "I could not save it: your data has reached its limit. Delete something first.")
-    else:
-        text = say(language, "I could not save it: my disk is nearly full. The person who runs me was told.")
-    return ToolResult.failure(full.code, text)
 
 
 def _is_unknown(result: ToolResult) -> bool:

@@ -1,7 +1,7 @@
-"""The typing sign: shown while a turn runs, and never in its way."""
+"""Show the typing sign while a turn runs, without delaying it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -10,56 +10,47 @@ from app.messages import Channel
 
 log = structlog.get_logger(__name__)
 
-EVERY_SECONDS = 20.0
-"""WhatsApp takes the sign away after 25 s."""
+EVERY_SECONDS = 20.0  # WhatsApp takes the sign away after 25 s
 LIMIT_SECONDS = 5.0
 
 
-class Typing:
-    """Owns the tasks that show it."""
+class TypingIndicator:
+    """Owns the tasks that show the sign."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def shown(self, channel: Channel, message_id: str) -> Iterator[None]:
-        """Marks the message read and shows the sign, again every 20 s, until the block ends."""
+        """Mark the message read and show the sign until the block ends."""
         if not message_id:
             yield
             return
-        loop = asyncio.get_running_loop()
-        again: asyncio.TimerHandle
-
-        def show() -> None:
-            nonlocal again
-            self._show(channel, message_id)
-            again = loop.call_later(EVERY_SECONDS, show)
-
-        show()
+        task = self._own(self._repeat(channel, message_id))
         try:
             yield
         finally:
-            again.cancel()
+            task.cancel()
 
     async def close(self) -> None:
-        """Ends what still shows it."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _show(self, channel: Channel, message_id: str) -> None:
-        """Shows it in a task of its own: a quick turn does not cut it off."""
-        task = asyncio.create_task(channel.typing(message_id))
-        limit = asyncio.get_running_loop().call_later(LIMIT_SECONDS, _give_up, task)
+    async def _repeat(self, channel: Channel, message_id: str) -> None:
+        while True:
+            self._own(self._show(channel, message_id))  # its own task: a quick turn does not cut it off
+            await asyncio.sleep(EVERY_SECONDS)
 
-        def ended(task: asyncio.Task[None]) -> None:
-            limit.cancel()
-            self._tasks.discard(task)
+    async def _show(self, channel: Channel, message_id: str) -> None:
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await channel.typing(message_id)
+        except TimeoutError:
+            log.debug("typing was not shown in time")
 
+    def _own(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(ended)
-
-
-def _give_up(task: "asyncio.Task[None]") -> None:
-    log.debug("typing was not shown in time")
-    task.cancel()
+        task.add_done_callback(self._tasks.discard)
+        return task

@@ -21,10 +21,10 @@ from app.store.database import Database
 from app.tools import ToolContext, ToolResult
 from app.tools.context import Services
 from app.tools.files import Files
-from app.turns.profiles import Profiles
-from app.turns.zones import Zones
+from app.turns.profiles import Profiles, TimeZones
 from tests.limits import limited
 from tests.skills.tools import Rows, context, functions
+from tests.turns.standins import NobodyKnown
 
 pytestmark = pytest.mark.slow
 
@@ -107,10 +107,10 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         lambda conn: conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p1', 'simulator', 0)")
     )
     reminders = Reminders(database, ("simulator",), template=None, wake_person=lambda _: None, alarms=False)
-    profiles = Profiles(lambda realm: None, "UTC")
+    profiles = Profiles(NobodyKnown(), "UTC")
     services = Services(
         schedule=ScheduleService(database, reminders),
-        zones=Zones(database, profiles),
+        zones=TimeZones(database, profiles),
         files=Files(tmp_path / "files", allow_delete=True, quota=10**6),
     )
     rows = {skill: Rows() for skill in SKILLS}

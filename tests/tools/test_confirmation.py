@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.tools import ConfirmationPolicy, NoTTYError, ToolContext
+from app.tools import ConfirmationPolicy, NoTTYError
 from app.tools.confirmation import call_in_words
+from app.tools.context import CallTerms
 from tests.tools.engines import ADD, engine_of, tool_of
 
 
@@ -34,14 +35,14 @@ async def test_modes(mode: str, sensitive: bool, harmless: bool, asked: bool) ->
     engine = engine_of(tool_of(lambda: 1, sensitive=sensitive, harmless=harmless), mode=mode, ask=ask)
     assert (await engine.execute_tool_call("it", {})).code == ("DENIED" if asked else "ok")
     assert bool(questions) == asked
-    approved = ToolContext(approved=engine.registry.get("it"))
-    assert (await engine.execute_tool_call("it", {}, approved)).ok
+    approved = CallTerms(approved=engine.registry.get("it"))
+    assert (await engine.execute_tool_call("it", {}, None, approved)).ok
 
 
 async def test_a_yes_to_one_tool_is_none_to_another_of_its_name() -> None:
     engine = engine_of(tool_of(lambda: 1), ask=lambda name, args: False)
-    another = ToolContext(approved=tool_of(lambda: 2))
-    assert (await engine.execute_tool_call("it", {}, another)).code == "DENIED"
+    another = CallTerms(approved=tool_of(lambda: 2))
+    assert (await engine.execute_tool_call("it", {}, None, another)).code == "DENIED"
 
 
 async def test_unknown_mode_and_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

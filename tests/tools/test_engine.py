@@ -19,6 +19,7 @@ from app.tools import (
     ToolRegistry,
     ToolResult,
 )
+from app.tools.context import CallTerms
 from app.tools.limits import DaemonThreads
 from app.tools.masking import mask_arguments
 from tests.tools.engines import ADD, engine_of, tool_of
@@ -67,7 +68,7 @@ async def test_found_and_checked(name: Any, args: Any, code: str) -> None:
 async def test_only_what_was_offered_and_only_for_those_who_may() -> None:
     engine = engine_of(ADD, ADD.replace(name="admin", audience="owners"))
     call = engine.execute_tool_call
-    assert (await call("add", {"a": 1}, ToolContext(offered={"admin"}))).code == "NOT_OFFERED"
+    assert (await call("add", {"a": 1}, None, CallTerms(offered={"admin"}))).code == "NOT_OFFERED"
     assert (await call("admin", {"a": 1})).code == "UNKNOWN_TOOL"
     member, owner = Person("m", "simulator"), Person("o", "simulator", role="owner")
     assert (await call("admin", {"a": 1}, ToolContext(person=member))).code == "UNKNOWN_TOOL"
@@ -97,9 +98,9 @@ async def test_intent_is_recorded_before_the_call_and_the_result_after() -> None
         return "done"
 
     engine = engine_of(tool_of(act), ADD)
-    context = ToolContext(recorder=journal)
-    assert (await engine.execute_tool_call("it", {}, context)).ok
-    await engine.execute_tool_call("add", {"a": "x"}, context)
+    terms = CallTerms(recorder=journal)
+    assert (await engine.execute_tool_call("it", {}, None, terms)).ok
+    await engine.execute_tool_call("add", {"a": "x"}, None, terms)
     assert journal.rows == ["intent it {}", "ran", "result ok", "result BAD_REQUEST"]
 
 

@@ -1,15 +1,18 @@
-"""What a turn does next, as its rows alone decide."""
+"""The next step of a turn and the tools it is offered, as its rows alone decide."""
 
 from collections.abc import Sequence
 
+import orjson
 import pytest
 
 from app.llm.model import ToolCall
+from app.messages import JSON
 from app.store.turn_state import JournalRow
 from app.tools import ToolResult
 from app.turns.actions import (
     Action,
     AskModel,
+    CallResult,
     Reply,
     Round,
     Route,
@@ -17,6 +20,7 @@ from app.turns.actions import (
     RunTools,
     Transcript,
     next_action,
+    offered_tools,
     read_journal,
     unique_calls,
 )
@@ -24,7 +28,7 @@ from app.turns.actions import (
 ROUTED = Routed(("numbers",), ("calculate",))
 A, B = ToolCall("a", "calculate", {"expression": "1+1"}), ToolCall("b", "calculate", {"expression": "2+2"})
 SAME_AS_A = ToolCall("c", "calculate", '{"expression":"1+1"}')
-DONE = {"a": "2", "b": "4", "c": "2"}
+DONE = {"a": CallResult("2"), "b": CallResult("4"), "c": CallResult("2")}
 EMPTY = Round("")
 
 
@@ -35,8 +39,8 @@ EMPTY = Round("")
         ([], 0, AskModel(0, with_tools=False)),
         ([Round("hola")], 5, Reply("hola")),
         ([Round("", (A, B))], 5, RunTools(0, (A, B), frozenset())),
-        ([Round("", (A, B), {"a": "2"})], 5, RunTools(0, (B,), frozenset())),
-        ([Round("", (A, B), {"a": "2"}, frozenset("ab"))], 5, RunTools(0, (B,), frozenset("ab"))),
+        ([Round("", (A, B), {"a": CallResult("2")})], 5, RunTools(0, (B,), frozenset())),
+        ([Round("", (A, B), {"a": CallResult("2")}, frozenset("ab"))], 5, RunTools(0, (B,), frozenset("ab"))),
         ([Round("", (A,)), Round("", (B,), DONE)], 5, RunTools(0, (A,), frozenset())),
         ([Round("", (A,)), Round("too early")], 5, RunTools(0, (A,), frozenset())),
         ([Round("", (A,), DONE)], 5, AskModel(1, with_tools=True)),
@@ -90,14 +94,17 @@ def test_next_action(rounds: Sequence[Round], limit: int, expected: Action) -> N
 @pytest.mark.parametrize("depth", [300, 1020, 5000])
 def test_calls_nested_deeper_than_they_can_be_written_are_compared(depth: int) -> None:
     deep = f'{{"a": {"[" * depth + "]" * depth}}}'
-    rounds = [Round("", (ToolCall("c", "f", one),), {"c": "{}"}) for one in (deep, deep, f" {deep[:-1]} }}")]
+    rounds = [
+        Round("", (ToolCall("c", "f", one),), {"c": CallResult("{}")})
+        for one in (deep, deep, f" {deep[:-1]} }}")
+    ]
     assert next_action(Transcript(ROUTED, tuple(rounds[:2])), 9) == AskModel(2, with_tools=False)
     assert isinstance(next_action(Transcript(ROUTED, tuple(rounds)), 9), AskModel)
 
 
 def test_numbers_that_differ_in_the_last_of_many_digits_are_no_repeat() -> None:
     texts = ('{"account": 12345678901234567890121}', '{"account": 12345678901234567890122}')
-    rounds = tuple(Round("", (ToolCall("c", "f", text),), {"c": "{}"}) for text in texts)
+    rounds = tuple(Round("", (ToolCall("c", "f", text),), {"c": CallResult("{}")}) for text in texts)
     assert next_action(Transcript(ROUTED, rounds), 9) == AskModel(2, with_tools=True)
 
 
@@ -105,30 +112,52 @@ def test_a_turn_is_routed_first() -> None:
     assert next_action(Transcript(), 5) == Route()
 
 
-def test_a_transcript_is_the_same_from_memory_and_from_its_rows() -> None:
+RESULT = ToolResult.success({"summary": "✓ Saved: bread\nand more"}, outside=True)
+RECORDED = CallResult.of("save", RESULT, RESULT.to_json())
+OLD_ROW = {"result": RESULT.to_json()}  # of a version that kept no facts
+
+
+@pytest.mark.parametrize("row", [RECORDED.row(), OLD_ROW], ids=["with facts", "of an earlier version"])
+def test_a_transcript_is_the_same_from_memory_and_from_its_rows(row: JSON) -> None:
     step_by_step = (
         Transcript()
         .with_route(ROUTED)
         .with_round(Round("", (A, B), intents=frozenset("a")))
-        .with_results(0, {"a": "2"})
+        .with_results(0, {"a": RECORDED})
     )
     calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in (A, B)]
     rows = [
-        JournalRow("tool:0:a", {"result": "2"}),
+        JournalRow("tool:0:a", orjson.loads(orjson.dumps(row))),
         JournalRow("intent:0:a", {}),
         JournalRow("llm:0", {"text": "", "calls": calls}),
         JournalRow("route", {"categories": ["numbers"], "tools": ["calculate"], "source": "model"}),
     ]
     assert read_journal(rows) == step_by_step
+    assert (RECORDED.receipt, RECORDED.outside, RECORDED.changed_something) == ("✓ Saved: bread", True, True)
+
+
+@pytest.mark.parametrize(
+    ("result", "facts"),
+    [
+        (ToolResult.success("[DRY-RUN]", dry_run=True), {"ok": True, "dry_run": True}),
+        (ToolResult.failure("NO", '{"ok":true', summary="✓ Paid"), {"ok": False}),
+        (ToolResult.success({"text": '"outside":true', "summary": "6 × 7"}), {"ok": True}),
+    ],
+    ids=["a dry run", "a failure", "text that looks like a fact"],
+)
+def test_facts_about_a_result_are_those_of_its_envelope(result: ToolResult, facts: dict[str, bool]) -> None:
+    read = CallResult.of("save", result, result.to_json())
+    assert read == CallResult(result.to_json(), **facts)
+    assert CallResult.from_row("save", {"result": result.to_json()}) == read
 
 
 def test_rounds_are_read_by_number_and_call_ids_may_hold_colons() -> None:
     call = {"id": "x:1:y", "name": "calculate", "arguments": "{}"}
     rows = [JournalRow(f"llm:{n}", {"text": str(n), "calls": [call]}) for n in (10, 2, 1, 0)]
-    rows.append(JournalRow("tool:2:x:1:y", {"result": "seen"}))
+    rows.append(JournalRow("tool:2:x:1:y", CallResult("seen", tools=("a",)).row()))
     rounds = read_journal(rows).rounds
     assert [one.text for one in rounds] == ["0", "1", "2", "10"]
-    assert rounds[2].results == {"x:1:y": "seen"}
+    assert rounds[2].results == {"x:1:y": CallResult("seen", tools=("a",))}
 
 
 @pytest.mark.parametrize(
@@ -148,9 +177,6 @@ def test_calls_get_ids_of_their_own(ids: list[str], taken: list[str], expected: 
     assert [call.id for call in calls] == expected
 
 
-UNKNOWN = ToolResult.failure("OUTCOME_UNKNOWN", "it may have happened", outcome="unknown").to_json()
-
-
 def test_begun_calls_of_a_crash_are_handed_on() -> None:
     transcript = Transcript(ROUTED, (Round("", (A, B), {}, frozenset({"b"})),))
     action = next_action(transcript, 5)
@@ -167,15 +193,61 @@ def test_the_journal_tells_what_the_message_is_about_and_whose_texts_were_shown(
 @pytest.mark.parametrize(
     ("name", "result", "loaded"),
     [
-        ("load_skill", ToolResult.success({"skill": "tea", "instructions": "Steep."}).to_json(), ("tea",)),
-        ("load_skill", ToolResult.failure("UNAVAILABLE", "gone").to_json(), ()),
-        ("load_skill", ToolResult.success("cut").to_json(), ()),
-        ("load_skill", "", ()),
-        ("read_skill_file", ToolResult.success({"skill": "tea", "text": "x"}).to_json(), ()),
+        ("load_skill", ToolResult.success({"skill": "tea", "instructions": "Steep."}), ("tea",)),
+        ("load_skill", ToolResult.failure("UNAVAILABLE", "gone"), ()),
+        ("load_skill", ToolResult.success("cut"), ()),
+        ("load_skill", None, ()),
+        ("read_skill_file", ToolResult.success({"skill": "tea", "text": "x"}), ()),
     ],
     ids=["loaded", "failed", "of another form", "unfinished", "another tool"],
 )
-def test_skills_are_loaded_by_results_that_hold_them(name: str, result: str, loaded: tuple[str, ...]) -> None:
-    call = ToolCall("l", name, {"name": "tea"})
-    transcript = Transcript(ROUTED, (Round("", (call,), {"l": result} if result else {}),))
-    assert transcript.loaded == loaded
+def test_skills_are_loaded_by_results_that_hold_them(
+    name: str, result: ToolResult | None, loaded: tuple[str, ...]
+) -> None:
+    results = {} if result is None else {"l": CallResult.of(name, result, result.to_json())}
+    transcript = Transcript(ROUTED, (Round("", (ToolCall("l", name, {"name": "tea"}),), results),))
+    assert transcript.loaded_skills == loaded
+
+
+CHOSEN = ("a", "b", "search_tools")
+SEARCH = ToolCall("s", "search_tools", {"query": "x"})
+CALLED = Round("", (ToolCall("o", "a", {}),), {"o": CallResult("{}", ok=True)})
+
+
+def searched(data: JSON, ok: bool = True) -> Round:
+    result = ToolResult(ok, data, error=None if ok else "no")
+    return Round("", (SEARCH,), {"s": CallResult.of("search_tools", result, result.to_json())})
+
+
+def found(*names: str, ok: bool = True) -> Round:
+    return searched({"tools": [{"name": name} for name in names]}, ok)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "limit", "offered"),
+    [
+        ([], 8, [CHOSEN]),
+        ([CALLED], 8, [CHOSEN, CHOSEN]),
+        ([found("x", "b"), CALLED], 8, [CHOSEN, (*CHOSEN, "x"), (*CHOSEN, "x")]),
+        ([found("x"), found("y")], 4, [CHOSEN, (*CHOSEN, "x"), ("b", "search_tools", "x", "y")]),
+        ([CALLED, found("x", "y")], 4, [CHOSEN, CHOSEN, ("a", "search_tools", "x", "y")]),
+        ([found()], 8, [CHOSEN, CHOSEN]),
+        ([found("x", ok=False)], 8, [CHOSEN, CHOSEN]),
+        ([Round("", (SEARCH,))], 8, [CHOSEN, CHOSEN]),
+        *(
+            ([searched(data)], 8, [CHOSEN, CHOSEN])
+            for data in (None, [], "x", {}, {"tools": "x"}, {"tools": ["x", {}, {"name": 1}]})
+        ),
+    ],
+)
+def test_found_tools_are_offered_from_the_next_call_on_in_place_of_idle_ones(
+    rounds: list[Round], limit: int, offered: list[tuple[str, ...]]
+) -> None:
+    assert offered_tools(CHOSEN, rounds, limit) == offered
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 8])
+def test_no_call_is_offered_more_than_the_limit(limit: int) -> None:
+    many = found(*(f"t{n}" for n in range(20)))
+    offered = offered_tools(CHOSEN[:limit], [many], limit)[-1]
+    assert offered == ("search_tools", *(f"t{n}" for n in range(7)))[:limit]

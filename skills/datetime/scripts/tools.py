@@ -6,6 +6,8 @@ from datetime import date as Date
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from app.search.words import content, words
+
 from .clock import moment_of
 from .days import month_named, read_date
 from .holiday_calendar import (
@@ -124,6 +126,20 @@ async def set_time_zone(place: str, context=None) -> dict:
     now = datetime.now(ZoneInfo(zone))
     text = who.say("zone_set" if wanted else "zone_of_number", **told(zone, now, who))
     return {"summary": "\n".join([text, *([who.say("zone_stays")] if stay else [])]), **fields_of(now, "")}
+
+
+async def _named_by_the_person(args, context):
+    """Refuse a zone that the person did not name where text of others is in the conversation."""
+    if not context.sources:
+        return None
+    said = {word for text in context.own_words for word in words(text)}
+    if said.isdisjoint(content(words(str(args["place"])))):
+        return who_asks(context).say.failed("not_their_words", code="DENIED")
+    return None
+
+
+set_time_zone.guard = _named_by_the_person
+set_time_zone.changes_person = True
 
 
 def days_between(start: str = "", end: str = "", context=None) -> dict:

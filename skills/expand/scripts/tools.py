@@ -1,4 +1,7 @@
-"""Skills and MCP servers from the internet: looked at, installed after a yes, removed."""
+"""Skills and MCP servers from the internet: looked at, installed after a yes, removed.
+
+The services make the cards that ask about installing, removing and approving, in every mode.
+"""
 
 
 async def preview_skill_from_url(url: str, context=None):
@@ -137,3 +140,38 @@ async def approve_mcp_tools(name: str, context=None):
     Ejemplo: aprueba las herramientas nuevas del server time
     """
     return await context.services.servers.approve(name, context)
+
+
+async def _own_address(args, context):
+    return await context.services.installer.refuse_foreign_address(args, context)
+
+
+async def _install_skill_card(args, context):
+    return await context.services.installer.install_card(args, context)
+
+
+async def _remove_skill_card(args, context):
+    return await context.services.installer.removal_card(args, context)
+
+
+async def _install_server_card(args, context):
+    return await context.services.servers.install_card(args, context)
+
+
+async def _remove_server_card(args, context):
+    return await context.services.servers.removal_card(args, context)
+
+
+async def _approve_tools_card(args, context):
+    return await context.services.servers.approval_card(args, context)
+
+
+preview_skill_from_url.guard = install_skill_from_url.guard = _own_address
+install_skill_from_url.card = _install_skill_card
+remove_skill.card = _remove_skill_card
+install_mcp_server.card = _install_server_card
+remove_mcp_server.card = _remove_server_card
+approve_mcp_tools.card = _approve_tools_card
+install_skill_from_url.whole_card = lambda question, services: services.installer.whole_card(question)
+install_mcp_server.whole_card = lambda question, services: services.servers.whole_card(question)
+approve_mcp_tools.whole_card = lambda question, services: services.servers.whole_approval_card(question)

@@ -1,5 +1,6 @@
 """A person's files: read, list, write, delete. The service `files` confines and limits them."""
 
+import asyncio
 import difflib
 from pathlib import PurePosixPath
 from typing import Literal
@@ -224,6 +225,27 @@ def delete_file(path: str, context=None) -> dict:
     if not result.ok:
         return _failed(say, result, path)
     return {"summary": say("deleted", path=cut(path)), **result.data}
+
+
+async def _refuse_outside(args, context):
+    """Refuse a path outside of the person's folder before anybody is asked about it."""
+    files = _files(context)
+    try:
+        await asyncio.to_thread(files.check, args, context)
+    except ValueError:
+        return Sentences(SAID, context).failed("BAD_REQUEST", path=cut(str(args.get("path", ".")), 80))
+    return None
+
+
+async def _refuse_deleting(args, context):
+    """Refuse to delete where that is not allowed, before anybody is asked about it."""
+    if not _files(context).allow_delete:
+        return Sentences(SAID, context).failed("DELETE_NOT_ALLOWED")
+    return await _refuse_outside(args, context)
+
+
+read_file.guard = list_files.guard = write_file.guard = _refuse_outside
+delete_file.guard = _refuse_deleting
 
 
 def _files(context):

@@ -1,6 +1,6 @@
-"""What is judged of a round's calls, and what becomes of a yes when things change before they run."""
+"""Which calls of a round need a yes, and what becomes of it when things change before they run."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
@@ -17,15 +17,15 @@ from app.store import approvals, journal, turn_state, turns
 from app.store.database import Database
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, Tool, ToolContext, ToolRegistry
-from app.tools.plain import loads
 from app.tools.validation import InvalidArguments
-from app.turns.actions import Round, Routed, Transcript, read_journal
+from app.turns.actions import CallResult, Round, Routed, Transcript, read_journal
 from app.turns.approvals import Authorizer, Decisions, call_identity
-from app.turns.cards import ONCE, Card, call_card
+from app.turns.cards import Card
+from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
 from tests.store.rows import T, begun, conversation, draft, inbound, take
-from tests.turns.fixed import Fixed
+from tests.turns.standins import Catalog, services_of
 
 
 async def _nobody(name: str, args: dict[str, JSON]) -> bool:
@@ -45,18 +45,15 @@ class Desk:
         for name, sensitive in (("send", True), ("fetch", False), ("install", True)):
             self.registry.register(self.tool(name, sensitive=sensitive))
         self.registry.register(self.tool("look_up", permits_addresses=True))
+        self.registry.register(self.registry.get("install").replace(card=self.card), allow_override=True)
         policy = options.pop("policy", None) or ConfirmationPolicy("confirm-sensitive", _nobody)
         engine = ExecutionEngine(self.registry, policy)
-        abilities = cast(ToolCatalog, Fixed(self.registry))
-        self.consent = Authorizer(
-            store,
-            abilities,
-            engine,
-            {"install": self.card},
-            lambda person: None,
-            asks=options.pop("asks", True),
-        )
-        self.calls = ToolCalls(store, engine, abilities)
+        self.catalog = Catalog(self.registry)
+        self.catalog.foreign_skills = options.pop("foreign", ())
+        services = services_of(store, self.catalog)
+        contexts = ToolContexts(store, cast(ToolCatalog, self.catalog))
+        self.authorizer = Authorizer(services, engine, contexts, asks=options.pop("asks", True))
+        self.calls = ToolCalls(services, engine, contexts)
         self.replaces = options.pop("replaces", "")
         routed = Routed((), tuple(tool.name for tool in self.registry.list_all()))
         self.run = TurnContext(
@@ -65,7 +62,7 @@ class Desk:
             TerminalChannel(),
             "",
             Transcript(routed),
-            0,
+            services.tools,
             **options,
         )
 
@@ -77,11 +74,11 @@ class Desk:
         schema = {"type": "object", "properties": {"url": {"type": "string"}, "to": {"type": "string"}}}
         return Tool(name, f"Does {name}.", schema, act, category="desk", **options)
 
-    async def card(self, arguments: Mapping[str, JSON], run: TurnContext) -> Card:
+    async def card(self, arguments: dict[str, JSON], context: ToolContext) -> Card:
         """A card that takes its time, in which another turn takes over a changed folder."""
         if self.replaces:
             self.replace(self.replaces)
-        return Card("May I?", "install", ONCE)
+        return Card("May I?", "install")
 
     def replace(self, name: str) -> None:
         changed = self.registry.get(name).replace(description="Does it to everybody.")
@@ -89,22 +86,22 @@ class Desk:
 
     async def always(self, name: str) -> None:
         """The person said "always here" to it."""
-        where, tool_hash = self.run.opened.conversation, self.registry.get(name).definition_hash
+        where, tool_hash = self.run.state.conversation, self.registry.get(name).definition_hash
         row = (where.person_id, where.id, name, tool_hash, T)
         sql = "INSERT INTO standing_consents VALUES (?, ?, ?, ?, ?)"
         await self.store.tx(lambda conn: conn.execute(sql, row) and None)
 
     async def authorize(self, *calls: ToolCall) -> Decisions:
-        return await self.consent.authorize(self.run, 0, calls, frozenset())
+        return await self.authorizer.authorize(self.run, 0, calls, frozenset())
 
-    async def do(self, *calls: ToolCall) -> dict[str, str]:
+    async def do(self, *calls: ToolCall) -> dict[str, CallResult]:
         return await self.calls.run(self.run, 0, calls, frozenset(), await self.authorize(*calls))
 
     async def park(self, *calls: ToolCall) -> list[str]:
         """Asks about these calls; gives the keys of what is asked now."""
-        verdicts = await self.authorize(*calls)
-        await self.consent.park(self.run, verdicts)
-        return [question.call_key for question in verdicts.questions]
+        decisions = await self.authorize(*calls)
+        await self.authorizer.park(self.run, decisions)
+        return [question.call_key for question in decisions.questions]
 
     async def answer(self, choice: str) -> None:
         """To everything that is open; the turn goes on."""
@@ -139,15 +136,15 @@ async def make_desk(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Des
 MakeDesk = Callable[..., Awaitable[Desk]]
 SEND = ToolCall("s", "send", {"to": "ana"})
 INSTALL = ToolCall("i", "install", {})
-TAINTED: dict[str, Any] = {"foreign": lambda skills, tools: ("guide",)}
+TAINTED: dict[str, Any] = {"foreign": ("guide",)}
 
 
 async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(make_desk: MakeDesk) -> None:
     desk = await make_desk(replaces="send")
     await desk.always("send")
-    verdicts = await desk.authorize(SEND, INSTALL)
-    assert list(verdicts.agreed) == ["s"]
-    assert await desk.calls.run(desk.run, 0, (SEND, INSTALL), frozenset(), verdicts) == {}
+    decisions = await desk.authorize(SEND, INSTALL)
+    assert list(decisions.agreed) == ["s"]
+    assert await desk.calls.run(desk.run, 0, (SEND, INSTALL), frozenset(), decisions) == {}
     assert [one.tool for one in (await desk.authorize(SEND)).questions] == ["send"]
     assert desk.ran == []
 
@@ -170,7 +167,7 @@ async def test_of_one_call_twice_in_a_round_one_is_asked_about_and_runs(
     await desk.answer("yes")
     results = await desk.do(*both)
     assert desk.ran == ["send", "send"]
-    assert '"same_call_as":"s"' in results["t"]
+    assert '"same_call_as":"s"' in results["t"].text
 
 
 async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(make_desk: MakeDesk) -> None:
@@ -209,10 +206,10 @@ async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(m
     desk = await make_desk(**TAINTED)
     fetch = desk.registry.get("fetch")
     desk.registry.unregister("fetch")
-    verdicts = await desk.authorize(FETCH)
+    decisions = await desk.authorize(FETCH)
     desk.registry.register(fetch)
-    results = await desk.calls.run(desk.run, 0, (FETCH,), frozenset(), verdicts)
-    assert "NO_TTY" in results["f"]
+    results = await desk.calls.run(desk.run, 0, (FETCH,), frozenset(), decisions)
+    assert "NO_TTY" in results["f"].text
     assert desk.ran == []
 
 
@@ -226,7 +223,7 @@ async def test_arguments_that_pass_only_the_second_look_do_not_run(make_desk: Ma
 
     desk = await make_desk(**TAINTED)
     desk.registry.register(desk.tool("fetch", check=check), allow_override=True)
-    assert "NO_TTY" in (await desk.do(FETCH))["f"]
+    assert "NO_TTY" in (await desk.do(FETCH))["f"].text
     assert (desk.ran, len(looks)) == ([], 2)
 
 
@@ -239,7 +236,7 @@ async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(mak
             return False
 
     desk = await make_desk(asks=False, policy=AtTheTerminal("confirm-sensitive"), **TAINTED)
-    assert "DENIED" in (await desk.do(FETCH))["f"]
+    assert "DENIED" in (await desk.do(FETCH))["f"].text
     assert asked == ["This comes after I read text that is not yours: the skill guide"]
     assert desk.ran == []
 
@@ -248,8 +245,8 @@ async def test_an_address_that_a_search_found_is_asked_without_a_question(make_d
     desk = await make_desk(found=["https://found.example/a?b=c%20d"], **TAINTED)
     there = ToolCall("f", "fetch", {"url": "https://found.example/a?b=c%20d"})
     beside = ToolCall("g", "fetch", {"url": "https://found.example/a?b=secret"})
-    verdicts = await desk.authorize(there, beside)
-    assert [question.call_key for question in verdicts.questions] == ["0:g"]
+    decisions = await desk.authorize(there, beside)
+    assert [question.call_key for question in decisions.questions] == ["0:g"]
     assert [one.call_key for one in (await desk.authorize(SEND)).questions] == ["0:s"]
 
 
@@ -257,7 +254,7 @@ async def test_what_was_found_is_known_after_a_crash_and_in_the_next_turn(make_d
     desk = await make_desk()
     search = ToolCall("l", "look_up", {})
     await desk.do(search)
-    where = desk.run.opened.conversation
+    where = desk.run.state.conversation
 
     def again(conn: Connection) -> tuple[TurnState, TurnState]:
         after_a_crash = turn_state.load_turn(conn, "t1", T, 40, "2027-01-15")
@@ -275,18 +272,9 @@ async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost
     await desk.park(SEND)
     await desk.answer("yes")
     opened = await desk.store.tx(lambda conn: turn_state.load_turn(conn, "t1", T, 40, "2027-01-15"))
-    run = TurnContext(opened, desk.run.person, TerminalChannel(), "", desk.run.transcript, 0)
-    assert run.sources == ("skill:guide",)
-
-
-async def test_whose_words_a_prompt_holds_is_told_by_the_skills_there_are_now(make_desk: MakeDesk) -> None:
-    desk = await make_desk()
-    found, view = list[str](), [object()]
-    run = replace(desk.run, view=lambda: view[0], foreign=lambda skills, tools: tuple(found))
-    assert run.sources == ()
-    found.append("guide")
-    view[0] = object()
-    assert run.sources == ("skill:guide",)
+    later = replace(desk.run, state=opened)
+    desk.catalog.foreign_skills = ()
+    assert later.sources == ("skill:guide",)
 
 
 async def test_what_is_answered_to_a_made_up_tool_is_not_the_text_of_others(make_desk: MakeDesk) -> None:
@@ -298,19 +286,6 @@ async def test_what_is_answered_to_a_made_up_tool_is_not_the_text_of_others(make
     for said, sources in ((refused, ()), (calls, ("tool:look_up",))):
         heard = desk.run.transcript.with_round(Round("", said, results))
         assert replace(desk.run, transcript=heard).sources == sources
-
-
-async def test_an_open_question_says_at_the_console_where_it_came_from(make_desk: MakeDesk) -> None:
-    desk = await make_desk(**TAINTED)
-    await desk.park(SEND)
-    (question,) = await desk.store.tx(approvals.all_open)
-    card = call_card("en", question.tool, loads(question.arguments), question.sources)
-    assert card.endswith("text that is not yours: the skill guide")
-
-
-def test_the_console_shows_every_digit_of_what_a_yes_is_for() -> None:
-    card = call_card("en", "pay", loads('{"account":12345678901234567890123}'), ())
-    assert "“12345678901234567890123”" in card
 
 
 @pytest.mark.parametrize("depth", [99, 101, 300, 1020])

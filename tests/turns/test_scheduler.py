@@ -1,4 +1,4 @@
-"""Lanes: what brings a turn to its runner, and again when it failed."""
+"""Lanes bring turns to their runner, and again when they failed."""
 
 import asyncio
 import threading
@@ -8,30 +8,17 @@ from typing import cast
 
 from app.messages import Sender
 from app.people import Conversation
-from app.store import turns
+from app.store import turn_state, turns
 from app.store.database import Database
 from app.store.outbox import Draft
-from app.turns.inbound import ApprovalReplies
-from app.turns.profiles import Profiles
 from app.turns.scheduler import TurnScheduler
-from app.turns.state import LoadedTurn, begin
+from app.turns.state import TurnLimits
 from app.turns.turn import TurnRunner
 from tests.store.rows import BETO, T, conversation, inbound, take
+from tests.turns.standins import Catalog, services_of
 
 
-class Begins:
-    """What is common to all of them."""
-
-    def begin(self, conn: Connection, turn: str, now: float) -> LoadedTurn:
-        return begin(conn, turn, Profiles(lambda realm: None, "UTC"), now)
-
-    closed = False
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-class FailsFirst(Begins):
+class FailsFirst:
     """Fails the first time and ends the turn the second."""
 
     def __init__(self, store: Database, where: Conversation) -> None:
@@ -40,29 +27,22 @@ class FailsFirst(Begins):
         self.ended = asyncio.Event()
         self.runs = 0
 
-    async def run(self, turn: str, begun: LoadedTurn | None) -> None:
+    async def run(self, turn: str) -> None:
         self.runs += 1
-        assert begun is not None
         if self.runs == 1:
             raise RuntimeError("the first time")
         await self._store.tx(lambda conn: turns.end(conn, turn, self._where, "answered", Draft("", ()), T))
         self.ended.set()
 
+    async def close(self) -> None: ...
 
-def local_carrier(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
+
+def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     async def ready() -> None:
         return None
 
-    return TurnScheduler(
-        store,
-        cast(TurnRunner, runner),
-        quiet=quiet,
-        longest=quiet,
-        at_once=at_once,
-        ready=ready,
-        hearing=ApprovalReplies({}),
-        on_notice=lambda person: None,
-    )
+    limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
+    return TurnScheduler(services_of(store, Catalog(), limits=limits), cast(TurnRunner, runner), ready)
 
 
 async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:
@@ -73,92 +53,68 @@ async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Datab
 
     where = await store.tx(arrive)
     runner = FailsFirst(store, where)
-    carrier = local_carrier(store, runner)
-    carrier.wake(where.id)
+    scheduler = scheduler_of(store, runner)
+    scheduler.wake(where.id)
     async with asyncio.timeout(10):
         await runner.ended.wait()
-    await carrier.close(5)
+    await scheduler.close(5)
     assert runner.runs == 2
 
 
-class Waits(Begins):
+class Waits:
     """Begins each turn and stays at it until it is cancelled or `go` is set."""
 
     def __init__(self, store: Database) -> None:
         self._store = store
         self.begun: asyncio.Queue[str] = asyncio.Queue()
         self.go = asyncio.Event()
+        self.closed = False
 
-    async def run(self, turn: str, begun: LoadedTurn | None) -> None:
-        opened = (begun or await self._store.tx(lambda conn: self.begin(conn, turn, T))).opened
-        self.begun.put_nowait(opened.members[-1].text)
-        if not opened.members[-1].command:
+    async def run(self, turn: str) -> None:
+        state = await self._store.tx(lambda conn: turn_state.load_turn(conn, turn, T, 40, "2027-01-15"))
+        self.begun.put_nowait(state.members[-1].text)
+        if not state.members[-1].command:
             await self.go.wait()
-        where = opened.conversation
+        where = state.conversation
         await self._store.tx(lambda conn: turns.end(conn, turn, where, "answered", Draft("", ()), T))
+
+    async def close(self) -> None:
+        self.closed = True
 
 
 async def test_a_stop_that_came_while_the_turn_waited_for_its_place_ends_it(store: Database) -> None:
     runner = Waits(store)
-    carrier = local_carrier(store, runner, at_once=1)
+    scheduler = scheduler_of(store, runner, at_once=1)
     ana = await store.tx(conversation)
     beto = await store.tx(lambda conn: conversation(conn, BETO))
     await store.tx(lambda conn: take(conn, inbound("w1", "of Ana")))
-    carrier.wake(ana.id)
+    scheduler.wake(ana.id)
     async with asyncio.timeout(10):
         assert await runner.begun.get() == "of Ana"
         await store.tx(lambda conn: take(conn, inbound("w2", "of Beto", sender=BETO)))
-        carrier.wake(beto.id)
+        scheduler.wake(beto.id)
         while not await store.all("SELECT 1 FROM turns WHERE conversation_id = ?", beto.id):
             await asyncio.sleep(0.01)
         await store.tx(lambda conn: take(conn, inbound("w3", "/stop", sender=BETO), kind="stop"))
-        carrier.wake(beto.id)
+        scheduler.wake(beto.id)
         runner.go.set()
         runner.go.clear()
         begun = await runner.begun.get()
         if begun == "of Beto":  # or it was ended before it came that far
             begun = await runner.begun.get()
     assert begun == "/stop"
-    await carrier.close(5)
-
-
-class CannotRead(Begins):
-    """Rows that a turn starts from cannot be read."""
-
-    def __init__(self) -> None:
-        self.runs: asyncio.Queue[LoadedTurn | None] = asyncio.Queue()
-
-    def begin(self, conn: Connection, turn: str, now: float) -> LoadedTurn:
-        super().begin(conn, turn, now)
-        raise ValueError("no JSON")
-
-    async def run(self, turn: str, begun: LoadedTurn | None) -> None:
-        self.runs.put_nowait(begun)
-        await asyncio.Event().wait()
-
-
-async def test_rows_that_cannot_be_read_fail_in_the_turn_and_not_in_its_claim(store: Database) -> None:
-    runner = CannotRead()
-    carrier = local_carrier(store, runner)
-    where = await store.tx(conversation)
-    await store.tx(lambda conn: take(conn, inbound("w1")))
-    carrier.wake(where.id)
-    assert await asyncio.wait_for(runner.runs.get(), 10) is None
-    row = await store.one("SELECT state, attempts FROM turns")
-    assert row is not None
-    assert (row["state"], row["attempts"]) == ("queued", 0)
-    await carrier.close(0)
+    await scheduler.close(5)
 
 
 async def test_a_stop_of_the_server_while_a_turn_is_claimed_counts_no_attempt(store: Database) -> None:
-    carrier = local_carrier(store, Waits(store))
+    scheduler = scheduler_of(store, Waits(store))
     where = await store.tx(conversation)
     await store.tx(lambda conn: take(conn, inbound("w1")))
     held = threading.Event()
     busy = store.submit(lambda conn: held.wait(10))
-    carrier.wake(where.id)
+    scheduler.wake(where.id)
     await asyncio.sleep(0.05)  # until the lane waits for its claim
-    closing = asyncio.create_task(carrier.close(0.5))
+    closing = asyncio.create_task(scheduler.close(0.5))
     await asyncio.sleep(0.05)
     held.set()
     await asyncio.gather(busy, closing)
@@ -169,7 +125,7 @@ async def test_a_stop_of_the_server_while_a_turn_is_claimed_counts_no_attempt(st
 
 async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) -> None:
     runner = Waits(store)
-    carrier = local_carrier(store, runner, at_once=2)
+    scheduler = scheduler_of(store, runner, at_once=2)
 
     def arrive(conn: Connection) -> list[str]:
         people = [Sender(phone=f"5215550000{n:02}", user_id=f"MX.{n}", name="") for n in range(12)]
@@ -178,7 +134,7 @@ async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) ->
         return [conversation(conn, sender).id for sender in people]
 
     for where in await store.tx(arrive):
-        carrier.wake(where)
+        scheduler.wake(where)
     async with asyncio.timeout(10):
         for _ in range(2):
             await runner.begun.get()
@@ -186,8 +142,8 @@ async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) ->
             await asyncio.sleep(0.01)
     rows = await store.all("SELECT state, attempts, count(*) AS n FROM turns GROUP BY 1, 2 ORDER BY 1")
     assert [tuple(row) for row in rows] == [("queued", 0, 10), ("running", 1, 2)]
-    assert carrier.running == 2
-    await carrier.close(0)
+    assert scheduler.running == 2
+    await scheduler.close(0)
     rows = await store.all("SELECT state, attempts, count(*) AS n FROM turns GROUP BY 1, 2 ORDER BY 1")
     assert [tuple(row) for row in rows] == [("queued", 0, 12)]
     assert runner.begun.empty()
@@ -196,11 +152,11 @@ async def test_a_turn_that_waits_for_its_place_has_not_begun(store: Database) ->
 async def test_a_store_that_is_gone_keeps_no_stop_of_the_server(store: Database) -> None:
     """A lane waits out its burst; what it might have to give back cannot be written."""
     runner = Waits(store)
-    carrier = local_carrier(store, runner, quiet=60.0)
+    scheduler = scheduler_of(store, runner, quiet=60.0)
     where = await store.tx(conversation)
     await store.tx(lambda conn: take(conn, inbound("w1"), now=time.time()))
-    carrier.wake(where.id)
+    scheduler.wake(where.id)
     await asyncio.sleep(0.05)  # until it knows that the burst is not complete
     store.path.rename(store.path.with_suffix(".gone"))
-    await asyncio.wait_for(carrier.close(0.1), 10)
+    await asyncio.wait_for(scheduler.close(0.1), 10)
     assert runner.closed

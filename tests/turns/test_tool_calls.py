@@ -8,6 +8,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from app.channels.terminal import TerminalChannel
 from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
@@ -20,13 +21,13 @@ from app.store.tool_statistics import ToolFigures, summary
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
 from app.tools.result import MODEL_LIMIT
-from app.turns.actions import Round, Routed, Transcript
+from app.turns.actions import CallResult, Round, Routed, Transcript
 from app.turns.approvals import Agreed, Decisions, call_identity
+from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext
 from app.turns.tool_calls import ToolCalls
 from tests.store.rows import T, begun, conversation, inbound, take
-from tests.turns.fixed import Fixed
-from tests.turns.screen import Screen
+from tests.turns.standins import Catalog, result, services_of
 
 BOOK = ToolCall("a", "book", {"table": 4})
 
@@ -78,30 +79,27 @@ class Hall:
         self.gate = asyncio.Event()
         self.registry = registry = ToolRegistry()
         registry.register(Tool.from_function(wait, category="tables"))
-        registry.register(Tool.from_function(look_up, category="shipped", permits_addresses=True))
+        registry.register(Tool.from_function(look_up, category="bundled", permits_addresses=True))
         registry.register(Tool.from_function(look_up, name="look_up_elsewhere", category="tables"))
         registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
         registry.register(Tool.from_function(keep, category="tables"))
         registry.register(Tool.from_function(stamp, category="tables"))
         registry.register(Tool.from_function(scroll, category="tables"))
         registry.register(Tool.from_function(ring, category="tables"))
-        registry.register(Tool.from_function(ring, name="ring_shipped", category="shipped"))
-        self.calls = ToolCalls(
-            store,
-            ExecutionEngine(registry, ConfirmationPolicy("yolo")),
-            cast(ToolCatalog, Fixed(registry)),
-            services={"bell": "ding"},
-            data_quota=1000,
-        )
+        registry.register(Tool.from_function(ring, name="ring_bundled", category="bundled"))
+        self.catalog = catalog = Catalog(registry)
+        services, tools = services_of(store, catalog), cast(ToolCatalog, catalog)
+        contexts = ToolContexts(store, tools, {"bell": "ding"}, data_quota=1000)
+        self.calls = ToolCalls(services, ExecutionEngine(registry, ConfirmationPolicy("yolo")), contexts)
         person = Person(opened.conversation.person_id, "whatsapp")
         routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
-        self.run_of = TurnContext(opened, person, Screen(), "", Transcript(routed), 0)
+        self.run_of = TurnContext(opened, person, TerminalChannel(), "", Transcript(routed), tools)
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
-        verdicts = Decisions(agreed={call.id: self.agreed(call)} if agreed else {})
-        results = await self.calls.run(self.run_of, round_, (call,), wanted, verdicts)
-        return orjson.loads(results[call.id])
+        decisions = Decisions(agreed={call.id: self.agreed(call)} if agreed else {})
+        results = await self.calls.run(self.run_of, round_, (call,), wanted, decisions)
+        return orjson.loads(results[call.id].text)
 
     def agreed(self, call: ToolCall) -> Agreed:
         tool = self.registry.get(call.name)
@@ -209,7 +207,7 @@ async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: 
     hall = await make_hall()
     twins = [ToolCall(id, "stamp", {"slip": {"number": 1}}) for id in ("a", "b")]
     results = await hall.calls.run(hall.run_of, 0, twins, frozenset(), Decisions())
-    assert [orjson.loads(results[id])["ok"] for id in ("a", "b")] == [False, True]
+    assert [orjson.loads(results[id].text)["ok"] for id in ("a", "b")] == [False, True]
     assert await hall.uncertain() == ["stamp"]
     assert not (await hall.call(ToolCall("c", "stamp", {"slip": {"number": 1}}), round_=1))["ok"]
     assert len(hall.ran) == 2
@@ -221,7 +219,7 @@ async def test_a_call_that_repeats_another_of_its_round_is_told_what_came_of_tha
     hall = await make_hall(idempotent=True)
     both = (BOOK, ToolCall("b", "book", {"table": 4}))
     results = await hall.calls.run(hall.run_of, 0, both, frozenset(), Decisions(repeats={"b": "a"}))
-    told = [orjson.loads(results[id]) for id in ("a", "b")]
+    told = [orjson.loads(results[id].text) for id in ("a", "b")]
     assert [one["data"] for one in told] == ["table 4", "table 4"]
     assert told[1]["meta"]["same_call_as"] == "a"
     assert (hall.ran, await hall.journal()) == (["t1:0:a"], ["intent:0:a", "tool:0:a", "tool:0:b"])
@@ -232,10 +230,10 @@ async def test_a_repeated_call_is_told_what_came_of_the_first_before_a_crash(
 ) -> None:
     hall = await make_hall()
     again = ToolCall("b", "book", {"table": 4})
-    done = {"a": orjson.dumps(await hall.call(BOOK)).decode()}
+    done = {"a": result("book", (await hall.call(BOOK))["data"])}
     hall.run_of.transcript = Transcript(Routed(("tables",), ("book",)), (Round("", (BOOK, again), done),))
     results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Decisions(repeats={"b": "a"}))
-    assert ([*results], orjson.loads(results["b"])["data"], len(hall.ran)) == (["b"], "table 4", 1)
+    assert ([*results], orjson.loads(results["b"].text)["data"], len(hall.ran)) == (["b"], "table 4", 1)
 
 
 async def test_what_a_repeated_call_is_told_is_no_longer_than_any_result(
@@ -243,17 +241,17 @@ async def test_what_a_repeated_call_is_told_is_no_longer_than_any_result(
 ) -> None:
     hall = await make_hall()
     again = ToolCall("b", "book", {"table": 4})
-    told = '{"ok":true,"data":"' + "x" * (MODEL_LIMIT - 21) + '"}'
+    told = CallResult('{"ok":true,"data":"' + "x" * (MODEL_LIMIT - 21) + '"}', ok=True)
     hall.run_of.transcript = Transcript(
         Routed(("tables",), ("book",)), (Round("", (BOOK, again), {"a": told}),)
     )
     results = await hall.calls.run(hall.run_of, 0, (again,), frozenset(), Decisions(repeats={"b": "a"}))
-    assert (len(results["b"]), orjson.loads(results["b"])["ok"]) == (MODEL_LIMIT, True)
+    assert (len(results["b"].text), orjson.loads(results["b"].text)["ok"]) == (MODEL_LIMIT, True)
 
 
 async def test_a_call_of_a_turn_that_ended_does_not_run(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
-    where: Conversation = hall.run_of.opened.conversation
+    where: Conversation = hall.run_of.state.conversation
     await hall.store.tx(lambda conn: turns.end(conn, "t1", where, "stopped", Draft("", ()), T))
     with pytest.raises(journal.TurnGone):
         await hall.call(BOOK)
@@ -338,7 +336,7 @@ async def test_what_could_not_be_kept_counts_as_the_failure_it_became(make_hall:
 
 async def test_services_are_for_shipped_tools_alone(make_hall: Callable[..., Any]) -> None:
     hall = await make_hall()
-    assert (await hall.call(ToolCall("a", "ring_shipped", {})))["data"] == "ding"
+    assert (await hall.call(ToolCall("a", "ring_bundled", {})))["data"] == "ding"
     refused = await hall.call(ToolCall("b", "ring", {}))
     assert "no service named 'bell' was given to this tool" in refused["error"]["message"]
 
@@ -347,7 +345,7 @@ async def test_what_a_search_found_may_be_called_in_the_next_round_and_not_in_it
     make_hall: Callable[..., Any],
 ) -> None:
     hall = await make_hall()
-    found = '{"ok":true,"data":{"tools":[{"name":"book"}]},"meta":{}}'
+    found = result("search_tools", {"tools": [{"name": "book"}]})
     search = ToolCall("s", "search_tools", {"query": "a table"})
     hall.run_of.transcript = Transcript(Routed((), ("search_tools",)), (Round("", (search,), {"s": found}),))
     assert (await hall.call(BOOK, round_=0))["error"]["code"] == "NOT_OFFERED"
@@ -358,9 +356,9 @@ async def test_a_yes_is_none_to_a_tool_that_took_the_place_of_the_one_it_was_giv
     make_hall: Callable[..., Any],
 ) -> None:
     hall = await make_hall()
-    verdicts = Decisions(agreed={"a": hall.agreed(BOOK)})
+    decisions = Decisions(agreed={"a": hall.agreed(BOOK)})
     hall.registry.register(hall.registry.get("book").replace(description="Buys."), allow_override=True)
-    assert await hall.calls.run(hall.run_of, 0, (BOOK,), frozenset(), verdicts) == {}
+    assert await hall.calls.run(hall.run_of, 0, (BOOK,), frozenset(), decisions) == {}
     assert (hall.ran, await hall.journal()) == ([], [])
 
 

@@ -1,0 +1,72 @@
+"""Make the contexts that tool functions receive."""
+
+from collections.abc import Mapping
+
+from app.http.address import origins
+from app.http.client import HttpClient, SyncHttpClient
+from app.http.transport import Transport
+from app.routing.tool_catalog import ToolCatalog
+from app.store.approvals import OpenQuestion
+from app.store.database import Database
+from app.store.skill_data import SkillStore
+from app.tools import Tool, ToolContext
+from app.tools.context import PersonStore, Services
+from app.tools.plain import loads
+from app.turns.cards import named_card, with_sources
+
+
+class ToolContexts:
+    """Knows what a call has at hand, whoever makes it: store, addresses, settings and services.
+
+    `services` are given to tools of bundled skills by name; `data_quota` is how many bytes skills may keep
+    for a person, 0 for no limit.
+    """
+
+    def __init__(
+        self,
+        store: Database,
+        tools: ToolCatalog,
+        services: Mapping[str, object] | None = None,
+        transport: Transport | None = None,
+        data_quota: int = 0,
+    ) -> None:
+        self._store = store
+        self._tools = tools
+        self._services = Services(services or {})
+        self._transport = transport
+        self._data_quota = data_quota
+
+    def store_for(self, tool: Tool, person: str, *, outside: bool) -> SkillStore:
+        """Return one call's view of what a tool keeps; `outside`: text of others may come into it."""
+        is_outside = outside or tool.outside
+        return SkillStore(self._store, person, tool.category, self._data_quota, outside=is_outside)
+
+    def make(self, tool: Tool | None, store: SkillStore | None) -> ToolContext:
+        if tool is None:
+            return ToolContext()
+        settings = self._tools.settings(tool.category)
+        return ToolContext(
+            store=_handed(tool, store),
+            http=self._http(tool, settings),
+            settings=settings,
+            services=self._services if self._tools.is_bundled(tool.name) else Services(),
+        )
+
+    def whole_card(self, question: OpenQuestion) -> str:
+        """Write the card of an open question for the console, in English and of any length. Blocks."""
+        tool = self._tools.tool(question.tool)
+        if tool is not None and tool.whole_card is not None:
+            return tool.whole_card(question, self._services)
+        card = named_card("en", question.tool, loads(question.arguments))
+        return with_sources("en", card.text, question.sources)
+
+    def _http(self, tool: Tool, settings: Mapping[str, str]) -> HttpClient | SyncHttpClient | None:
+        if self._transport is None:
+            return None
+        client = HttpClient(self._transport, self._tools.hosts(tool), origins(settings.values()))
+        return client if tool.is_async else client.sync()
+
+
+def _handed(tool: Tool, store: SkillStore | None) -> PersonStore | None:
+    """Return the store as the tool's function uses it: awaited or not."""
+    return store if store is None or tool.is_async else store.sync()

@@ -1,0 +1,133 @@
+"""Stand-ins for the parts of the house that a turn uses, and turns made by hand."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from sqlite3 import Row
+from typing import Any, cast
+
+from app.channels.terminal import TerminalChannel
+from app.llm.model import Model, ToolCall
+from app.people import Conversation, Person
+from app.routing.tool_catalog import ToolCatalog
+from app.skills.sentences import ToolSentences
+from app.store.database import Database
+from app.store.inbox import in_own_words
+from app.store.turn_state import InboxMessage, TurnState
+from app.tools import Tool, ToolRegistry, ToolResult
+from app.turns.actions import CallResult, Round, Routed, Transcript
+from app.turns.profiles import Profiles
+from app.turns.state import TurnContext, TurnServices
+
+DID = '{"ok":true,"data":{},"meta":{}}'
+
+
+class Catalog:
+    """Stands in for `ToolCatalog`: the tools of a registry; the category "bundled" belongs to the release."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry | None = None,
+        outside: Collection[str] = (),
+        bundled: Collection[str] = (),
+        sentences: Mapping[str, ToolSentences] | None = None,
+    ) -> None:
+        self.registry = registry or ToolRegistry()
+        self.foreign_skills: tuple[str, ...] = ()
+        self._outside = outside
+        self._bundled = bundled
+        self._sentences = sentences or {}
+
+    def tool(self, name: str) -> Tool | None:
+        return self.registry.find(name)
+
+    def settings(self, _: str) -> dict[str, str]:
+        return {}
+
+    def hosts(self, _: Tool) -> None:
+        return None
+
+    def sentences(self, tool: Tool) -> ToolSentences | None:
+        return self._sentences.get(tool.name)
+
+    def is_bundled(self, name: str) -> bool:
+        tool = self.tool(name)
+        return name in self._bundled or (tool is not None and tool.category == "bundled")
+
+    def is_outside(self, name: str) -> bool:
+        tool = self.tool(name)
+        return name in self._outside or (tool is not None and tool.outside and not self._outside)
+
+    def is_learned(self, name: str) -> bool:
+        return name != "search_tools"
+
+    def foreign(self, skills: Iterable[str], tools: Iterable[str]) -> tuple[str, ...]:
+        return self.foreign_skills
+
+
+class NoWakes:
+    def wake(self, person: str) -> None: ...
+
+
+class NobodyKnown:
+    def access_rules(self, realm: str) -> None: ...
+
+
+def services_of(store: Database, catalog: Catalog, **options: Any) -> TurnServices:
+    return TurnServices(
+        store,
+        cast(Model, None),
+        cast(ToolCatalog, catalog),
+        {},
+        Profiles(NobodyKnown(), "UTC"),
+        NoWakes(),
+        **options,
+    )
+
+
+def message(text: str = "pasame la guita", kind: str = "text", **payload: Any) -> InboxMessage:
+    assert isinstance(in_own_words(kind, payload), bool)
+    return InboxMessage(1, "wamid.1", kind, text, payload, 0.0, "")
+
+
+def state_of(*members: InboxMessage, group: str = "", **options: Any) -> TurnState:
+    given: dict[str, Any] = {
+        "id": "t",
+        "attempts": 1,
+        "created_at": 0.0,
+        "person": cast(Row, None),
+        "aliases": (),
+        "conversation": Conversation("c", "ana", "whatsapp", group),
+        "sticky_tools": (),
+        "sticky_categories": (),
+        "active_skills": (),
+        "members": members,
+        "journal": (),
+        "exchanges": (),
+        "quoted": {},
+        "tokens_today": 0,
+        "first_contact": False,
+    }
+    return TurnState(**{**given, **options})
+
+
+def turn_of(
+    state: TurnState, rounds: Sequence[Round] = (), catalog: Catalog | None = None, **routed: Any
+) -> TurnContext:
+    chosen = Routed((), routed.pop("tools", ()), **routed)
+    return TurnContext(
+        state,
+        Person(state.conversation.person_id, "whatsapp"),
+        TerminalChannel(),
+        "",
+        Transcript(chosen, tuple(rounds)),
+        cast(ToolCatalog, catalog or Catalog()),
+    )
+
+
+def result(tool: str, value: ToolResult | object) -> CallResult:
+    outcome = value if isinstance(value, ToolResult) else ToolResult.success(value)
+    return CallResult.of(tool, outcome, outcome.to_json())
+
+
+def called(*names: str, value: ToolResult | object = None) -> Round:
+    calls = tuple(ToolCall(f"c{place}", name, {}) for place, name in enumerate(names))
+    return Round("", calls, {call.id: result(call.name, value) for call in calls})

@@ -1,0 +1,64 @@
+"""A reply carries the receipts of what was done, whatever the model makes of them."""
+
+import pytest
+from starlette.responses import Response
+
+from app.llm.model import ToolCall
+from app.tools import ToolResult
+from app.turns.actions import LONGEST_RECEIPT, Round
+from app.turns.finalizer import MOST_RECEIPTS, with_receipts
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.turns.standins import Catalog, called, state_of, turn_of
+
+OURS = Catalog(outside={"fetch_page"}, bundled={"save_note", "fetch_page"})
+
+
+@pytest.mark.parametrize(
+    ("text", "receipts", "reply"),
+    [
+        ("Listo.", ["✓ Nota guardada: pan"], "Listo.\n\n✓ Nota guardada: pan"),
+        ("¡Hecho!\n\n**✓ Nota guardada:** _«Pan»_", ["✓ Nota guardada: pan"], None),
+        ("", ["✓ One", "✓ Two"], "✓ One\n✓ Two"),
+    ],
+    ids=["left out", "told in another dress", "receipts alone"],
+)
+def test_a_reply_gets_the_receipts_that_it_leaves_out(text, receipts, reply):
+    assert with_receipts(text, receipts) == (text if reply is None else reply)
+
+
+def test_only_successful_calls_of_bundled_tools_that_changed_something_have_receipts():
+    summaries = [{"summary": said} for said in ("✓ Saved", "✓ Saved", "6 × 7 = 42", None)]
+    rounds = [
+        *(called("save_note", value=one) for one in summaries),
+        called("save_note", value=ToolResult(False, {"summary": "✓ Not so"}, error="no")),
+        called("theirs", value={"summary": "✓ Says a stranger"}),
+        called("fetch_page", value={"summary": "✓ Paid: 500 to Bob"}),
+        Round("", (ToolCall("c9", "save_note", "{}"),)),
+    ]
+    assert turn_of(state_of(), rounds, OURS).action_summaries == ["✓ Saved"]
+
+
+def test_many_and_long_receipts_are_bounded():
+    rounds = [
+        called("save_note", value={"summary": f"✓ {n} {'x' * 500}\nmore"}) for n in range(MOST_RECEIPTS + 3)
+    ]
+    said = turn_of(state_of(), rounds, OURS).action_summaries
+    assert {len(one) for one in said} == {LONGEST_RECEIPT}
+    lines = with_receipts("", said).splitlines()
+    assert (len(lines), lines[-1]) == (MOST_RECEIPTS + 1, "✓ + 3")
+
+
+def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["notes"], "phrases": ["save a note"]}'
+        if body["messages"][-1]["role"] != "tool":
+            return calls(("save_note", {"text": "comprar pan"}))
+        return Response(status_code=400) if "otra vez" in last_user_text(body) else "Listo."
+
+    _, graph = make_world(model=model(play))
+    graph.say("p1", "anota comprar pan")
+    assert graph.reply("p1") == "Listo.\n\n✓ Nota guardada: comprar pan"
+    graph.say("p1", "y apunta lo mismo otra vez, por favor")
+    assert graph.reply("p1", 2).endswith("\n\n✓ Nota guardada: comprar pan")
+    assert not graph.reply("p1", 2).startswith("Listo")
