@@ -120,7 +120,7 @@ class Parser:
         return self.followed(value)
 
     def followed(self, value):
-        """The signs that stand behind an operand: 16%, 5!"""
+        """Return the signs that stand behind an operand: 16%, 5!"""
         while self.peek() in {"%", "!"}:
             sign = self.peek()
             self.at += 1
@@ -193,7 +193,7 @@ def _power(base, exponent):
 
 
 def _root(base, exponent):
-    """A power with a broken exponent: exact where a root is whole, else to 50 digits."""
+    """Raise to a broken exponent: exact where a root is whole, else to 50 digits."""
     a, n = base.number, exponent.number
     if a < 0:
         raise Unreadable("NOT_REAL")
@@ -212,7 +212,7 @@ def _root(base, exponent):
 
 
 def _whole_root(number, degree):
-    """The integer whose power is exactly this number, by Newton's method; None where there is none."""
+    """Return the integer whose power is exactly this number, by Newton's method; None where there is none."""
     guess = 1 << -(-number.bit_length() // degree)
     while True:
         better = ((degree - 1) * guess + number // guess ** (degree - 1)) // degree
@@ -222,7 +222,7 @@ def _whole_root(number, degree):
 
 
 def _check_size(base, exponent):
-    """Refuses a power before it is computed: by the logarithm of the result."""
+    """Refuse a power before it is computed, by the logarithm of the result."""
     if abs(exponent) > 10**12:
         raise Unreadable("TOO_BIG")
     magnitude = math.log10(abs(base.numerator)) - math.log10(base.denominator)
@@ -267,7 +267,7 @@ def _applied(name, arguments):
 
 
 def _rounded(number, places):
-    """To that many decimals, halves away from zero, as people are taught."""
+    """Round to that many decimals, halves away from zero, as people are taught."""
     if places.denominator != 1 or abs(places) > 100:
         raise Unreadable("ARGUMENTS", "round")
     scale = Fraction(10) ** int(places)
@@ -276,7 +276,7 @@ def _rounded(number, places):
 
 
 def _bounded(value):
-    """The value, cut back to 50 digits where it was rounded; raises for more than MAX_DIGITS digits."""
+    """Cut a rounded value back to 50 digits; raise for more than MAX_DIGITS digits."""
     number = value.number
     if not value.exact and number:
         try:
@@ -291,7 +291,7 @@ def _bounded(value):
 
 
 def outcome(value):
-    """The number in digits with a point, and whether these are all its digits."""
+    """Return the number in digits with a point, and whether these are all its digits."""
     number = value.number
     if value.exact and number.denominator == 1:
         return str(number.numerator), True

@@ -11,7 +11,7 @@ SHOWN = {"*": "×", "/": "÷", "sqrt": "√", "cbrt": "∛", "pi": "π"}
 
 
 def worked_out(expression, form, language):
-    """The result of a calculation in words; both readings where a number has two. Raises Unreadable."""
+    """Calculate what the words ask for; both readings where a number has two. Raises Unreadable."""
     text = plain(expression)
     tokens = tokens_of(text, form.decimal)
     unsure = list(dict.fromkeys(token.text for token in tokens if token.unsure))
@@ -31,7 +31,7 @@ def worked_out(expression, form, language):
 
 
 def _readings(tokens, form, language):
-    """A sentence for each number that means something else than it would by the country's marks."""
+    """Return a sentence for each number that means something else than it would by the country's marks."""
     notes = {}
     for token in tokens:
         if token.kind != "number" or not re.search("[.,]", token.text):
@@ -44,7 +44,7 @@ def _readings(tokens, form, language):
 
 
 def _bare(text, form):
-    """A number without what its value does not depend on: grouping, and zeros at the end."""
+    """Return a number without what its value does not depend on: grouping, and zeros at the end."""
     text = re.sub(r"[ \u00a0\u202f']", "", text.replace(form.group, "") if form.group else text)
     whole, mark, rest = text.partition(form.decimal)
     rest = rest.rstrip("0")
@@ -71,7 +71,7 @@ def _fraction(number):
 
 
 def _rendered(tokens, form, language):
-    """The expression as it was understood, in signs and the country's numbers."""
+    """Return the expression as it was understood, in signs and the country's numbers."""
     parts = []
     after_operand = False
     for token in tokens:

@@ -21,7 +21,7 @@ def is_money(text):
 
 
 def exchanged(quantity, rate, to_currency, form):
-    """An amount at a rate, which is the price of one unit of the dearer currency. Raises Unreadable."""
+    """Convert at a rate, the price of one unit of the dearer currency. Raises Unreadable."""
     amount, currency = _amount(quantity, form)
     price = Parser(tokens_of(plain(rate), form.decimal)).value()
     if price.number <= 0:

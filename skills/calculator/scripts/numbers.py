@@ -91,7 +91,7 @@ class Form:
 
 @lru_cache(maxsize=300)
 def form_of(country, language):
-    """The decimal and grouping marks of a country; a bare form where it is not known."""
+    """Return the decimal and grouping marks of a country; a bare form where it is not known."""
     from babel import Locale
     from babel.core import get_global
 
@@ -108,7 +108,7 @@ def form_of(country, language):
 
 
 def read_number(text, decimal):
-    """The value of a number as written, and whether it depends on the country (1.234, 1,234)."""
+    """Return the value of a number as written, and whether it depends on the country (1.234, 1,234)."""
     mantissa, _, exponent = text.partition("e")
     mantissa = re.sub(r"[ \u00a0\u202f']", "", mantissa)
     marks = [char for char in mantissa if char in ".,"]
@@ -144,7 +144,7 @@ def _counting():
 
 
 def counted(text):
-    """Number words as digits: "treinta y cinco" → 35, "dos mil quinientos" → 2500, "3 mil" → 3 × 1000."""
+    """Replace number words by digits: "treinta y cinco" → 35, "3 mil" → 3 × 1000."""
     text = re.sub(r"\b(?:an?|uma?|una?) (?=(?:hundred|thousand|milh|mill))", "one ", text)
     text = _spelled().sub(lambda found: _in_digits(found[0]), text)
     for factor, names in THOUSANDS.items():
@@ -155,7 +155,7 @@ def counted(text):
 
 @lru_cache(maxsize=1)
 def _spelled():
-    """A run of number words, which digits may begin: "2 mil quinientos"."""
+    """Return a run of number words, which digits may begin: "2 mil quinientos"."""
     thousands = "|".join(word for names in THOUSANDS.values() for word in names.split() if word != "k")
     word = rf"(?:{'|'.join(sorted(_spoken(), key=len, reverse=True))}|{thousands})\b"
     start = rf"(?<![\d.,])\d{{1,3}} (?=(?:{thousands})\b)|(?<!\d )\b(?={word})"
@@ -169,7 +169,7 @@ def _spoken():
 
 
 def _in_digits(run):
-    """The numbers of a run: one, or several where what follows is no part of the one before ("dos tres")."""
+    """Return the numbers of a run; several where a word does not continue the one before ("dos tres")."""
     factors = {word: factor for factor, names in THOUSANDS.items() for word in names.split()}
     written, number, joint = [], _Spelled(), ""
     for word in re.split(r"(?<=\w)[ -](?=\w)", run):
@@ -217,7 +217,7 @@ class _Spelled:
 
 
 def small_counted(text):
-    """Number words up to a hundred as digits."""
+    """Return number words up to a hundred as digits."""
     words = _counting()
     tens = "|".join(word for word, number in words.items() if 20 <= number < 100)
     units = "|".join(word for word, number in words.items() if 0 < number < 10)
@@ -232,7 +232,7 @@ def precise(number):
 
 
 def decimals(denominator):
-    """Decimals that a fraction of this denominator needs; more than any limit where it never ends."""
+    """Return decimals that a fraction of this denominator needs; more than any limit where it never ends."""
     twos = fives = 0
     while denominator % 2 == 0:
         denominator, twos = denominator // 2, twos + 1
@@ -242,7 +242,7 @@ def decimals(denominator):
 
 
 def digits_of(number):
-    """All digits of a fraction whose decimals end."""
+    """Return all digits of a fraction whose decimals end."""
     places = decimals(number.denominator)
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
@@ -259,13 +259,13 @@ def approximate(number, significant=SIGNIFICANT):
 
 
 def readable(number, significant=SIGNIFICANT):
-    """Digits of a fraction, so many significant ones where there are many; and whether they are all."""
+    """Return the significant digits of a fraction, and whether they are all."""
     exact = decimals(number.denominator) <= PLAIN_DECIMALS
     return (digits_of(number) if exact else approximate(number, significant)), exact
 
 
 def localised(text, form):
-    """Digits with the country's marks; long integers stay ungrouped, to be copied."""
+    """Return digits with the country's marks; long integers stay ungrouped, to be copied."""
     mantissa, _, exponent = text.partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, rest = mantissa.lstrip("-").partition(".")
@@ -276,6 +276,6 @@ def localised(text, form):
 
 
 def without_accents(text):
-    """The text in lower case, with ½ and the like as digits and signs."""
+    """Return the text in lower case, with ½ and the like as digits and signs."""
     plain = unicodedata.normalize("NFKD", text.lower())
     return "".join(char for char in plain if not unicodedata.combining(char))

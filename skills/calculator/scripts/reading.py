@@ -120,7 +120,7 @@ class Token:
 
 
 def plain(expression):
-    """Lower case without accents, question words or currency, with operator words as signs."""
+    """Return lower case without accents, question words or currency, with operator words as signs."""
     if len(expression) > MAX_LENGTH:
         raise Unreadable("TOO_LONG")
     text = without_accents(expression.translate(SIGNS)).translate(SIGNS)
@@ -139,7 +139,7 @@ def plain(expression):
 
 
 def _without_closing(text):
-    """The text without what people put behind a calculation: "= ?", "por favor"."""
+    """Return the text without what people put behind a calculation: "= ?", "por favor"."""
     while True:
         shorter = CLOSING.sub("", text.rstrip(" ?=.,;"))
         if shorter == text:
@@ -195,7 +195,7 @@ def _named(name):
 
 
 def _with_modulo(tokens):
-    """A % that an operand follows is a remainder; any other is a percentage."""
+    """Read a % before an operand as remainder, any other as percentage."""
     return [
         Token("op", "mod") if token.text == "%" and following is not None and _starts(following) else token
         for token, following in zip(tokens, [*tokens[1:], None], strict=True)

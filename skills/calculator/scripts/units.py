@@ -75,7 +75,7 @@ class Unit:
 
 
 def conversion(quantity, to_unit, form, language, country):
-    """A quantity in another unit of its kind. Raises Unreadable."""
+    """Return a quantity in another unit of its kind. Raises Unreadable."""
     parts = _parts(quantity, form, country)
     target = unit_named(to_unit, country)
     for _, unit in parts:
@@ -99,7 +99,7 @@ def conversion(quantity, to_unit, form, language, country):
 
 
 def unit_named(text, country=""):
-    """The unit that these words name. Raises Unreadable."""
+    """Return the unit that these words name. Raises Unreadable."""
     key = _BEFORE.sub("", _AFTER.sub("", _folded(text)))
     wanted = (f"imp {key}", f"imperial {key}", key) if country in IMPERIAL else (key,)
     found = next((_index()[one] for one in (*wanted, *_singular(key)) if one in _index()), None)
@@ -109,12 +109,12 @@ def unit_named(text, country=""):
 
 
 def near_units(text):
-    """Names of units that are spelled nearly so."""
+    """Return names of units that are spelled nearly so."""
     return difflib.get_close_matches(_folded(text), _index(), n=3, cutoff=0.75)
 
 
 def _parts(quantity, form, country):
-    """Numbers with their units, as in "5 ft 11 in"; all of one kind, and a temperature alone."""
+    """Return numbers with their units, as in "5 ft 11 in"; all of one kind, and a temperature alone."""
     text = _written_out(quantity)
     found, end = [], 0
     for match in _PART.finditer(text):
@@ -163,7 +163,7 @@ def _in_base(number, unit):
 
 
 def _folded(text):
-    """Lower case without accents, powers as superscripts, single spaces."""
+    """Return lower case without accents, powers as superscripts, single spaces."""
     text = without_accents(text.translate(_MARKS))
     text = re.sub(r"[\^·*\"¿!¡]", "", text.replace("⁄", "/").replace("μ", "u"))
     text = _POWER.sub(lambda found: {"2": "²", "3": "³"}[found[0]], text)
@@ -178,7 +178,7 @@ def _singular(key):
 
 @lru_cache(maxsize=1)
 def _index():
-    """Folded symbol or name → unit; of two of one name the first."""
+    """Return folded symbol or name → unit; of two of one name the first."""
     index = {}
     units = list(_read())
     for unit in units:

@@ -82,7 +82,7 @@ async def search_history(
 
 
 def _midnight(day, zone, days_later=0):
-    """Unix seconds at which a day begins, None where it cannot be read."""
+    """Return Unix seconds at which a day begins, None where it cannot be read."""
     try:
         begin = date.fromisoformat(day) + timedelta(days=days_later)
         return datetime.combine(begin, time(), zone).timestamp()
@@ -95,7 +95,7 @@ def _line(one, zone, say):
 
 
 def _when(one, zone, language):
-    """Such as "mar 3 mar 14:40", with the year where it is another than this."""
+    """Write a time such as "mar 3 mar 14:40", with the year where it is not this one."""
     from babel.dates import format_skeleton
 
     at = datetime.fromtimestamp(one.at, zone)
@@ -108,7 +108,7 @@ def _who(one, say):
 
 
 def _fields(one, zone):
-    """A message for the model, cut so that all fit in one result."""
+    """Return a message for the model, cut so that all fit in one result."""
     return {
         "at": datetime.fromtimestamp(one.at, zone).isoformat(timespec="minutes"),
         "by": "person" if one.by_person else "assistant",

@@ -15,7 +15,7 @@ _QUARTER = re.compile(r"\by cuarto\b|\bquarter past\b")
 
 
 def moment_of(text, zone):
-    """A time in words as a moment of today (or of its own date, in ISO form) in that zone, or None."""
+    """Return a time in words as a moment of today (or of its own date, in ISO form) in that zone, or None."""
     text = text.strip()[:LONGEST]
     try:
         moment = datetime.fromisoformat(text) if re.match(r"\d{4}-\d{2}-\d{2}[T ]\d", text) else None

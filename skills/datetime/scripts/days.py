@@ -72,7 +72,7 @@ _YEAR = re.compile(r" (?:del? |of )?(\d{4})$")
 
 
 def read_date(text, today, who, past=False):
-    """A date in words; empty is today. Without a year it is the next one, or the last where `past`."""
+    """Return a date in words; empty is today. Without a year it is the next one, or the last where `past`."""
     key = folded(text.replace("/", "-")).replace("-", "/") if _NUMERIC.search(text) else folded(text)
     if not key or len(text) > LONGEST:
         return None if key else today
@@ -93,7 +93,7 @@ def read_date(text, today, who, past=False):
 
 
 def _named(key, today, past):
-    """A day by its name or its distance; None where it has neither."""
+    """Return a day by its name or its distance; None where it has neither."""
     if key in (names := _spelled(DAYS_AWAY)):
         return today + timedelta(days=names[key])
     away = _away(key, today)
@@ -153,7 +153,7 @@ def _iso(text):
 
 
 def _of_year(day, month, today, past):
-    """The nearest such day of the wanted side; a 29 February waits for its year."""
+    """Return the nearest such day of the wanted side; a 29 February waits for its year."""
     years = range(today.year, today.year - 9, -1) if past else range(today.year, today.year + 9)
     for year in years:
         try:
@@ -220,7 +220,7 @@ _THIS_MONTH = "este mes|el mes|this month|mes actual|deste mes|neste mes"
 
 
 def month_named(text, today):
-    """A year and month in words, month 0 for a whole year; None for anything else.
+    """Return a year and month in words, month 0 for a whole year; None for anything else.
 
     A month without a year is the next such one, this month included.
     """

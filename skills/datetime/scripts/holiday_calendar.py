@@ -9,7 +9,7 @@ LONGEST_SPAN = 366 * 20
 
 
 def calendar_of(country, language):
-    """The holidays of a country, a mapping of days to names; None where there is no table of it.
+    """Return the holidays of a country, a mapping of days to names; None where there is no table of it.
 
     Names are in the language where the table has it, else in the country's own.
     """
@@ -28,7 +28,7 @@ def is_business_day(day, calendar):
 
 
 def business_days(start, end, calendar):
-    """Business days after `start` up to and with `end`, and the holidays that fell on others of the week."""
+    """Return the business days after `start` up to and with `end`, and the holidays among weekdays."""
     days = [start + timedelta(days=n) for n in range(1, (end - start).days + 1)]
     weekdays = [day for day in days if day.weekday() not in calendar.weekend]
     free = [day for day in weekdays if day in calendar]
@@ -36,7 +36,7 @@ def business_days(start, end, calendar):
 
 
 def business_day_after(start, count, calendar):
-    """The day that is so many business days after `start`, before it where `count` is negative."""
+    """Return the day that is so many business days after `start`, before it where `count` is negative."""
     day, step = start, timedelta(days=1 if count > 0 else -1)
     for _ in range(abs(count)):
         day += step
@@ -46,7 +46,7 @@ def business_day_after(start, count, calendar):
 
 
 def next_holidays(today, calendar, count=3):
-    """The next days that are holidays, today among them."""
+    """Return the next days that are holidays, today among them."""
     days = (today + timedelta(days=n) for n in range(800))
     return [day for day, _ in zip((day for day in days if day in calendar), range(count), strict=False)]
 
@@ -56,7 +56,7 @@ def holidays_between(start, end, calendar):
 
 
 def named(words, today, calendar):
-    """The next holiday whose name holds all these words; None where there is none within two years."""
+    """Return the next holiday whose name holds all these words; None where there is none within two years."""
     wanted = folded(words).split()
     return next(
         (

@@ -13,7 +13,7 @@ _OF_NUMBER = {"number", "phone", "numero", "telefono", "telefone", "celular"}
 
 
 def wanted_zone(place, who):
-    """An IANA name, "" for the zone of their number again; else the question or the failure to tell them."""
+    """Return an IANA name, "" for the zone of their number; else the question or failure to tell."""
     key = key_of(place)
     if not _OF_NUMBER.isdisjoint(key.split()):
         return ""
@@ -32,12 +32,12 @@ def wanted_zone(place, who):
 
 
 def told(zone, now, who):
-    """A zone's name and the time there, as the receipt holds them."""
+    """Return a zone's name and the time there, for the receipt."""
     return {"zone": shown_zone(zone), **time_parts(now, who)}
 
 
 def _of_offset(sign, hours, minutes):
-    """Only whole hours have a zone of their own, whose sign is the other one."""
+    """Return the zone of a whole-hour offset, whose name has the opposite sign."""
     if minutes or hours > (14 if sign == "+" else 12):
         return ""
     return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if hours else "UTC"
@@ -52,7 +52,7 @@ def _meant(place, key, who):
 
 
 def _clocks(entries, who):
-    """A name → zone for each clock among the entries; those of the person's own country come alone."""
+    """Return name → zone for each clock; the person's own country comes alone."""
     entries = [entry for entry in entries if entry[2]] or entries
     entries = [entry for entry in entries if entry[2] == who.country] or entries
     several = len({country for _, _, country in entries}) > 1

@@ -37,7 +37,7 @@ class Who:
 
 
 def who_asks(context):
-    """Language, locale, country and zone of the person; plain English and UTC where there is none."""
+    """Return language, locale, country and zone of the person; plain English and UTC where there is none."""
     say, person = Sentences(SAID, context), getattr(context, "person", None)
     country = (getattr(person, "country", "") or "").upper()
     return Who(say, _locale(say.language, country), country, _zone(getattr(person, "timezone", "")))
@@ -83,7 +83,7 @@ def day_text(day, who):
 
 
 def full_day(day, who):
-    """A day with its weekday and year."""
+    """Return a day with its weekday and year."""
     from babel.dates import format_date
 
     return format_date(day, DATE[who.language], locale=who.language)
@@ -111,11 +111,11 @@ def than(moment, who):
 
 
 def folded(text):
-    """Lower case without accents, and single spaces for everything that parts words."""
+    """Return lower case without accents, and single spaces for everything that parts words."""
     return " ".join(re.sub(r"[_./,;?!¿¡()\"«»]+", " ", without_accents(text)).split())
 
 
 def without_accents(text):
-    """The text without accents, in lower case."""
+    """Return the text without accents, in lower case."""
     plain = unicodedata.normalize("NFKD", text.lower())
     return "".join(char for char in plain if not unicodedata.combining(char))

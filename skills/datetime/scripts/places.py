@@ -55,7 +55,7 @@ class Found:
 
 
 def find(place, who):
-    """The spots of a place, or the error that names near ones."""
+    """Return the spots of a place, or the error that names near ones."""
     key = key_of(place)
     if key in HERE:
         return Found(who.say("here"), (Spot(who.say("here"), who.zone),), who.country)
@@ -71,12 +71,12 @@ def find(place, who):
 
 
 def key_of(place):
-    """The words of a place as they are looked up."""
+    """Return the words of a place as they are looked up."""
     return _TRAILING.sub("", folded(place[:LONGEST]))
 
 
 def offset_of(place):
-    """Sign, hours and minutes of "UTC-8" or "GMT -3", None for anything else."""
+    """Return sign, hours and minutes of "UTC-8" or "GMT -3", None for anything else."""
     key = key_of(place).replace(" ", "").replace("\u2212", "-")
     offset = _OFFSET.fullmatch(key)
     if offset is None:
@@ -85,7 +85,7 @@ def offset_of(place):
 
 
 def entries_of(key):
-    """The entries of all places of that name; none where it is unknown."""
+    """Return the entries of all places of that name; none where it is unknown."""
     for candidate, country in _readings(key):
         entries = _index().get(candidate, ())
         if country and entries:
@@ -96,7 +96,7 @@ def entries_of(key):
 
 
 def near_names(key, who):
-    """The names of known places that are spelled nearly so."""
+    """Return the names of known places that are spelled nearly so."""
     near = difflib.get_close_matches(key, _index(), n=3, cutoff=0.75)
     return list(dict.fromkeys(_chosen(_index()[one], who).name for one in near))
 
@@ -109,7 +109,7 @@ def _fixed(sign, hours, minutes):
 
 
 def _readings(key):
-    """Ways to read the words of a place: whole, without articles, city and country ("cordoba argentina")."""
+    """Return ways to read a place: whole, without articles, city and country ("cordoba argentina")."""
     yield key, ""
     bare = key
     while _ARTICLE.match(bare):
@@ -159,7 +159,7 @@ def country_name(code, language):
 
 @lru_cache(maxsize=1)
 def _table():
-    """The file of places: names → (shown, zone), country → its zones in order, country → other names."""
+    """Read the file of places: names → (shown, zone), country → its zones in order, country → names."""
     cities, zones, countries = [], {}, []
     for line in PLACES.read_text("utf-8").splitlines():
         if not line.strip() or line.startswith("#"):
@@ -178,7 +178,7 @@ def _table():
 
 @lru_cache(maxsize=1)
 def _index():
-    """Folded name → entries (shown name, zone, country), or ("=", country, country) for a country."""
+    """Return folded name → entries (shown name, zone, country), or ("=", country, country) for a country."""
     from babel import Locale
     from babel.core import get_global
 

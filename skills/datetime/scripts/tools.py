@@ -316,14 +316,14 @@ def holidays(when: str = "", place: str = "", context=None) -> dict:
 
 
 def _both(start, end, today, who):
-    """The two dates, and the failure of the first that is none; an empty one where both are."""
+    """Return the two dates, and the failure of the first that is none; an empty one where both are."""
     first, last = read_date(start, today, who, past=not end.strip()), read_date(end, today, who)
     unread = [text for text, day in ((start, first), (end, last)) if day is None]
     return first, last, who.say.failed("INVALID_DATE", text=unread[0][:LONGEST]) if unread else {}
 
 
 def _calendar_of(place, who):
-    """The holidays of a place's country and its code; or a failure and ""."""
+    """Return the holidays of a place's country and its code; or a failure and ""."""
     found = find(place, who)
     if isinstance(found, dict):
         return found, ""
@@ -336,7 +336,7 @@ def _calendar_of(place, who):
 
 
 def _period(when, today):
-    """First and last day of a year or month in words; None for anything else."""
+    """Return first and last day of a year or month in words; None for anything else."""
     found = month_named(when, today)
     if found is None:
         return None

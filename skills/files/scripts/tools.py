@@ -265,7 +265,7 @@ def _not_found(say, path, near):
 
 
 def _near(path, files, context):
-    """Files whose name is this one but for accents, case, folder and ending, else those that are alike."""
+    """Return files of this name but for accents, case, folder and ending, else those that are alike."""
     listed = files.list_files(path=".", pattern="*", recursive=True, context=context)
     entries = listed.data["entries"] if listed.ok else []
     names = [one["path"] for one in entries if one["kind"] == "file"]

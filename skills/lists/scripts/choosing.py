@@ -8,7 +8,7 @@ from .shelf import SHOPPING, is_shopping
 
 
 def the_list(say, shelf, name):
-    """(the key of the list that is meant, None), or ("", why there is none).
+    """Return (the key of the list that is meant, None), or ("", why there is none).
 
     Without a name the list in use; ("", None) where there is none, but others are.
     """
@@ -28,7 +28,7 @@ def the_list(say, shelf, name):
 
 
 def list_to_fill(say, shelf, name):
-    """The same for a list that may begin with the call; only too many lists or unclear names fail.
+    """Return the same for a list that may begin with the call; only too many lists or unclear names fail.
 
     Without a name, and with none in use, the shopping list is meant.
     """

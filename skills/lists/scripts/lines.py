@@ -7,7 +7,7 @@ MOST_SHOWN = 50
 
 
 def named(texts, most=MOST_TOLD):
-    """Things on one line, a few of them by name."""
+    """Return things on one line, a few of them by name."""
     shown = ", ".join(cut(text, 80) for text in texts[:most])
     return f"{shown} …" if len(texts) > most else shown
 
@@ -21,7 +21,7 @@ def numbered(entries):
 
 
 def told(say, shelf, key, what, things):
-    """The lines that say what became of some things of a list; none for no things."""
+    """Return lines on what was done with some things of a list; none for no things."""
     return [say(what, name=shelf.lists[key], things=named(things, MOST_SHOWN))] if things else []
 
 
@@ -34,7 +34,7 @@ def left(say, shelf, key):
 
 
 def shown(say, shelf, key):
-    """A list: what is open with its numbers, then what is checked off."""
+    """Return a list: what is open with its numbers, then what is checked off."""
     name, still = shelf.lists[key], shelf.open(key)
     done = [one for one in shelf.entries(key) if one.fields.get("done")]
     if not still and not done:
@@ -50,7 +50,7 @@ def shown(say, shelf, key):
 
 
 def overview(say, shelf):
-    """The names of all lists, with how much is open on each."""
+    """Return the names of all lists, with how much is open on each."""
     lines = []
     for key, name in shelf.lists.items():
         still = len(shelf.open(key))

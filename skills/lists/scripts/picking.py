@@ -57,7 +57,7 @@ class Picked:
             self._missing.append(clean(wanted, self._say.language) or wanted)
 
     def _found_in(self, wanted):
-        """The entries meant, by list: of the one that is named or in use, else of any that has them."""
+        """Find the entries, by list: on the one that is named or in use, else on any that has them."""
         is_here = self._is_named or means_place(wanted) or _means_several(wanted)
         for first_only in (True, False):  # those that the call makes a difference to
             here = self._on(self._key, wanted, first_only) if self._key else []

@@ -38,12 +38,12 @@ class Shelf:
 
     @property
     def lists(self):
-        """Key and name of each, the one begun first on top."""
+        """Return key and name of each, the one begun first on top."""
         ordered = sorted(self._lists.items(), key=lambda row: row[1]["created"])
         return {key: row["text"] for key, row in ordered}
 
     def named(self, name):
-        """The keys of the lists that a name may mean: the very one, else those that hold its words."""
+        """Return the keys of the lists that a name may mean: the very one, else those that hold its words."""
         key = key_of(name)
         if key in self._lists:
             return [key]
@@ -55,7 +55,7 @@ class Shelf:
         return same or [one for one, has in stems.items() if wanted <= has]
 
     def in_use(self):
-        """The key of the list that "the list" means now; "" where there is none."""
+        """Return the key of the list that "the list" means now; "" where there is none."""
         used = self._store.list("used:")
         last = max(used, key=lambda key: used[key], default="")
         key = last.removeprefix("used:")
@@ -66,11 +66,11 @@ class Shelf:
         return next(iter(self._lists)) if len(self._lists) == 1 else ""
 
     def use(self, key):
-        """From now on "the list" means this one."""
+        """Make this the list that "the list" means."""
         self._store.put(f"used:{key}", time.time())
 
     def begin(self, name):
-        """The key of a new list."""
+        """Return the key of a new list."""
         key = key_of(name)
         self._lists[key] = {"text": name, "created": time.time()}
         self._store.put(key, self._lists[key])
@@ -90,12 +90,12 @@ class Shelf:
         return [entry for entry in self.entries(key) if not entry.fields.get("done")]
 
     def clear(self, key):
-        """Leaves nothing on a list; its numbers begin anew."""
+        """Remove everything from a list; its numbers begin anew."""
         for row in self.ledger(key).rows:
             self.ledger(key).erase(row)
 
     def erase(self, key):
-        """The list and all that is on it."""
+        """Remove the list and all that is on it."""
         self.clear(key)
         self._store.delete(f"used:{key}")
         self._store.delete(key)
@@ -113,7 +113,7 @@ def is_shopping(name):
 
 
 def bare(name):
-    """A list's name without "my list of" before it and "list" behind it; "" for "the list" and "all"."""
+    """Return a list's name without "my list of" and "list"; "" for "the list" and "all"."""
     said = name[:_LONGEST].replace("\x00", "").strip(" \t\n.,;:!?¿¡\"'“”«»").split()
     while said and folded(said[0]) in LISTS | _SMALL:
         said.pop(0)

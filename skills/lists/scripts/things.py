@@ -65,7 +65,7 @@ _AROUND = ' \t\n\r.,;:!?¿¡"“”«»'
 
 
 def clean(text, language):
-    """One thing on one line, without the article and the small words around it; its amount stays."""
+    """Return one thing on one line, without the article and the small words around it; its amount stays."""
     line = _BULLET.sub("", " ".join(text[:LONGEST].replace("\x00", "").split())).strip(_AROUND)
     line = _TRAILING.sub("", line)
     line = _without(_LEADING, line)
@@ -120,7 +120,7 @@ def found(entries, wanted, core=core):
 
 
 def _without(leading, line):
-    """The line without its leading small words, unless they are all there is."""
+    """Return the line without its leading small words, unless there are no others."""
     match = leading.match(line)
     return line[match.end() :] if match and line[match.end() :].strip(_AROUND) else line
 

@@ -148,20 +148,20 @@ def _opened(context):
 
 
 def _cleaned(items, language):
-    """The things, each once: what was said of it last counts."""
+    """Return the things, each once: what was said of it last counts."""
     cleaned = (clean(one, language) for one in items)
     return list({core(one): one for one in cleaned if one}.values())
 
 
 def _fault(things, name):
-    """Why things cannot be put on a list, "" where they can."""
+    """Say why things cannot be put on a list, "" where they can."""
     if not things and not name:
         return "EMPTY"
     return "TOO_LONG" if len(name) > MAX_NAME or any(len(one) > MAX_TEXT for one in things) else ""
 
 
 def _filled(say, shelf, key, things):
-    """Puts things on a list; of what is there already the amount may change, and it is open again."""
+    """Put things on a list; known ones get the new amount and are open again."""
     ledger = shelf.ledger(key)
     there = {core(one.text): one for one in shelf.entries(key)}
     new = [one for one in things if core(one) not in there]

@@ -206,7 +206,7 @@ def _is_part(fact):
 
 
 def _fault(text, takes_no_room, entries):
-    """Why a text cannot be remembered, "" where it can."""
+    """Say why a text cannot be remembered, "" where it can."""
     if not folded(text):
         return "EMPTY_FACT"
     if len(text) > MAX_TEXT:

@@ -253,14 +253,14 @@ def _clean(text):
 
 
 def _fault(text):
-    """Why a text cannot be a note, "" where it can."""
+    """Say why a text cannot be a note, "" where it can."""
     if not text:
         return "EMPTY_NOTE"
     return "TOO_LONG" if len(text) > MAX_TEXT else ""
 
 
 def _numbered(entries, text):
-    """The note whose number a text is, and nothing else."""
+    """Return the note whose number a text is, and nothing else."""
     return meant(entries, text) if text.strip(" #?.!").isdecimal() else []
 
 
@@ -279,13 +279,13 @@ def _undo(entry):
 
 
 def _undoable(notes):
-    """Rows that can go back to what they said, the one changed last first."""
+    """Return rows that can go back to what they said, the one changed last first."""
     rows = [row for row in notes.rows if "undo" in row.fields]
     return sorted(rows, key=lambda row: row.fields["undo"]["at"], reverse=True)
 
 
 def _forget_what_is_old(notes):
-    """Earlier texts are kept for a week, twenty of them; whoever deletes a note means it."""
+    """Keep twenty earlier texts for a week: a person who deletes a note means it."""
     oldest = time.time_ns() - UNDO_SECONDS * 10**9
     for place, row in enumerate(_undoable(notes)):
         if place >= MOST_UNDONE or row.fields["undo"]["at"] < oldest:
@@ -300,7 +300,7 @@ def _lines(entries):
 
 
 def _fields(entries, context):
-    """The notes for the model: a single one whole, several cut so that all fit in one result."""
+    """Return the notes for the model: a single one whole, several cut so that all fit in one result."""
     zone = ZoneInfo(context.person.timezone or "UTC")
     limit = MAX_TEXT if len(entries) == 1 else RETURNED_TEXT
     return [

@@ -25,17 +25,17 @@ class Board:
         return self._ledger("note:")
 
     def active(self):
-        """The projects that are not archived, the newest first."""
+        """Return the projects that are not archived, the newest first."""
         return [project for project in self.projects.entries if not project.fields.get("archived")]
 
     def named(self, wanted, archived=False):
-        """The projects that somebody may mean: active ones (or the `archived`) before all others."""
+        """Return the projects that somebody may mean: active ones (or the `archived`) before all others."""
         everything = self.projects.entries
         first = [one for one in everything if bool(one.fields.get("archived")) == archived]
         return meant(first, wanted, PROJECT) or meant(everything, wanted, PROJECT)
 
     def called(self, name):
-        """The project of exactly this name, whatever its accents and case; None where there is none."""
+        """Return the project of exactly this name, whatever its accents and case, or None."""
         wanted = folded(name)
         same = (one for one in self.projects.entries if folded(one.text) == wanted)
         return next(same, None)
@@ -50,7 +50,7 @@ class Board:
         return next((one for one in self.projects.entries if one.key == task.fields["project"]), None)
 
     def log(self, project, what, about=""):
-        """Notes what happened; the fifty newest of a project are kept."""
+        """Note an event; the fifty newest of a project are kept."""
         activity = self.activity(project)
         activity.add(what=what, about=about)
         for old in activity.entries[MOST_ACTIVITY:]:
@@ -60,7 +60,7 @@ class Board:
         return self._ledger(f"activity:{project.key}:")
 
     def erase(self, project):
-        """The project and all that belongs to it."""
+        """Remove the project and all that belongs to it."""
         for entry in self.activity(project).entries:
             self.activity(project).erase(entry)
         for task in self.tasks_of(project):

@@ -10,7 +10,7 @@ _NO_DAY = spaced("none ninguna ninguno nenhuma nenhum sin sem without never nunc
 
 
 def read_day(text, context):
-    """The day that words name, None where they name none."""
+    """Return the day that words name, None where they name none."""
     if not text.strip() or means_no_day(text):
         return None
     zone = zone_of(context)

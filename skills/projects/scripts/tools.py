@@ -285,7 +285,7 @@ def _created(board, name):
 
 
 def _project(say, board, wanted, archived=False):
-    """(the one project that is meant, None), or (None, why there is not one)."""
+    """Return (the one project that is meant, None), or (None, why there is not one)."""
     if board is None:
         return None, say.failed("NO_PERSON")
     active = board.active()
@@ -304,7 +304,7 @@ def _project(say, board, wanted, archived=False):
 
 
 def _named_first(board, text):
-    """(the number of the project that a text begins with, the rest); all of it as the name of none."""
+    """Return (the number of the project that a text begins with, the rest); all of it as the name of none."""
     for one in sorted(board.active(), key=lambda one: -len(one.text)):
         begin = text[: len(one.text)]
         if folded(begin) == folded(one.text) and not text[len(begin) : len(begin) + 1].isalnum():
@@ -313,7 +313,7 @@ def _named_first(board, text):
 
 
 def _projects(say, board, wanted):
-    """(the project that is named, or all active ones, None), or ([], why there is none)."""
+    """Return (the project that is named, or all active ones, None), or ([], why there is none)."""
     if board is not None and not wanted.strip():
         return board.active(), None
     one, failure = _project(say, board, wanted)
@@ -366,7 +366,7 @@ def _clean(text):
 
 
 def _fault(text, longest, count=0, most=1):
-    """Why a text cannot be kept, "" where it can."""
+    """Say why a text cannot be kept, "" where it can."""
     if not text:
         return "EMPTY"
     if len(text) > longest:

@@ -35,7 +35,7 @@ class Refused(ValueError):
 
 
 def real_path(path: str, root: Path = PROJECT, closed: tuple[Path, ...] = ()) -> Path:
-    """The file or folder of the project that a path names, every link followed.
+    """Return the file or folder of the project that a path names, every link followed.
 
     Raises Refused for what leads out of the project, for what no source is made of, and for what lies in
     one of the `closed` folders: those that hold people's data.
@@ -72,7 +72,7 @@ def _is_source(parts: tuple[str, ...]) -> bool:
 
 
 def files(folder: Path, root: Path, closed: tuple[Path, ...]) -> list[str]:
-    """The files below a folder that may be seen, as paths from the project's folder on, sorted."""
+    """Return the files below a folder that may be seen, as paths from the project's folder on, sorted."""
     found: list[str] = []
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if _is_open(Path(here, name), root, closed))
@@ -94,12 +94,12 @@ def _is_open(path: Path, root: Path, closed: tuple[Path, ...]) -> bool:
 
 
 def _is_bare(path: Path) -> bool:
-    """A file without a suffix inside a folder may be anything."""
+    """Tell whether a file has no suffix and lies in a folder: it may be anything."""
     return not path.suffix and path.name not in _FILES
 
 
 def read(path: Path) -> str:
-    """The text of a file. Raises Refused where it has none, or too much."""
+    """Return the text of a file. Raises Refused where it has none, or too much."""
     if _is_bare(path):
         raise Refused("only the project's own source can be seen")
     try:
@@ -120,7 +120,7 @@ def read(path: Path) -> str:
 
 
 def check(path: Path, text: str) -> None:
-    """Raises Refused where a file may not be written so."""
+    """Raise Refused where a file may not be written so."""
     if _is_bare(path):
         raise Refused("a file of the project's source has an ending, such as .py or .md")
     if path.is_dir():
@@ -135,7 +135,7 @@ def check(path: Path, text: str) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Puts a whole file in place at once. Raises Refused where it may not be, or cannot."""
+    """Replace a whole file at once. Raises Refused where that is not allowed or possible."""
     check(path, text)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
@@ -156,7 +156,7 @@ def write(path: Path, text: str) -> None:
 
 
 def search(words: str, paths: list[str], root: Path) -> list[dict[str, str | int]]:
-    """The lines that hold the words just so, without regard to case."""
+    """Return the lines that hold the words just so, without regard to case."""
     wanted = words.lower()
     hits: list[dict[str, str | int]] = []
     for path in paths:
@@ -175,7 +175,7 @@ def search(words: str, paths: list[str], root: Path) -> list[dict[str, str | int
 
 
 def outline(text: str, suffix: str) -> list[dict[str, str | int]]:
-    """Classes and functions of Python, headings of Markdown, each with its line."""
+    """Return classes and functions of Python, headings of Markdown, each with its line."""
     if suffix == ".md":
         lines = enumerate(text.splitlines(), start=1)
         return [{"line": number, "what": line} for number, line in lines if line.startswith("#")]

@@ -227,7 +227,7 @@ def apply_patch(patch: str, context=None) -> dict:
 
 
 def _patched(patch, context):
-    """The new text of each file that a diff changes, by path. Raises Refused where it does not fit."""
+    """Return the new text of each file that a diff changes, by path. Raises Refused where it does not fit."""
     import whatthepatch
 
     if max(map(len, patch.splitlines()), default=0) > LONGEST_LINE:  # the library's time is its square

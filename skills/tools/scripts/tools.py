@@ -67,7 +67,7 @@ async def list_categories(context=None) -> dict:
 
 
 def _listed(data, skills, context):
-    """The data, marked where it holds what the author of a skill from elsewhere wrote."""
+    """Return the data, marked where it holds what the author of a skill from elsewhere wrote."""
     by_others = context.services.search.names_others(skills)
     return {"ok": True, "data": data, "meta": {"outside": True}} if by_others else data
 

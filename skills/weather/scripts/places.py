@@ -74,7 +74,7 @@ def options(places: Sequence[Place]) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Lower case, without accents, punctuation and doubled spaces."""
+    """Return lower case, without accents, punctuation and doubled spaces."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
     return " ".join(kept.split())
@@ -132,7 +132,7 @@ def _meant(listed: Sequence[dict[str, Any]], country: str) -> Found:
 
 
 def _name(listed: Any) -> str:
-    """A name of the directory, which anybody may have written there: a few words of letters, and no more."""
+    """Return a name of the directory, which anybody may edit: a few words of letters, and no more."""
     letters = re.sub(r"[^\w\s.'’()-]|[\d_]", "", str(listed or ""))
     return " ".join(letters.split()[:MOST_WORDS])[:LONGEST_NAME]
 
@@ -151,7 +151,7 @@ def _place(one: dict[str, Any]) -> Place:
 
 @lru_cache(maxsize=1)
 def _codes() -> dict[str, str]:
-    """Countries by their names in three languages."""
+    """Return countries by their names in three languages."""
     from babel import Locale
 
     codes = dict(_OTHER_NAMES)

@@ -28,11 +28,11 @@ class Report:
         self._scale = Scale(imperial)
 
     def now(self) -> str:
-        """This moment, and today in a second line."""
+        """Describe this moment, and today in a second line."""
         return self._with_age([self._now_line(), *(f"{self._day_line(day)}" for day in list(self.days)[:1])])
 
     def of(self, days: list[date]) -> str:
-        """One day in a line, several in a list."""
+        """Return one day in a line, several in a list."""
         if len(days) > 1:
             return self._with_age([f"{self._place.label}:", *(f"• {self._day_line(day)}" for day in days)])
         mark, words = self._words(self.days[days[0]], wind=True)
@@ -41,7 +41,7 @@ class Report:
         return self._with_age([line.strip()])
 
     def figures(self, days: list[date]) -> dict[str, Any]:
-        """For a model that is asked for more than the lines say."""
+        """Return figures for a model that is asked for more than the lines say."""
         now, scale = self._now, self._scale
         return {
             "place": {"name": self._place.name, "region": self._place.region, "country": self._place.country},
@@ -66,7 +66,7 @@ class Report:
         }
 
     def name(self, day: date, *, short: bool = False) -> str:
-        """A day as people call it: today, tomorrow, or weekday and number."""
+        """Return a day as people call it: today, tomorrow, or weekday and number."""
         from babel.dates import format_date
 
         away = (day - self.today).days
@@ -92,7 +92,7 @@ class Report:
         return f"{self.name(day, short=True)}: {f'{mark} {words}'.strip()}"
 
     def _words(self, day: dict[str, Any], *, wind: bool = False) -> tuple[str, str]:
-        """Emoji and words of a day."""
+        """Return emoji and words of a day."""
         scale = self._scale
         mark, words = sky(day.get("weather_code"), self._say.language)
         low, high = (
@@ -109,7 +109,7 @@ class Report:
         return mark, ", ".join(filter(None, parts))
 
     def _said(self, key: str, **values: object) -> str:
-        """Nothing where the service did not know one of the values."""
+        """Fill a sentence in; "" where the service did not know one of the values."""
         return "" if None in values.values() else self._say(key, **values)
 
     def _with_age(self, lines: list[str]) -> str:
@@ -145,14 +145,14 @@ class Scale:
         return None if kilometres is None else f"{self.wind(kilometres)} {self.units['wind']}"
 
     def rain(self, millimetres: float | None) -> str:
-        """In brackets, where it is worth a word."""
+        """Write the rain in brackets, where it is worth a word."""
         if not millimetres or millimetres < 1:
             return ""
         return f" ({millimetres / 25.4:.1f} in)" if self.imperial else f" ({round(millimetres)} mm)"
 
 
 def _rows(daily: dict[str, Any]) -> list[dict[str, Any]]:
-    """The service's columns as rows; what it does not know is None."""
+    """Return the service's columns as rows; what it does not know is None."""
     columns = {key: column for key, column in daily.items() if key != "time"}
     return [
         {"date": date.fromisoformat(day)}

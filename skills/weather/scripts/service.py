@@ -54,7 +54,7 @@ class Kept:
                 self._kept.popitem(last=False)
 
     def get(self, key: object, seconds: float) -> tuple[float, Any] | None:
-        """Age in seconds and value, where it is not older than `seconds`."""
+        """Return age in seconds and value, where it is not older than `seconds`."""
         with self._lock:
             at, value = self._kept.get(key, (0.0, None))
         age = max(self._clock() - at, 0.0)
@@ -74,7 +74,7 @@ _WEATHER = Kept(256)
 
 
 def places_named(name: str, language: str, context: Any) -> list[dict[str, Any]]:
-    """Places of that name as the service lists them. Raises ServiceError."""
+    """Return places of that name as the service lists them. Raises ServiceError."""
     key = " ".join(name.casefold().split()), language
     kept = _PLACES.get(key, PLACE_SECONDS)
     if kept is not None:
@@ -88,7 +88,7 @@ def places_named(name: str, language: str, context: Any) -> list[dict[str, Any]]
 
 
 def weather_at(latitude: float, longitude: float, context: Any, kept: Kept = _WEATHER) -> Weather:
-    """Now and seven days; what was asked for nearby a while ago is not asked again. Raises ServiceError."""
+    """Fetch now and seven days, or reuse a recent answer for a place nearby. Raises ServiceError."""
     key = round(latitude, 2), round(longitude, 2)
     fresh = kept.get(key, FRESH_SECONDS)
     if fresh is not None:

@@ -41,7 +41,7 @@ SKY = {
 
 
 def sky(code: int | None, language: str, is_day: bool = True) -> tuple[str, str]:
-    """Emoji and words of a WMO code; both "" where it is none that is known."""
+    """Return emoji and words of a WMO code; both "" where it is none that is known."""
     if code not in SKY:
         return "", ""
     signs, *words = SKY[code]

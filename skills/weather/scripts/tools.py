@@ -81,7 +81,7 @@ def set_usual_place(place: str, context=None) -> dict:
 
 
 def _at(asked: str, context: Any, say: Sentences) -> tuple[Place | None, dict]:
-    """The place that is meant, or what to ask the person. Raises ServiceError."""
+    """Return the place that is meant, or what to ask the person. Raises ServiceError."""
     asked = " ".join(asked.split())[:LONGEST]
     if not asked or folded(asked) in HERE:
         kept = context.store.get(USUAL) if context and context.store else None

@@ -156,7 +156,7 @@ class _Reader(HTMLParser):
         self._link, self._link_pieces = "", []
 
     def _end_block(self, mark: str = "") -> None:
-        """Begins another one; one that is empty so far hands on its mark."""
+        """Begin another block; an empty one passes its mark on."""
         link = self._link
         self._end_link()
         self._link = link

@@ -107,7 +107,7 @@ def fetch_page(url: str, part: int = 1, context=None) -> dict:
 
 
 def _searched(address: str, query: str, language: str, context: Any) -> Any:
-    """SearXNG's JSON, or Brave's where the address is its own. Raises FetchError."""
+    """Search with SearXNG, or Brave where the address is its own. Raises FetchError."""
     base = address.rstrip("/")
     if base.endswith("/web/search"):
         headers = {"X-Subscription-Token": context.settings.get("SEARCH_KEY", "")}
@@ -148,7 +148,7 @@ def _results(answer: Any) -> list[dict[str, str]] | None:
 
 
 def _plain(text: Any) -> str:
-    """Without the marks that engines put around the words that were found."""
+    """Remove the marks that engines put around the words that were found."""
     return " ".join(re.sub(r"</?\w+>", "", text if isinstance(text, str) else "").split())
 
 
