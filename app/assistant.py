@@ -17,10 +17,10 @@ from app.mcp.servers import build_mcp
 from app.memory.history import History
 from app.operator_calls import OperatorCalls, nobody_to_ask
 from app.ops.alerts import AlertReporter
-from app.ops.health import Health
+from app.ops.health import MODEL_AWAY, Health
 from app.ops.introspection import Introspection
 from app.ops.metrics import Metrics
-from app.ops.sweep import Sweep
+from app.ops.sweep import DueWork, Sweep
 from app.people import Realm
 from app.processes.sandbox import Sandbox
 from app.routing.phrase_writer import PhraseWriter
@@ -34,6 +34,7 @@ from app.skills import build_skills
 from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
 from app.store.disk_space import MEGABYTE
+from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
 from app.tools.documents import PROGRAM, Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
@@ -67,7 +68,7 @@ class Assistant:
         transport: Transport | None = None,
     ) -> None:
         self.settings = settings
-        store = build_store(settings)
+        self.rows = store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
         self.troubles = AlertReporter(self.store, settings.data_dir)
         built = build_channels(settings, store)
@@ -87,6 +88,8 @@ class Assistant:
         self.servers.subscribe(self._look)
         self.abilities = build_routing(settings, environment, loader, self.servers, registry)
         self.model: Model = _model(settings, self.abilities)
+        self.health = Health(self.store, settings.missing_credentials)
+        self.health.watch(self.model, told_as=MODEL_AWAY)
         self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
         if settings.has_model:
             self.abilities.subscribe(self.phrase_writer.check)
@@ -142,18 +145,13 @@ class Assistant:
         hints = Wakes(self.carrier, self.sender, self.reminders) if wakes else None
         self.intake = Intake(self.store, self.access, self.metrics, hints)
         self.sweep = Sweep(
-            self.store,
-            settings.sweep_seconds,
+            store,
             self.channels.keys(),
-            store.disk,
-            self.media,
-            self.folders,
-            wake_conversation=self.carrier.wake,
-            wake_person=self.sender.wake,
-            wake_reminders=self.reminders.look,
-            discard=self.installs.discard_old,
+            settings.sweep_seconds,
+            DueWork(self.carrier, self.sender, self.reminders),
+            self.installs,
         )
-        self.health = Health(self.store, self.model, self.sweep, self.carrier, settings.missing_credentials)
+        self.health.watch(self.sweep)
         self._warming: asyncio.Task[None] | None = None
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
@@ -174,7 +172,7 @@ class Assistant:
                 "installer": self.installs.skills,
                 "servers": self.installs.servers,
                 "history": History(self.store),
-                "admin": Introspection(self.settings, self.abilities, lambda: self.health),
+                "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,
                 "schedule": ScheduleService(self.store, self.reminders),
                 "zones": TimeZones(self.store, self.profiles),
@@ -238,6 +236,11 @@ class Assistant:
         await self.client.close()
         await self.transport.close()
         await self.store.close()
+
+    async def end(self, erased: ErasedPerson) -> None:
+        """End what runs for an erased person."""
+        await self.carrier.end(erased.conversations)
+        await self.sender.end(erased.who.id)
 
     def _look(self) -> None:
         """What came in is taken over at once, so that the next message finds it done."""

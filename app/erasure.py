@@ -2,32 +2,49 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from app.people import Realm
-from app.store import personal_data
-from app.store.database import Database
-from app.store.personal_data import ErasedPerson, PersonFolders
+from app.simulator import history
+from app.store import Store, personal_data
+from app.store.personal_data import ErasedPerson
+
+
+class Phones(Protocol):
+    """The simulator's phones, which keep messages of their own."""
+
+    def forget(self, names: Sequence[str], /) -> None:
+        """Delete the messages of the people with these names."""
+
+
+class RunningWork(Protocol):
+    """The turns and sends of a running server."""
+
+    async def end(self, erased: ErasedPerson, /) -> None:
+        """End what runs for an erased person, and return once it has ended."""
+
+
+@dataclass(frozen=True)
+class StoredPhones:
+    """The phones of a simulator that does not run."""
+
+    data_dir: Path
+
+    def forget(self, names: Sequence[str], /) -> None:
+        history.forget(self.data_dir, names)
 
 
 class Erasure:
-    """Erases from the database, from people's folders, and from the simulator's phones.
+    """Erases a person from the database, from the folders of people, and from the simulator's phones."""
 
-    `end` ends a person's running work and returns once it has ended; `forget_phones` empties the
-    simulator's phones of these names.
-    """
-
-    def __init__(
-        self,
-        store: Database,
-        folders: PersonFolders,
-        end: Callable[[ErasedPerson], Awaitable[None]],
-        forget_phones: Callable[[Sequence[str]], None],
-    ) -> None:
-        self._store = store
-        self._folders = folders
-        self._end = end
-        self._forget_phones = forget_phones
+    def __init__(self, store: Store, phones: Phones, running: RunningWork | None = None) -> None:
+        self._store = store.database
+        self._folders = store.folders
+        self._phones = phones
+        self._running = running
 
     async def erase(self, realm: Realm, who: str) -> ErasedPerson:
         """Erase a person and return once nothing of them is on the disk.
@@ -37,9 +54,10 @@ class Erasure:
         """
         now = time.time()
         erased = await self._store.tx(lambda conn: personal_data.erase(conn, realm, who, now))
-        await self._end(erased)
+        if self._running is not None:
+            await self._running.end(erased)
         if erased.who.realm == "simulator":
-            self._forget_phones(erased.who.names)
+            self._phones.forget(erased.who.names)
         try:
             await asyncio.to_thread(self._folders.remove, [erased.who.id])
         finally:

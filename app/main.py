@@ -1,6 +1,6 @@
 """The web application: an assistant behind the routes by which it is reached."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
@@ -14,15 +14,13 @@ from app.assistant import Assistant
 from app.channels.whatsapp.webhook import webhook_router
 from app.console.admin import admin_router
 from app.console.pages import page_router
-from app.erasure import Erasure
+from app.erasure import Erasure, StoredPhones
 from app.errors import RecadoError, StoreError
 from app.http.dependencies import Guard
 from app.http.transport import Transport
 from app.ops.health import health_router
 from app.settings import Settings
-from app.simulator.history import forget
-from app.simulator.simulator import Simulator, build_simulator
-from app.store.personal_data import ErasedPerson
+from app.simulator.simulator import build_simulator
 
 
 def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> FastAPI:
@@ -34,6 +32,8 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     assistant = Assistant(settings, wakes=wakes, transport=transport)
     simulator = build_simulator(settings, assistant.credentials)
     guard = Guard(assistant.admin_token)
+    phones = simulator.graph if simulator is not None else StoredPhones(settings.data_dir)
+    erasure = Erasure(assistant.rows, phones, assistant)
 
     async def close_streams() -> None:
         """End what keeps a connection open, for which uvicorn would wait."""
@@ -69,28 +69,14 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.state.guard = guard
     app.state.close_streams = close_streams
     app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
-    app.include_router(
-        health_router(assistant.health, assistant.metrics, assistant.abilities.registry, guard)
-    )
+    tools = assistant.abilities.registry
+    app.include_router(health_router(assistant.health, assistant.metrics, tools, assistant.carrier, guard))
     app.include_router(page_router(guard))
-    app.include_router(admin_router(assistant, _erasure(assistant, simulator), guard))
+    app.include_router(admin_router(assistant, erasure, guard))
     app.router.routes.append(Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]))
     if simulator is not None:
         app.include_router(simulator.router)
     return app
-
-
-def _erasure(assistant: Assistant, simulator: Simulator | None) -> Erasure:
-    async def end(erased: ErasedPerson) -> None:
-        await assistant.carrier.end(erased.conversations)
-        await assistant.sender.end(erased.who.id)
-
-    def forget_phones(names: Sequence[str]) -> None:
-        if simulator is not None:
-            return simulator.graph.forget(names)
-        return forget(assistant.settings.data_dir, names)
-
-    return Erasure(assistant.store, assistant.folders, end, forget_phones)
 
 
 async def _refused(request: Request, error: HTTPException) -> JSONResponse:

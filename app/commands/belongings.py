@@ -5,8 +5,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, BinaryIO
@@ -75,16 +74,13 @@ def erase_person(settings: Settings, who: str) -> str:
 
 
 async def _erase(settings: Settings, who: str) -> "ErasedPerson":
-    from app.erasure import Erasure
-    from app.simulator.history import forget
-
-    async def nothing_runs(erased: "ErasedPerson") -> None:
-        """Without a server there is nothing to end."""
+    from app.erasure import Erasure, StoredPhones
+    from app.store import build_store
 
     database = await open_database(settings.database_path)
     try:
-        erasure = Erasure(database, folders(settings), nothing_runs, partial(forget, settings.data_dir))
-        return await erasure.erase(realm_of(settings), who)
+        store = replace(build_store(settings), database=database)
+        return await Erasure(store, StoredPhones(settings.data_dir)).erase(realm_of(settings), who)
     finally:
         await database.close()
 

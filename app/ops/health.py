@@ -14,6 +14,8 @@ from app.ops.metrics import Metrics
 from app.store.database import Database
 from app.tools import ToolRegistry
 
+MODEL_AWAY = "the language model does not answer"
+
 
 class Part(Protocol):
     """A part of the server that can fail while the rest works."""
@@ -47,21 +49,16 @@ class HealthState:
 
 
 class Health:
-    """Reads the store, the open alerts and the failures of the model and the sweep."""
+    """Reads the store, the open alerts and the failures of watched parts."""
 
-    def __init__(
-        self,
-        store: Database,
-        model: Part,
-        sweep: Part,
-        scheduler: TurnQueue,
-        missing_credentials: Sequence[str],
-    ) -> None:
+    def __init__(self, store: Database, missing_credentials: Sequence[str]) -> None:
         self._store = store
-        self._model = model
-        self._sweep = sweep
-        self._scheduler = scheduler
         self._missing = missing_credentials
+        self._watched: list[tuple[Part, str]] = []
+
+    def watch(self, part: Part, told_as: str = "") -> None:
+        """Report failures of a part; `told_as` stands for a failure whose words are not for everybody."""
+        self._watched.append((part, told_as))
 
     async def state(self) -> HealthState:
         """Return the state now; a failed commit counts until one succeeds."""
@@ -77,13 +74,10 @@ class Health:
         reasons = [_public_reason(alert["code"]) for alert in alerts]
         if self._missing:
             reasons.append(f"WhatsApp is not connected: {', '.join(self._missing)} missing")
-        if self._model.failure:
-            reasons.append(_public_reason("model"))
-        if self._sweep.failure:
-            reasons.append(self._sweep.failure)
+        reasons += [told_as or part.failure for part, told_as in self._watched if part.failure]
         return HealthState("degraded" if reasons else "ok", tuple(dict.fromkeys(reasons)))
 
-    async def metrics(self, metrics: Metrics, tools: ToolRegistry) -> bytes:
+    async def metrics(self, metrics: Metrics, tools: ToolRegistry, turns: TurnQueue) -> bytes:
         """Return the metrics with the lengths of the queues as they are now."""
         waiting = await self._store.one(
             "SELECT count(*) AS waiting FROM inbox WHERE turn_id IS NULL AND done_at IS NULL"
@@ -93,7 +87,7 @@ class Health:
             " WHERE state IN ('ready', 'sending', 'unknown', 'held') GROUP BY state"
         )
         return metrics.render(
-            running_turns=self._scheduler.running,
+            running_turns=turns.running,
             waiting_messages=waiting["waiting"] if waiting else 0,
             outbox={row["state"]: row["rows"] for row in outbox},
             tools={tool.name for tool in tools.list_all()},
@@ -103,7 +97,7 @@ class Health:
 def _public_reason(alert: str) -> str:
     """Put an alert's code into words that anybody may read; `recado doctor` has the details."""
     if alert == "model":
-        return "the language model does not answer"
+        return MODEL_AWAY
     if alert.startswith("space:"):
         return "the disk is nearly full"
     kind, _, number = alert.partition(":")
@@ -112,7 +106,9 @@ def _public_reason(alert: str) -> str:
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"
 
 
-def health_router(health: Health, metrics: Metrics, tools: ToolRegistry, guard: Guard) -> APIRouter:
+def health_router(
+    health: Health, metrics: Metrics, tools: ToolRegistry, turns: TurnQueue, guard: Guard
+) -> APIRouter:
     """Return the routes `/health` (for everybody) and `/metrics` (from this machine, or with the token)."""
     router = APIRouter(tags=["operations"])
 
@@ -123,7 +119,7 @@ def health_router(health: Health, metrics: Metrics, tools: ToolRegistry, guard: 
 
     @router.get("/metrics", dependencies=[Depends(guard.local_or_token)])
     async def read_metrics() -> Response:
-        text = await health.metrics(metrics, tools)
+        text = await health.metrics(metrics, tools, turns)
         return Response(text, media_type="text/plain; version=0.0.4")
 
     return router

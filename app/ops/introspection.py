@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from app.settings import Settings
 class Introspection:
     """A service for skills; nothing it returns holds a secret or what people wrote."""
 
-    def __init__(self, settings: Settings, abilities: ToolCatalog, health: Callable[[], Health]) -> None:
+    def __init__(self, settings: Settings, abilities: ToolCatalog, health: Health) -> None:
         self._settings = settings
         self._abilities = abilities
         self._health = health
@@ -46,7 +46,7 @@ class Introspection:
         }
 
     async def health(self) -> dict[str, JSON]:
-        return (await self._health().state()).to_json()
+        return (await self._health.state()).to_json()
 
     def skill(self, name: str) -> dict[str, JSON] | None:
         """Describe a skill; None if no skill has that name."""

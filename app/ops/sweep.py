@@ -4,53 +4,71 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from sqlite3 import Connection
+from typing import Protocol
 
 import structlog
 
 from app.errors import RecadoError
-from app.store import approvals, disk_space, inbox, media, outbox, personal_data, retention, schedules
-from app.store.database import Database
-from app.store.disk_space import Disk
-from app.store.media import MediaFolder
-from app.store.personal_data import PersonFolders
+from app.store import (
+    Store,
+    approvals,
+    disk_space,
+    inbox,
+    media,
+    outbox,
+    personal_data,
+    retention,
+    schedules,
+)
 
 log = structlog.get_logger(__name__)
+
+
+class Wakes(Protocol):
+    """Runs the rows of a conversation or a person in a lane."""
+
+    def wake(self, id: str, /) -> None:
+        """Hint that rows of this id are due."""
+
+
+class Alarm(Protocol):
+    def look(self) -> None:
+        """Hint that reminders are due."""
+
+
+class Quarantine(Protocol):
+    def discard_old(self, now: float, asked: Collection[str], /) -> object:
+        """Delete candidates that no open question is about. Blocking."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueWork:
+    """The parts that carry out what is due."""
+
+    turns: Wakes
+    sends: Wakes
+    reminders: Alarm
 
 
 class Sweep:
     """Looks through the rows at the start and every `seconds`."""
 
     def __init__(
-        self,
-        store: Database,
-        seconds: float,
-        channels: Collection[str],
-        disk: Disk,
-        files: MediaFolder,
-        folders: PersonFolders,
-        *,
-        wake_conversation: Callable[[str], None],
-        wake_person: Callable[[str], None],
-        wake_reminders: Callable[[], None],
-        discard: Callable[[float, Collection[str]], object],
+        self, store: Store, channels: Collection[str], seconds: float, due: DueWork, quarantine: Quarantine
     ) -> None:
-        self._store = store
-        self._seconds = seconds
+        self._store = store.database
+        self._disk = store.disk
+        self._files = store.media
+        self._folders = store.folders
         self._channels = channels
-        self._disk = disk
-        self._files = files
-        self._folders = folders
-        self._wake_conversation = wake_conversation
-        self._wake_person = wake_person
-        self._wake_reminders = wake_reminders
-        self._discard = discard
-        """Told the time and what questions are about, in a thread: removes files that nobody waits for any
-        more."""
+        self._seconds = seconds
+        self._due = due
+        self._quarantine = quarantine
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
-        self.failure = ""
-        """What was in the way of the last look, in words for an operator; "" where nothing was."""
+        self.failure = ""  # what the last look failed at, in words for an operator
 
     def soon(self) -> None:
         """Look now: a person was let in, or a token was mended."""
@@ -102,17 +120,19 @@ class Sweep:
         for change in changes:
             log.warning("free space", change=change)
         for conversation in conversations:
-            self._wake_conversation(conversation)
+            self._due.turns.wake(conversation)
         for person in people:
-            self._wake_person(person)
+            self._due.sends.wake(person)
         if reminders:
-            self._wake_reminders()
+            self._due.reminders.look()
 
     async def _forget(self) -> None:
         """Delete what is old, after the look, which it must not hold up."""
         now = time.time()
         try:
-            await asyncio.to_thread(self._discard, now, await approvals.open_subjects(self._store))
+            await asyncio.to_thread(
+                self._quarantine.discard_old, now, await approvals.open_subjects(self._store)
+            )
             await media.sweep(self._store, self._files, now)
             await personal_data.remove_erased_folders(self._store, self._folders)
         except (OSError, RecadoError) as error:
