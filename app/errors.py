@@ -10,8 +10,8 @@ class ConfigurationError(RecadoError):
 
 
 class StoreError(RecadoError):
-    """Raised when the database could not take a write; nothing of it was kept."""
+    """The database could not take a write; nothing of it was kept."""
 
 
 class StoreLockedError(StoreError):
-    """Raised when another server holds the database file."""
+    """Another server holds the database file."""

@@ -1,4 +1,4 @@
-"""Our three languages: told apart in short messages, and spoken in sentences of our own."""
+"""The three languages: telling them apart in short messages, and our sentences in each of them."""
 
 import gettext
 import re
@@ -13,21 +13,21 @@ LANGUAGES: tuple[Language, ...] = ("en", "es", "pt")
 
 
 def say(language: str, message: str, /, **values: object) -> str:
-    """Our sentence in a person's language, with its {values} filled in.
+    """Return a sentence in a person's language, with its {values} filled in.
 
-    `message` is the English sentence, a literal so that it can be collected into the catalogues. A
-    language we do not speak and a sentence without a translation come out in English.
+    `message` is the English sentence, a literal so that it can be collected into the catalogues; it is
+    returned for another language and if there is no translation.
     """
     return _catalogue(language).gettext(message).format(**values)
 
 
 def say_plural(language: str, singular: str, plural: str, n: int, /, **values: object) -> str:
-    """The form of a sentence for `n` things; {n} is filled in too."""
+    """Return the form of a sentence for `n` things; {n} is filled in too."""
     return _catalogue(language).ngettext(singular, plural, n).format(**{"n": n, **values})
 
 
 def detect_language(text: str) -> Language | None:
-    """The language a message is written in; None where it cannot be told ("ok", "2+2", a name, an emoji)."""
+    """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji)."""
     scores = dict.fromkeys(LANGUAGES, 0)
     prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
     for found in _WORD.finditer(prose):
@@ -40,7 +40,7 @@ def detect_language(text: str) -> Language | None:
 
 
 def _score_word(word: str, scores: dict[Language, int], *, is_name: bool) -> None:
-    """2 for a word of one language, 1 for each of two; else 1 for what it looks like."""
+    """Add 2 for a word of one language, 1 for each of two; for an unknown word 1 for its look."""
     languages = _vocabulary().get(word.casefold())
     if languages is not None:
         for language in languages:
@@ -60,7 +60,7 @@ def _catalogue(language: str) -> gettext.NullTranslations:
 
 @cache
 def _vocabulary() -> dict[str, frozenset[Language]]:
-    """Every word we know with its languages; people leave accents out, so words do too where none is lost."""
+    """Return the known words with their languages, also without accents, which people leave out."""
     lists: dict[Language, set[str]] = {language: set(words.split()) for language, words in _WORDS.items()}
     found: dict[str, set[Language]] = {}
     for language, words in lists.items():
@@ -81,6 +81,7 @@ _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", r
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
+# letters and habits that only one of the three has
 _PATTERNS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ("es", re.compile(r"[¿¡]|ñ|\b(?:ja){2,}\b|\b(?:je){2,}\b", re.IGNORECASE)),
     (
@@ -91,8 +92,8 @@ _PATTERNS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ),
     ("en", re.compile(r"\w'(?:s|t|m|re|ve|ll|d)\b", re.IGNORECASE)),
 )
-"""Letters and habits that no other of the three has."""
 
+# the look of words that are in no list
 _LOOKS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     (
         "es",
@@ -103,7 +104,6 @@ _LOOKS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ("pt", re.compile(r"(?:ões|dade|eir[oa]s?|[aei]m|ou|ei|inh[oa]s?|agem|vel|ência)$|nh|lh|ss|ei|ou")),
     ("en", re.compile(r"(?:ing|ed|tion|ly|ness|ght|ment|ck|sh|y)$|th|wh|sh|w|k|ee|oo")),
 )
-"""What words of a language that are in no list often look like."""
 
 _WORDS: dict[Language, str] = {
     "en": """

@@ -1,15 +1,14 @@
-"""What comes in and what goes out, as plain data, and the protocol every channel fulfils."""
+"""Messages in and out as plain data, and the protocol of a channel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-JSON = Any
-"""Any JSON value; the one place where `Any` is allowed to travel."""
+JSON = Any  # any JSON value; the one place where `Any` is allowed to travel
 
 
 def seconds_in(header: str | None) -> float | None:
-    """The seconds that a Retry-After header asks for, None where it says none."""
+    """Return the seconds of a Retry-After header, None if it names none."""
     try:
         seconds = float(header) if header else -1.0
     except ValueError:
@@ -19,7 +18,7 @@ def seconds_in(header: str | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who a webhook says sent something. At least one of `phone` (digits) and `user_id` is set."""
+    """The sender that a webhook names. At least one of `phone` (digits) and `user_id` is set."""
 
     phone: str = ""
     user_id: str = ""
@@ -40,7 +39,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class AliasChange:
-    """A number or business-scoped id that became another one, as a signed webhook says."""
+    """A number or business-scoped id that became another one, from a signed webhook."""
 
     previous: Sender
     current: Sender
@@ -52,7 +51,7 @@ class Inbound:
 
     `id` is the wamid; `at` is Unix seconds as the sender's platform stamped them. `kind` is Meta's
     type ("text", "image", "location", "reaction", "interactive", "system", "unsupported", …).
-    `text` is what the person wrote or pressed (a caption for media), "" where there is none.
+    `text` is what the person wrote or pressed (a caption for media), "" if there is none.
     `details` holds the rest of the kind's own block (a location, the contacts, an order, …).
     """
 
@@ -72,7 +71,7 @@ class Inbound:
 
 @dataclass(frozen=True, slots=True)
 class GraphError:
-    """An error as Meta writes it; `code` 0 where it gave none."""
+    """An error as Meta writes it; `code` is 0 if there was none."""
 
     code: int
     title: str = ""
@@ -81,7 +80,7 @@ class GraphError:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What became of a message we sent: sent, delivered, read, failed, played or deleted."""
+    """A status of a message that we sent: sent, delivered, read, failed, played or deleted."""
 
     id: str
     status: str
@@ -133,7 +132,7 @@ class MediaFile:
 class Outgoing:
     """One message to send: text already rendered for its channel, perhaps with buttons or in a template.
 
-    With a `file` it is that file, and the text what stands for it where only text can.
+    With a `file` it is that file, and the text stands for it where only text can be shown.
     """
 
     text: str
@@ -145,7 +144,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a message goes: a phone (as digits) or a business-scoped id, or a group."""
+    """An address: a phone (as digits) or a business-scoped id, or a group."""
 
     phone: str = ""
     user_id: str = ""
@@ -157,8 +156,7 @@ class Accepted:
     """The channel took the message and named it."""
 
     message_id: str
-    phone: str = ""
-    """The form of the number that worked, where it was not the one we asked for."""
+    phone: str = ""  # the form of the number that worked, if it was another one than asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,21 +184,21 @@ SendResult = Accepted | Refused | Unknown
 
 
 class Channel(Protocol):
-    """Where messages come from and go to."""
+    """A way by which messages come and go."""
 
     name: str
 
     def render(self, markdown: str) -> list[Outgoing]:
-        """The model's Markdown as messages of this channel, split at its limits."""
+        """Return Markdown as messages of this channel, split at its limits."""
 
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
-        """A question in plain text, nothing of which counts as formatting; the last message has the buttons.
+        """Return a question whose text is plain, without formatting; the last message has the buttons.
 
-        What does not fit beside them goes whole in messages before.
+        Text that does not fit beside them goes whole in messages before.
         """
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
-        """Hands one message over; never raises for what the other side does."""
+        """Send one message; never raise for what the other side does."""
 
     async def typing(self, message_id: str) -> None:
-        """Marks the message read and shows that an answer is being written; errors are the channel's own."""
+        """Mark a message as read and show that an answer is being written; never raise."""

@@ -1,10 +1,10 @@
-"""Whom we talk to: plain data, no input or output."""
+"""People and conversations: plain data."""
 
 from dataclasses import dataclass
 from typing import Literal
 
+# Where an alias is valid. A simulator's person never becomes a WhatsApp person.
 Realm = Literal["whatsapp", "simulator", "terminal"]
-"""Where an alias is valid. A simulator's person never becomes a WhatsApp person."""
 
 Role = Literal["member", "owner"]
 
@@ -13,7 +13,7 @@ TERMINAL_USER = "terminal"  # the user id of the one person at the console
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """One way the outside names a person: a phone (digits only) or a WhatsApp business-scoped id."""
+    """A name of a person outside: a phone (digits only) or a WhatsApp business-scoped id."""
 
     kind: Literal["phone", "user_id"]
     value: str

@@ -1,22 +1,22 @@
-"""Phone numbers: digits, the national forms that mean the same line, masks, countries."""
+"""Phone numbers: digits, national forms of the same line, masks, countries, time zones."""
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from phonenumbers import PhoneNumber
+import phonenumbers
+from babel.core import get_global
+from phonenumbers import PhoneNumber
 
 _NOT_DIGITS = re.compile(r"[^0-9]")
+# a mobile without its ninth digit, which WhatsApp still knows
 _OLD_BRAZILIAN = re.compile(r"55[1-9][0-9][6-9][0-9]{7}")
-"""A mobile without its ninth digit, which WhatsApp still knows."""
+# in the Americas, without the country code; with it only small countries have so few digits
 _LONGEST_NATIONAL = 10
-"""Digits of a number of the Americas without its country code; with it only small countries have so few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """No country is known to use a number. `certain`: what is missing is the country code."""
+    """A number that no known country uses. `certain`: its country code is missing."""
 
     certain: bool
     cure: str
@@ -27,7 +27,7 @@ def digits(number: str) -> str:
 
 
 def canonical(number: str) -> str:
-    """The digits of a number in one form: Mexican 521… as 52…, Argentine 549… as 54….
+    """Return the digits of a number in one form: Mexican 521… as 52…, Argentine 549… as 54….
 
     WhatsApp delivers the mobile prefix that both countries dropped; people write either.
     """
@@ -38,7 +38,7 @@ def canonical(number: str) -> str:
 
 
 def other_form(number: str) -> str:
-    """The same line in its other national form, "" where there is only one."""
+    """Return the same line in its other national form, "" if there is only one."""
     number = digits(number)
     if canonical(number) != number:
         return canonical(number)
@@ -50,14 +50,12 @@ def other_form(number: str) -> str:
 
 
 def mask(value: str) -> str:
-    """A number or id as logs may show it: its first three and last two characters."""
+    """Return a number or id as logs may show it: its first three and last two characters."""
     return f"{value[:3]}…{value[-2:]}" if len(value) > 5 else "…"
 
 
 def country(number: str) -> str:
-    """The ISO 3166 code of the number's country, "" where it cannot be told."""
-    import phonenumbers  # late: 24 ms, and only a person's first message needs it
-
+    """Return the ISO 3166 code of the number's country, "" if it is not known."""
     parsed = _parsed("+" + canonical(number), None)
     if parsed is None:
         return ""
@@ -68,12 +66,10 @@ def country(number: str) -> str:
 
 
 def doubt_about(number: str, home: str) -> Doubt | None:
-    """Why a number may be without its country code, None where some country uses it.
+    """Return why a number may lack its country code, None if some country uses it.
 
-    `home` is the ISO 3166 code of the country whose national number it may be, "" where that is not known.
+    `home` is the ISO 3166 code of the country whose national number it may be, "" if that is not known.
     """
-    import phonenumbers  # late, as in `country`
-
     number = canonical(number)
     written, national = _parsed("+" + number, None), _parsed(number, home)
     if _OLD_BRAZILIAN.fullmatch(number) or (written and phonenumbers.is_valid_number(written)):
@@ -85,9 +81,7 @@ def doubt_about(number: str, home: str) -> Doubt | None:
     return Doubt(not is_possible or len(number) <= _LONGEST_NATIONAL, "write it like +52 55 1234 5678")
 
 
-def _parsed(number: str, region: str | None) -> "PhoneNumber | None":
-    import phonenumbers
-
+def _parsed(number: str, region: str | None) -> PhoneNumber | None:
     try:
         return phonenumbers.parse(number, region)
     except phonenumbers.NumberParseException:
@@ -95,17 +89,13 @@ def _parsed(number: str, region: str | None) -> "PhoneNumber | None":
 
 
 def country_of_zone(timezone: str) -> str:
-    """The ISO 3166 code of the country in which an IANA zone lies, "" for UTC and its like."""
-    from babel.core import get_global
-
+    """Return the ISO 3166 code of the country of an IANA zone, "" for UTC and similar zones."""
     zone = get_global("zone_aliases").get(timezone, timezone)
     found = str(get_global("zone_territories").get(zone, ""))
     return "" if found in {"ZZ", "001"} else found
 
 
 def timezone_of(country_code: str) -> str:
-    """The IANA zone of a country that has just one, else ""."""
-    from babel.core import get_global
-
+    """Return the IANA zone of a country that has just one, else ""."""
     zones = get_global("territory_zones").get(country_code, [])
     return zones[0] if len(zones) == 1 else ""

@@ -1,4 +1,4 @@
-"""Folders removed whole, whatever was made in them."""
+"""Removing folders, however deep and with whatever permissions."""
 
 import errno
 import os
@@ -10,9 +10,9 @@ PASSES = 5
 
 
 def remove(folder: str) -> None:
-    """Removes a folder, however deep it goes; what cannot be removed stays. Blocks.
+    """Remove a folder, however deep; what cannot be removed stays. Blocks.
 
-    More than once where something came in meanwhile: another may be at it too, or code that dies just now.
+    Several passes, because a process that is just ending may still write into it.
     """
     for _ in range(PASSES):
         _empty(folder)
@@ -25,14 +25,14 @@ def remove(folder: str) -> None:
 
 
 def rmtree(folder: Path) -> None:
-    """The same; raises OSError where something of it stays. No error where there is none."""
+    """Remove a folder, if there is one. Raise OSError if something of it stays."""
     remove(str(folder))
     if folder.exists():
         raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(folder))
 
 
 def _empty(top: str) -> None:
-    """Each folder in it is first moved up: no path grows long, and nothing recurses."""
+    """Empty a folder. Inner folders are first moved up, so that no path grows long."""
     numbers, waiting = count(), [top]
     while waiting:
         folder = waiting.pop()
@@ -43,7 +43,7 @@ def _empty(top: str) -> None:
                     if not entry.is_dir(follow_symlinks=False):
                         os.unlink(entry.path)
                         continue
-                    _open_up(entry.path)  # who may not write into a folder may not move it either
+                    _open_up(entry.path)  # moving a folder needs write permission in it
                     moved = f"{top}/.{os.getpid()}-{next(numbers)}"
                     os.rename(entry.path, moved)
                     waiting.append(moved)
@@ -53,7 +53,7 @@ def _empty(top: str) -> None:
 
 
 def _open_up(folder: str) -> None:
-    """Lets us into a folder, but into none that a link leads to which is in its place by now."""
+    """Give ourselves access to a folder, but never follow a link that has taken its place."""
     if not hasattr(os, "O_PATH"):
         os.chmod(folder, 0o700, follow_symlinks=False)
         return

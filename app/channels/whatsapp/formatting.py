@@ -1,31 +1,24 @@
-"""Markdown as WhatsApp shows it, and its splitting into messages."""
-
-from __future__ import annotations
+"""Markdown in WhatsApp's formatting, and its splitting into messages."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
 
 from app.channels.whatsapp.marks import CLOSE, JOINER, OPEN, literal, raw, settle, without_signs
 from app.channels.whatsapp.splitting import split_message
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.tree import SyntaxTreeNode
-
 __all__ = ["render_parts", "render_whatsapp", "split_message"]
 
 NESTING_LIMIT = 60
-MOST_BRACKETS = 10
-"""That are open at once: with more there are no links, for which the parser looks on from each of them."""
+MOST_BRACKETS = 10  # open at once; with more, links are off: the parser is quadratic in them
 INDENT = "  "
 RULE = "———"
 
 _EMPHASIS = {"strong": "*", "em": "_", "s": "~"}
-_SENTENCES = re.compile(r"[^\W\d_][^\n\r\0\\`*_~\[<&]*(?<!\s)")
-"""One line that begins with a letter and holds no sign of Markdown: what most short replies are."""
 _BRACKET = re.compile(r"[\[\]]")
 _BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
@@ -34,7 +27,7 @@ _HIDDEN_SCHEMES = ("mailto:", "tel:", "https://", "http://")
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the result. Lines of code stand unquoted and unindented: they are kept to the letter."""
+    """A line of the result. Lines of code are kept to the letter: never quoted nor indented."""
 
     text: str
     is_code: bool = False
@@ -44,24 +37,20 @@ _EMPTY = _Line("")
 
 
 def render_parts(markdown: str, limit: int = 4096) -> list[str]:
-    """A model's Markdown as WhatsApp messages of at most `limit` characters."""
+    """Return Markdown as WhatsApp messages of at most `limit` characters."""
     return split_message(render_whatsapp(markdown), limit)
 
 
 def render_whatsapp(markdown: str) -> str:
-    """Markdown in WhatsApp's own formatting.
+    """Return Markdown in WhatsApp's own formatting.
 
-    What WhatsApp has no form for becomes plain text that reads well on a phone: headings are bold
+    Elements that WhatsApp lacks become plain text that reads well on a phone: headings are bold
     lines, links `text (address)`, tables `*header*: cell` lines. Never raises.
     """
     text = without_signs(markdown).expandtabs(4)
-    if _SENTENCES.fullmatch(text):
-        return settle(literal(text))
     tokens = _parser(links=not _is_all_brackets(text)).parse(text)
     if any(token.level >= NESTING_LIMIT - 1 for token in tokens):  # the parser drops what is deeper
         return text.strip()
-    from markdown_it.tree import SyntaxTreeNode
-
     lines = _blocks(SyntaxTreeNode(tokens).children)
     rendered = "\n".join(line.text for line in lines).strip("\n")
     if not rendered and any(character.isalnum() for character in text):
@@ -70,7 +59,7 @@ def render_whatsapp(markdown: str) -> str:
 
 
 def _is_all_brackets(text: str) -> bool:
-    """Whether more brackets are open at once anywhere than any link needs."""
+    """Return True if more brackets are open at once than any link needs."""
     if text.count("[") <= MOST_BRACKETS:
         return False
     depth = 0
@@ -83,15 +72,13 @@ def _is_all_brackets(text: str) -> bool:
 
 @cache
 def _parser(*, links: bool) -> MarkdownIt:
-    from markdown_it import MarkdownIt  # late: 30 ms, and only a reply needs it
-
     options = {"html": False, "maxNesting": NESTING_LIMIT}
     parser = MarkdownIt("commonmark", options).enable(["strikethrough", "table"])
     return parser if links else parser.disable(["link", "image"])
 
 
 def _blocks(nodes: Sequence[SyntaxTreeNode], *, tight: bool = False) -> list[_Line]:
-    """Blocks below each other, an empty line between them (none in a list item)."""
+    """Render blocks below each other, with an empty line between them (none in a list item)."""
     lines: list[_Line] = []
     for node in nodes:
         block = _block(node)
@@ -128,7 +115,7 @@ def _prose(inline: str) -> list[_Line]:
 
 
 def _unquoted(line: str) -> str:
-    """A plain line that would read as a quote, kept from being one."""
+    """Keep a plain line from reading as a quote."""
     return JOINER + line if line.startswith(">") else line
 
 
@@ -151,7 +138,7 @@ def _list(node: SyntaxTreeNode) -> list[_Line]:
 
 
 def _labels(node: SyntaxTreeNode) -> list[str]:
-    """The numbers as written, for people answer with them ("delete 3"); counted where some are alike."""
+    """Return the numbers as written, as people answer with them ("delete 3"); counted if some are equal."""
     if node.type == "bullet_list":
         return ["- "] * len(node.children)
     written = [item.info for item in node.children]
@@ -168,7 +155,7 @@ def _task(body: list[_Line]) -> list[_Line]:
 
 
 def _quote(node: SyntaxTreeNode) -> list[_Line]:
-    """Every line with `> `; WhatsApp knows no quote in a quote, so inner ones become part of it."""
+    """Begin every line with `> `; WhatsApp knows no quote in a quote, so inner ones become part of it."""
     return [
         line if line.is_code or not line.text or line.text.startswith("> ") else _Line(f"> {line.text}")
         for line in _blocks(node.children)
@@ -176,7 +163,7 @@ def _quote(node: SyntaxTreeNode) -> list[_Line]:
 
 
 def _table(node: SyntaxTreeNode) -> list[_Line]:
-    """Each row as lines of `*header*: cell`: a phone is too narrow for columns."""
+    """Render each row as lines of `*header*: cell`: a phone is too narrow for columns."""
     rows = [row.children for section in node.children for row in section.children]
     headers = [_inline(cell) for cell in rows[0]]
     if len(rows) == 1:
@@ -198,7 +185,7 @@ def _cell(header: str, cell: str) -> str:
 
 
 def _inline(node: SyntaxTreeNode) -> str:
-    """The text of a block, its marks still as signs."""
+    """Return the text of a block, its marks still as signs."""
     inline = node if node.type == "inline" else next(iter(node.children), None)
     if inline is None:
         return ""
@@ -235,7 +222,7 @@ def _inline_code(content: str) -> str:
 
 
 def _link(text: str, address: str) -> str:
-    """`text (address)`; only one of them where they are the same or one is missing."""
+    """Return `text (address)`; only one of them if they are equal or one is missing."""
     shown = settle(text)
     if not address or address.startswith("#"):
         return text

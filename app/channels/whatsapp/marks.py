@@ -1,11 +1,11 @@
-"""WhatsApp's inline formatting: where its marks count, and how plain text is kept from looking like them.
+"""WhatsApp's inline formatting: making its marks count, and keeping plain text from looking like them.
 
 WhatsApp formats `*bold*`, `_italic_` and `~strike~` within one line, when the mark hugs its text and
 stands at the edge of a word; `` `code` `` likewise. It knows no escape sign, so a literal mark that
 would be taken for formatting gets an invisible WORD JOINER (U+2060) before it: no longer at the edge of
 a word. Where WhatsApp would not format (`2*3*4`, `snake_case`, `a * b`) text stays untouched.
 
-While a text is being made, marks that are meant travel as Unicode noncharacters, which no text contains.
+While a text is made, intended marks are Unicode noncharacters, which no text contains.
 """
 
 import re
@@ -30,28 +30,28 @@ _ROUNDS = 8
 
 
 def without_signs(text: str) -> str:
-    """Text from outside, free of the code points used here and of lone surrogates, which cannot be sent."""
+    """Remove the code points used here from outside text, and lone surrogates, which cannot be sent."""
     return _NONCHARACTERS.sub("", text)
 
 
 def raw(text: str) -> str:
-    """Text whose marks are never touched: addresses, and code with its backticks."""
+    """Protect the marks of addresses and code."""
     return text.translate(_KEEP)
 
 
 def revealed(text: str) -> str:
-    """What `raw` was given."""
+    """Undo `raw`."""
     return text.translate(_REVEAL)
 
 
 def literal(text: str) -> str:
-    """Plain text; the addresses in it stay as they are."""
+    """Return plain text; addresses in it keep their characters."""
     text = _ADDRESS.sub(lambda found: raw(found[0]), text)
     return text.replace("```", f"`{JOINER}`{JOINER}`") if "```" in text else text
 
 
 def settle(text: str) -> str:
-    """Turns signs into WhatsApp's marks, line by line, and disarms literal marks."""
+    """Turn signs into WhatsApp's marks, line by line, and disarm literal marks."""
     open_marks: list[str] = []
     lines = []
     for line in text.split("\n"):
@@ -96,7 +96,7 @@ def _settle_line(line: str) -> str:
 
 
 def _spans(cells: list[str]) -> list[_Span]:
-    """The pairs of a line; a sign without its partner, or within its like, is wiped out."""
+    """Return the pairs of a line; remove a sign without a partner, or inside a pair of its kind."""
     spans: list[_Span] = []
     stack: list[tuple[str, int]] = []
     for place, cell in enumerate(cells):
@@ -118,7 +118,7 @@ def _spans(cells: list[str]) -> list[_Span]:
 
 
 def _hug(cells: list[str], span: _Span) -> None:
-    """Moves spaces at the inner edges of a span out of it."""
+    """Move spaces at the inner edges of a span out of it."""
     while span.start + 1 < span.end and cells[span.start + 1].isspace():
         cells[span.start], cells[span.start + 1] = cells[span.start + 1], cells[span.start]
         span.start += 1
@@ -128,7 +128,7 @@ def _hug(cells: list[str], span: _Span) -> None:
 
 
 def _counts(cells: list[str], span: _Span) -> bool:
-    """Whether WhatsApp would show this span and nothing else by its marks."""
+    """Return True if WhatsApp would format exactly this span by its marks."""
     inner = "".join(cells[span.start + 1 : span.end])
     if not _SIGNS.sub("", inner) or any(
         edge.isspace() or edge == span.mark for edge in (inner[0], inner[-1])
@@ -141,7 +141,7 @@ def _counts(cells: list[str], span: _Span) -> bool:
 
 
 def _written(cells: list[str], span: _Span) -> str:
-    """What stands for a mark that cannot be shown: mostly nothing, but `2*3*4` and `2**8` were no marks."""
+    """Return the text for a mark that cannot be shown: mostly none, but `2*3*4` and `2**8` were no marks."""
     before, after = _neighbour(cells, span.start, -1), _neighbour(cells, span.end, +1)
     if span.mark == "_" and (before.isalnum() or after.isalnum()):
         return "*"
@@ -160,7 +160,7 @@ def _shown(character: str) -> str:
 
 
 def _disarmed(line: str) -> str:
-    """The line with its signs as marks, and a joiner before each literal that would act as one."""
+    """Return the line with its signs as marks, and a joiner before each literal that would act as one."""
     if not _SIGNS_AND_MARKS.search(line):
         return line
     pieces: list[str] = []
@@ -183,7 +183,7 @@ def _disarmed(line: str) -> str:
 
 
 def _before_run(line: str, place: int) -> str:
-    """What stands before a run of the same mark: within `2**3` neither asterisk is at a word's edge."""
+    """Return the character before a run of a mark: in `2**3` no asterisk is at a word's edge."""
     first = place
     while first and line[first - 1] == line[place] and place - first < 4:
         first -= 1

@@ -1,4 +1,4 @@
-"""WhatsApp text cut into messages that each read well alone."""
+"""Splitting WhatsApp text into messages that each read well alone."""
 
 import re
 from bisect import bisect_right
@@ -9,10 +9,8 @@ from app.channels.whatsapp.marks import MARKS
 
 FENCE = "```"
 _OPEN_FENCE, _CLOSE_FENCE = FENCE + "\n", "\n" + FENCE
-_RESERVE = 8
-"""Room for what closes a part: a fence, or up to four inline marks."""
-_SMALLEST = 32
-"""Below this many characters no mark can be reopened: a part would hold little else."""
+_RESERVE = 8  # characters that close a part: a fence, or up to four inline marks
+_SMALLEST = 32  # below this limit no mark is reopened: a part would hold little else
 _CLUSTER = 64
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'»”’)\]]*\s")
 _SPACE = re.compile(r"\s*")
@@ -20,10 +18,10 @@ _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 
 
 def split_message(text: str, limit: int = 4096) -> list[str]:
-    """WhatsApp text in parts of at most `limit` characters, `[]` for blank text.
+    """Split WhatsApp text into parts of at most `limit` characters; return `[]` for blank text.
 
     Cuts fall between paragraphs, else lines, sentences, words; only then anywhere, and even then not
-    within an emoji where that can be helped. A code fence or an inline mark that is open at a cut is
+    within an emoji if that can be avoided. A code fence or an inline mark that is open at a cut is
     closed before and reopened after it. Nothing is lost but white space at the cuts. Length is counted
     in characters (code points), as Meta counts. Raises ValueError for a limit below 1.
     """
@@ -50,7 +48,7 @@ def split_message(text: str, limit: int = 4096) -> list[str]:
 
 @dataclass(slots=True)
 class _Splitter:
-    """Where a text may be cut and what is open there."""
+    """Places where a text may be cut, and the marks that are open there."""
 
     text: str
     limit: int
@@ -65,7 +63,7 @@ class _Splitter:
             self._fences = _fences(self.text)
 
     def cut(self, start: int, room: int) -> int:
-        """The best place to end a part that begins at `start` and holds at most `room` characters."""
+        """Return the best end of a part that begins at `start` and holds at most `room` characters."""
         end = start + max(room, 1)
         fence = self._fence_at(end)
         cut = 0
@@ -81,7 +79,7 @@ class _Splitter:
         return "".join(mark for _, _, mark in reversed(self._open_at(cut)))
 
     def resume(self, cut: int) -> tuple[int, str]:
-        """Where the next part begins (after empty lines; indentation stays) and what it reopens."""
+        """Return where the next part begins (after empty lines; indentation stays) and what it reopens."""
         fence = self._fence_at(cut)
         if fence and self._after_space(cut) >= fence[1] - len(FENCE):
             return self.resume(fence[1])  # no code is left: a reopened fence would be empty
@@ -98,7 +96,7 @@ class _Splitter:
         return found.end() if found else place
 
     def _fence_at(self, place: int) -> tuple[int, int] | None:
-        """The fence whose content this place would cut."""
+        """Return the fence whose content a cut at this place would tear."""
         found = bisect_right(self._fences, (place, -1)) - 1
         if found < 0:
             return None
@@ -106,7 +104,7 @@ class _Splitter:
         return (start, end) if start < place < end else None
 
     def _cut_at_fence(self, start: int, end: int, fence: tuple[int, int]) -> int:
-        """Before a fence that fits into the next part whole, else at a line of its code."""
+        """Cut before a fence that fits into the next part whole, else at a line of its code."""
         begins, ends = fence
         if begins > start and self.text[start:begins].strip() and ends - begins <= self.limit:
             return begins
@@ -119,7 +117,7 @@ class _Splitter:
         return self._clear_of_cluster(last, max(first, start)) if last > max(first, start) else 0
 
     def _cut_between_lines(self, start: int, end: int) -> int:
-        """After a paragraph or a line, where that leaves the part reasonably full."""
+        """Cut after a paragraph or a line, if that leaves the part reasonably full."""
         half = start + (end - start) // 2
         quarter = start + (end - start) // 4
         for separator, earliest in (("\n\n", half), ("\n", half), ("\n\n", quarter), ("\n", quarter)):
@@ -147,14 +145,14 @@ class _Splitter:
         return self._clear_of_cluster(end, start)
 
     def _clear_of_cluster(self, cut: int, start: int) -> int:
-        """Back to where no emoji and no accented letter is torn, if that is near."""
+        """Go back to a near place where no emoji and no accented letter is torn."""
         for place in range(cut, max(start, cut - _CLUSTER), -1):
             if not _is_joined(self.text, place, start):
                 return place
         return cut
 
     def _clear_of_marks(self, cut: int, start: int) -> int:
-        """Not within the three backticks of a fence, nor so that a reopened mark would hold nothing."""
+        """Move a cut out of the backticks of a fence, and so that no reopened mark would hold nothing."""
         fence = self._fence_at(cut)
         if fence:
             begins, ends = fence
@@ -169,7 +167,7 @@ class _Splitter:
         return cut if cut > start else 0
 
     def _open_at(self, cut: int) -> list[tuple[int, int, str]]:
-        """The inline spans of the cut's line that it would tear, outermost first."""
+        """Return the inline spans that a cut would tear, outermost first."""
         if not self.reserve or cut >= len(self.text) or self.text[cut] == "\n":
             return []
         if cut > self._line_end:
@@ -181,14 +179,14 @@ class _Splitter:
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
-    """Where code stands between three backticks; a last one without a partner is none."""
+    """Return the places of code between three backticks; a last one without a partner is none."""
     places = [found.start() for found in re.finditer(FENCE, text)]
     pairs = zip(places[::2], places[1::2], strict=False)
     return [(begins, ends + len(FENCE)) for begins, ends in pairs]
 
 
 def _inline_spans(text: str, begins: int, ends: int) -> list[tuple[int, int, str]]:
-    """The formatted stretches of one line as (start, end, mark), in order of their starts."""
+    """Return the formatted stretches of one line as (start, end, mark), in order of their starts."""
     spans: list[tuple[int, int, str]] = []
     opened: dict[str, int] = {}
     skip_until = begins
@@ -214,7 +212,7 @@ def _inline_spans(text: str, begins: int, ends: int) -> list[tuple[int, int, str
 
 
 def _is_joined(text: str, place: int, start: int) -> bool:
-    """Whether the characters before and after this place are one to the reader of text from `start`."""
+    """Return True if the characters before and after this place are one to a reader."""
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]
