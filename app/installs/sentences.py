@@ -8,7 +8,7 @@ from app.i18n import say, say_plural
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError
-from app.llm.offline.answers import pick_question, undo_text
+from app.llm.offline.replies import pick_question, undo_text
 from app.mcp.definitions import Phase, ServerState
 from app.mcp.installed import InstalledServer
 from app.text import visible

@@ -8,7 +8,7 @@ import pytest
 from app.installs.entries import read_entry
 from app.installs.progress import Progress
 from app.installs.sentences import choices_text, found_text, installed_text
-from app.llm.offline.answers import pick_question, undo_text, undo_words
+from app.llm.offline.replies import pick_question, undo_text, undo_words
 from app.mcp.definitions import HeldBack, ServerState
 from app.mcp.installed import InstalledServer
 from tests.standins.registry import entry

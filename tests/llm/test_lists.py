@@ -150,7 +150,6 @@ async def test_other_lists_stay_with_their_own_tools(
             ["haz una lista de viaje", say("es", WHAT), "pilas y gorra"],
             [put("pilas", "gorra", list_name="viaje")],
         ),
-        ("es", [*TASKS, "tacha la pared"], [("update_task", {"task": "1", "status": "done"})]),
         ("es", [*TASKS, "agrega barrer"], [("add_task", {"task": "barrer"})]),
         ("es", ["mis notas", "1. leche", "bórrala"], [("delete_note", {"note": "1"})]),
         ("pt", ["coloca leite na lista", "✓ Na lista Compras: leite", "e pão também"], [put("pão")]),

@@ -65,14 +65,6 @@ async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed
     assert (answer.calls, answer.text) == ((), say("pt", "You told me: {facts}", facts=facts[0]))
 
 
-async def test_where_one_place_has_nothing_the_other_is_looked_into(abilities: ToolCatalog) -> None:
-    said = "te acuerdas de la clave del wifi"
-    assert [call.name for call in (await answered(abilities, "es", said)).calls] == ["recall"]
-    assert [call.name for call in (await answered(abilities, "es", said, NOTHING)).calls] == ["search_notes"]
-    assert (await answered(abilities, "es", said, NOTHING, FOUND)).text == "1. wifi: Gato1234"
-    assert (await answered(abilities, "es", said, NOTHING, NOTHING)).text == "Nothing there."
-
-
 async def test_a_question_that_nothing_answers_was_not_understood(abilities: ToolCatalog) -> None:
     answer = await answered(abilities, "en", "what is the meaning of life", NOTHING)
     assert answer.text.startswith(say("en", "I did not understand that."))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.llm.model import ModelRequest
-from app.llm.offline.slots import Parameter, Reader, convert
+from app.llm.offline.parameters import Parameter
+from app.llm.offline.slots import Reader, convert
 from app.mcp.results import to_result
 from app.people import Person
 from tests.llm.catalogue import CATEGORIES, asked, offline, person

@@ -8,11 +8,9 @@ import pytest
 
 from app.i18n import say
 from app.llm.model import ModelRequest
-from app.llm.offline.answers import reminder_text
-from app.llm.offline.examples import example_of
-from app.llm.offline.followups import before_last_exchange, exchanges
 from app.llm.offline.model import OfflineModel
-from app.llm.offline.offers import read_offer
+from app.llm.offline.parameters import read_offer
+from app.llm.offline.replies import example_of
 from app.routing.tool_catalog import ToolCatalog
 from tests.llm.catalogue import NOW, calls, person
 
@@ -396,26 +394,6 @@ async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
     assert reading["phrases"][0] == tool
 
 
-@pytest.mark.parametrize(
-    ("language", "before", "said", "arguments"),
-    [
-        (
-            "es",
-            "recuérdame",
-            "pagar la luz mañana a las 9",
-            {"text": "pagar la luz", "when": "mañana a las 9"},
-        ),
-        ("pt", "me lembra amanhã cedo", "de comprar pão", {"text": "de comprar pão", "when": "amanhã cedo"}),
-        ("en", "remind me tomorrow", "to buy bread", {"text": "to buy bread", "when": "tomorrow"}),
-    ],
-)
-async def test_what_a_reminder_still_lacked_completes_it(
-    language: str, before: str, said: str, arguments: dict[str, Any], abilities: ToolCatalog
-) -> None:
-    found = await calls(abilities, language, before, reminder_text(language), said)
-    assert found == [("set_reminder", arguments)]
-
-
 @pytest.mark.parametrize("language", ["es", "pt", "en"])
 async def test_nobody_is_shown_by_example_how_to_delete_everything(
     language: str, abilities: ToolCatalog
@@ -445,59 +423,3 @@ async def all_calls(abilities: ToolCatalog, language: str, said: str) -> list[tu
         ]
         found += [(call.name, call.arguments) for call in answer.calls]
     return found
-
-
-@pytest.mark.parametrize(
-    ("language", "said", "reminders"),
-    [
-        (
-            "es",
-            "recuérdame en 20 minutos sacar el pan y en una hora llamar a lupe",
-            [("en 20 minutos", "sacar el pan"), ("en una hora", "llamar a lupe")],
-        ),
-        (
-            "es",
-            "recuérdame mañana a las 9 ir al banco y a las 11 llamar a Lupe",
-            [("mañana a las 9", "ir al banco"), ("mañana a las 11", "llamar a Lupe")],
-        ),
-        (
-            "pt",
-            "me lembra amanhã às 9 de ir ao banco e às 11 de ligar pra Lia",
-            [("amanhã às 9", "de ir ao banco"), ("amanhã às 11", "de ligar pra Lia")],
-        ),
-        (
-            "en",
-            "remind me to take out the bread in 20 minutes and in an hour call Lupe",
-            [("in 20 minutes", "take out the bread"), ("in an hour", "call Lupe")],
-        ),
-        (
-            "en",
-            "remind me tomorrow at 9am to go to the bank, at 11am to call Lupe and on friday to rest",
-            [
-                ("tomorrow at 9am", "to go to the bank"),
-                ("tomorrow at 11am", "to call Lupe"),
-                ("on friday", "to rest"),
-            ],
-        ),
-        ("es", "recuérdame mañana a las 9 comprar pan y leche", [("mañana a las 9", "comprar pan y leche")]),
-        ("en", "remind me tomorrow at 9 that I meet Ana at 10", [("tomorrow at 9", "that I meet Ana at 10")]),
-    ],
-)
-async def test_another_moment_after_and_is_a_reminder_of_its_own(
-    language: str, said: str, reminders: list[tuple[str, str]], abilities: ToolCatalog
-) -> None:
-    found = await all_calls(abilities, language, said)
-    assert [name for name, _ in found] == ["set_reminder"] * len(reminders)
-    assert [(one["when"], one["text"]) for _, one in found] == reminders
-
-
-def test_calls_of_a_turn_are_no_exchange() -> None:
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "note bread"},
-        {"role": "assistant", "content": "✓ Note saved: bread"},
-        {"role": "user", "content": "delete it and note milk"},
-        {"role": "assistant", "content": None, "tool_calls": [{}]},
-        {"role": "tool", "content": "{}"},
-    ]
-    assert exchanges(messages) == [("note bread", "✓ Note saved: bread")]
-    assert before_last_exchange(messages) == messages[2:]

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.i18n import say
 from app.llm.model import ModelRequest
-from app.llm.offline.answers import none_picked_text, pick_question, results_text, undo_text
 from app.llm.offline.model import OfflineModel
+from app.llm.offline.replies import pick_question, results_text, undo_text
 from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
@@ -158,40 +159,6 @@ def served() -> ToolCatalog:
     return found
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "tool", "arguments"),
-    [
-        ("es", "¿qué hora es en Tokio según el server?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
-        (
-            "es",
-            "que hora es en Nueva York segun el servidor de time",
-            CLOCK.name,
-            {"timezone": "America/New_York"},
-        ),
-        ("es", "usando el server time decime la hora en Madrid", CLOCK.name, {"timezone": "Europe/Madrid"}),
-        (
-            "es",
-            "usá el server de la hora para decirme la hora de Tokio",
-            CLOCK.name,
-            {"timezone": "Asia/Tokyo"},
-        ),
-        ("es", "y según el server time qué hora es en Asia/Tokyo?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
-        ("pt", "que horas são em Tóquio segundo o servidor?", CLOCK.name, {"timezone": "Asia/Tokyo"}),
-        ("pt", "com o servidor sea, como estão as marés?", SEA.name, {}),
-        ("en", "what time is it in London with the time server", CLOCK.name, {"timezone": "Europe/London"}),
-        ("en", "using the sea server, what are the tides", SEA.name, {}),
-    ],
-)
-async def test_a_server_that_is_named_is_the_one_that_is_asked(
-    served: ToolCatalog, language: str, said: str, tool: str, arguments: Any
-) -> None:
-    assert (tool, arguments) in await calls(served, language, said)
-    model = OfflineModel(lambda: served.index, served.phrases, now=lambda: NOW)
-    who = replace(person(language), role="owner")
-    request = ModelRequest("classify", [], [], said, who, categories=served.categories(who))
-    assert json.loads((await model.complete(request)).text)["categories"][0] == tool.split("_")[1]
-
-
 async def test_a_note_about_a_server_is_a_note(served: ToolCatalog) -> None:
     found = await calls(served, "es", "anota: hablar con el server de la oficina")
     assert found == [("save_note", {"text": "hablar con el server de la oficina"})]
@@ -215,4 +182,4 @@ async def test_a_no_to_a_list_ends_it(abilities: ToolCatalog, language: str, sai
     said_before = (("user", "instala github"), ("assistant", listed), ("user", said))
     messages = [{"role": role, "content": text} for role, text in said_before]
     answer = await model.complete(ModelRequest("answer", messages, tools, said, who))
-    assert (answer.calls, answer.text) == ((), none_picked_text(language))
+    assert (answer.calls, answer.text) == ((), say(language, "All right, none of them."))

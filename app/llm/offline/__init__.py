@@ -1,1 +1,1 @@
-"""The built-in model, which needs no key and no network, and what it reads people's words with."""
+"""The built-in model: templates, typed slots, plain answers and follow-ups."""

@@ -1,16 +1,17 @@
-"""What tools the model may call now, and what each of their parameters wants, by its schema."""
+"""The tools offered now, and what each of their parameters wants according to its schema."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from app.messages import JSON
 from app.search.words import spaced, words
 
 
 class Kind(StrEnum):
-    """What a parameter wants."""
+    """The kind of value that a parameter wants."""
 
     ENUM = "enum"
     NUMBER = "number"
@@ -29,13 +30,14 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})
-"""Kinds that any words can be: they take what the others leave."""
+TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})  # any words fit: they take what others leave
+_SHORT_TEXT = spaced("title name subject")
+_IDENTIFIER = spaced("number id identifier")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parameter:
-    """One parameter of an offered tool."""
+    """A parameter of an offered tool."""
 
     name: str
     schema: Mapping[str, JSON]
@@ -45,25 +47,21 @@ class Parameter:
     def description(self) -> str:
         return str(self.schema.get("description") or "")
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         return _kind(self)
 
     @property
     def is_prose(self) -> bool:
-        """Whether it takes text for its own sake, not words that name something which exists."""
-        if self.kind is not Kind.TEXT or set(words(self.description)) & _NAMES_SOMETHING:
+        """Tell whether it takes text for its own sake, not words that name something which exists."""
+        if self.kind is not Kind.TEXT or set(words(self.description)) & _IDENTIFIER:
             return False
         return not set(words(self.name)) & _SHORT_TEXT
 
 
-_SHORT_TEXT = spaced("title name subject")
-_NAMES_SOMETHING = spaced("number id identifier")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Offer:
-    """A tool the model may call now."""
+    """A tool that the model may call now."""
 
     name: str
     description: str
@@ -77,14 +75,8 @@ class Offer:
         return next((one for one in self.parameters if one.name == name), None)
 
 
-def offer_of(name: str, described: Mapping[str, str]) -> Offer:
-    """A tool as the index has it: of its parameters, all texts, their descriptions."""
-    texts = (Parameter(one, {"type": "string", "description": text}, True) for one, text in described.items())
-    return Offer(name, "", tuple(texts))
-
-
 def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
-    """An offer from its function form; None for anything else."""
+    """Return the offer of a function form, None for anything else."""
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         return None
@@ -100,12 +92,34 @@ def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
     return Offer(function["name"], str(function.get("description") or ""), parameters)
 
 
+def offer_of_document(name: str, described: Mapping[str, str]) -> Offer:
+    """Return a tool as the index knows it: its parameters as texts with their descriptions."""
+    texts = (Parameter(one, {"type": "string", "description": text}, True) for one, text in described.items())
+    return Offer(name, "", tuple(texts))
+
+
+def type_of(schema: Mapping[str, JSON]) -> str:
+    """Return the JSON type that a schema wants; of several the first but null, strings before others."""
+    type_ = schema.get("type")
+    if isinstance(type_, list):
+        return "string" if "string" in type_ else next((str(one) for one in type_ if one != "null"), "string")
+    if isinstance(type_, str):
+        return type_
+    choices = [one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, Mapping)]
+    types = [type_of(one) for one in choices if one.get("type") != "null"]
+    return "string" if "string" in types or not types else types[0]
+
+
+_BY_TYPE = {
+    "integer": Kind.NUMBER,
+    "number": Kind.NUMBER,
+    "boolean": Kind.FLAG,
+    "array": Kind.LIST,
+    "object": Kind.OTHER,
+}
 _BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
     (Kind.EXPRESSION, spaced("expression formula calculation arithmetic expresion operation sum")),
-    (
-        Kind.TEXT,
-        spaced("text content body note message title name subject"),
-    ),
+    (Kind.TEXT, spaced("text content body note message title name subject")),
     (Kind.WORDS, spaced("query keyword keywords words term terms search")),
     (Kind.QUANTITY, spaced("quantity measurement")),
     (Kind.UNIT, spaced("unit currency")),
@@ -132,17 +146,10 @@ _BY_DESCRIPTION: tuple[tuple[Kind, frozenset[str]], ...] = (
 
 def _kind(parameter: Parameter) -> Kind:
     schema = parameter.schema
-    type_ = type_of(schema)
     if isinstance(schema.get("enum"), list):
         return Kind.ENUM
-    if type_ in {"integer", "number"}:
-        return Kind.NUMBER
-    if type_ == "boolean":
-        return Kind.FLAG
-    if type_ == "array":
-        return Kind.LIST
-    if type_ == "object":
-        return Kind.OTHER
+    if (kind := _BY_TYPE.get(type_of(schema))) is not None:
+        return kind
     if schema.get("format") in {"date", "date-time", "time"}:
         return Kind.WHEN
     named = words(parameter.name)
@@ -151,15 +158,3 @@ def _kind(parameter: Parameter) -> Kind:
             return kind
     described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
     return next((kind for kind, marks in _BY_DESCRIPTION if described & marks), Kind.TEXT)
-
-
-def type_of(schema: Mapping[str, JSON]) -> str:
-    """The JSON type that a schema wants; of several the first that is no null, text before others."""
-    type_ = schema.get("type")
-    if isinstance(type_, list):
-        return "string" if "string" in type_ else next((str(one) for one in type_ if one != "null"), "string")
-    if isinstance(type_, str):
-        return type_
-    choices = [one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, Mapping)]
-    types = [type_of(one) for one in choices if one.get("type") != "null"]
-    return "string" if "string" in types or not types else types[0]

@@ -1,0 +1,445 @@
+"""The calls that a message asks for, found by example phrases, arithmetic and the index of tools."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.llm.offline.arithmetic import asked_calculation, is_calculation
+from app.llm.offline.clauses import lines, places, sentences, splits
+from app.llm.offline.parameters import TAKES_THE_REST, Kind, Offer, Parameter
+from app.llm.offline.slots import Reader, after_lead, convert, convert_several, find, is_file_name
+from app.llm.offline.templates import (
+    ALL,
+    MAX_WORDS,
+    SAME,
+    Alignment,
+    Template,
+    align,
+    opens_with_reversal,
+    read_template,
+    trimmed,
+)
+from app.llm.smalltalk import small_talk
+from app.messages import JSON
+from app.search.index import ToolIndex
+from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words
+
+LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
+_MAX_STEPS = 12
+_MAX_PARTS = 16
+_MAX_SPLIT_WORDS = 60  # once so many words were read no sentence is split at an "and"
+_ENOUGH_COVERED = 0.6
+_CLEARLY_AHEAD = 1.15
+_DEEPEST_SPLIT = 4
+_INTERJECTION = re.compile(r"^\W*(?:no|não|nao|nope|sí|si|sim|yes)\s*[,.;:!]\s*(?=\S)", re.IGNORECASE)
+_DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
+_TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call.
+
+    `missing`: the required parameter to ask the person for first. `guessed`: found by the index alone.
+    `open`: the argument that ran to the end of the message, prose or a list that may go on. `beside`: belongs
+    to the same question as the step before, so that both may run at once.
+    """
+
+    tool: str
+    arguments: Mapping[str, JSON]
+    missing: Parameter | None = None
+    guessed: bool = False
+    open: str = ""
+    beside: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        return self.missing is None and not self.guessed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a message, and its parts that no step is about.
+
+    `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
+    """
+
+    steps: tuple[Step, ...] = ()
+    unknown: tuple[str, ...] = ()
+    lacking: int = 0
+
+    @property
+    def is_sure(self) -> bool:
+        return any(step.is_sure for step in self.steps)
+
+    @property
+    def stands_alone(self) -> bool:
+        """Tell whether a step is sure wherever it is said; "add milk" is only after talk of a list."""
+        return any(step.is_sure and SAME not in step.arguments.values() for step in self.steps)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A line or a sentence, what it asks for by itself, and what stood between it and the part before."""
+
+    text: str
+    steps: Sequence[Step]
+    gap: str = "\n"
+
+    @property
+    def may_go_on(self) -> bool:
+        if not self.steps:
+            return self.text.endswith(":")
+        return bool(self.steps[-1].open) or self.steps[-1].missing is not None or self.text.endswith(":")
+
+    def belongs_to(self, opener: "_Part", *, is_last: bool) -> bool:
+        """Tell whether it continues the text that `opener` began, as all that asks for nothing does."""
+        asks = bool(self.steps) and not self.steps[0].guessed
+        is_question = self.text.endswith("?")
+        if opener.text.endswith(":"):
+            return not (asks and is_question)
+        if asks or (self.steps and is_question):
+            return False
+        return not (is_last and small_talk(self.text) is not None)
+
+
+class Planner:
+    """Plans with the tools offered now, known only by their schemas, phrases and index entries.
+
+    `topic`: the categories of what is talked about, the surest first; phrases such as "cancel it" then mean
+    one of these. None: any.
+    """
+
+    def __init__(
+        self,
+        offers: Sequence[Offer],
+        index: ToolIndex,
+        phrases: Mapping[str, Sequence[str]],
+        reader: Reader,
+        topic: Sequence[str] | None = None,
+    ) -> None:
+        self.offers = {offer.name: offer for offer in offers}
+        self.reader = reader
+        self._index = index
+        self._phrases = {name: tuple(phrases.get(name, ())) for name in self.offers}
+        self._topic = topic or ()
+        self._known: dict[str, list[Step]] = {}
+        self._words_read = 0
+        self._templates = [
+            template
+            for name, listed in self._phrases.items()
+            for phrase in listed
+            if not (template := read_template(name, phrase)).points
+            or topic is None
+            or self.category(name) in topic
+        ]
+
+    def about(self, topic: Sequence[str]) -> "Planner":
+        """Return a planner for the same tools, with this topic."""
+        return Planner(list(self.offers.values()), self._index, self._phrases, self.reader, topic)
+
+    def category(self, tool: str) -> str:
+        document = self._index.document(tool)
+        return (document.category if document is not None else "") or tool
+
+    def plan(self, said: str) -> Plan:
+        """Return the steps that `said` asks for, in its order."""
+        said = _INTERJECTION.sub("", said)
+        cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
+        cut = cut if cut > 0 else LONGEST_PLANNED
+        found = lines(said[:cut])
+        parts: list[_Part] = []
+        for at, line in enumerate(found):
+            if len(parts) >= _MAX_PARTS:
+                parts.append(_Part("\n".join(found[at:]), ()))
+                break
+            parts += self._line(line, _MAX_PARTS - len(parts))
+        if rest := said[cut:].rstrip():
+            parts.append(_Part(rest, (), ""))
+        return self._joined(parts)
+
+    def answered(self, step: Step, said: str) -> Step | None:
+        """Return the step with the person's words for its missing parameter, None if they do not fit."""
+        if step.missing is None or opens_with_reversal(said):
+            return None
+        value = convert(said, step.missing, self.reader)
+        if value is None or (step.missing.kind is Kind.WHEN and not self.reader.when(said).words):
+            return None
+        return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
+
+    def renamed(self, step: Step, name: str) -> Step | None:
+        """Return the step with its one text replaced by the name that was picked for it."""
+        given = [
+            one
+            for one in self.offers[step.tool].parameters
+            if one.kind is Kind.TEXT and one.name in step.arguments
+        ]
+        if not name or len(given) != 1:
+            return None
+        return replace(step, arguments={**step.arguments, given[0].name: name}, guessed=False)
+
+    def completed(self, offer: Offer, arguments: Mapping[str, JSON], text: str = "") -> Step:
+        """Return the step with what `text` says of required parameters that are not there yet."""
+        given = dict(arguments)
+        for parameter in offer.required:
+            if parameter.name in given:
+                continue
+            found = find(text, parameter, self.reader) if text else None
+            if found is None:
+                return Step(offer.name, given, parameter)
+            given[parameter.name] = found.value
+        return Step(offer.name, given)
+
+    def _joined(self, parts: Sequence[_Part]) -> Plan:
+        """Join the parts' steps; a part that asks for nothing continues the text before it."""
+        steps: list[Step] = []
+        unknown: list[str] = []
+        opener: _Part | None = None
+        for at, part in enumerate(parts):
+            if opener is not None and part.belongs_to(opener, is_last=at == len(parts) - 1):
+                more = self._continued(steps[-1] if opener.steps else None, opener, part)
+                if more:
+                    steps[len(steps) - bool(opener.steps) :] = more
+                    opener = replace(opener, steps=more)
+                    continue
+            steps += [step for step in part.steps if step not in steps]
+            opener = part if part.may_go_on else None
+            if not part.steps and small_talk(part.text) is None and says_something(part.text):
+                unknown.append(part.text)
+        return Plan(tuple(steps)[:_MAX_STEPS], tuple(unknown))
+
+    def _continued(self, step: Step | None, opener: _Part, part: _Part) -> list[Step]:
+        if step is None or step.missing is not None or not step.open:
+            joined = self._clause(f"{opener.text} {part.text}")
+            is_opened = step is None or step.missing is not None or (bool(joined) and bool(joined[-1].open))
+            return joined if joined and joined[-1].missing is None and is_opened else []
+        had = step.arguments[step.open]
+        more: JSON = f"{had}{part.gap}{part.text}"
+        if isinstance(had, list):
+            parameter = self.offers[step.tool].parameter(step.open)
+            added = convert(part.text, parameter, self.reader) if parameter and part.gap == "\n" else None
+            if not isinstance(added, list):
+                return []
+            more = [*had, *added]
+        return [replace(step, arguments={**step.arguments, step.open: more})]
+
+    def _line(self, line: str, most: int) -> list[_Part]:
+        parts = sentences(line)
+        if len(parts) == 1:
+            return [_Part(line, self._clause(line))]
+        apart = [_Part(part, self._clause(part), " ") for part in parts[:most]]
+        apart[0] = replace(apart[0], gap="\n")
+        if len(parts) > most:
+            apart.append(_Part(" ".join(parts[most:]), (), " "))
+        planned = [part for part in apart if part.steps and not part.steps[0].guessed]
+        if len(planned) > 1 or (planned and (planned[0].text.endswith("?") or planned[0].steps[-1].open)):
+            return apart
+        # "what time is it in St. Louis" is one sentence: its second part means nothing by itself.
+        whole = self._clause(line)
+        return [_Part(line, whole)] if whole and not (planned and whole[0].guessed) else apart
+
+    def _clause(self, clause: str, depth: int = 0) -> list[Step]:
+        if depth < _DEEPEST_SPLIT:
+            for left, right in splits(clause):
+                if self._words_read > _MAX_SPLIT_WORDS:
+                    break
+                first = self._best(left)
+                if first and all(step.is_sure for step in first):
+                    rest = self._clause(right, depth + 1)
+                    if rest and all(step.is_sure for step in rest):
+                        return [*first, *rest]
+        return self._best(clause)
+
+    def _best(self, clause: str) -> list[Step]:
+        if clause not in self._known:
+            self._words_read += min(len(clause.split()), MAX_WORDS)
+            sure = self._by_phrase(clause) or self._by_arithmetic(clause)
+            self._known[clause] = sure or [replace(step, guessed=True) for step in self._by_index(clause)]
+        return self._known[clause]
+
+    # By example phrase
+
+    def _by_phrase(self, clause: str) -> list[Step]:
+        asking: list[Step] = []
+        asked_at = 0.0
+        aligned = sorted(
+            align(clause, self._templates),
+            key=lambda one: (-one.strength, self._distance(one.template.tool)),
+        )
+        for alignment in aligned:
+            if asking and alignment.strength < asked_at and self._asks_rather(asking[0], alignment):
+                break  # a question about what was said is better than an answer to what was not
+            offer = self.offers[alignment.template.tool]
+            arguments = self._from_slots(offer, alignment, clause)
+            if arguments is None:
+                continue
+            step = self.completed(offer, arguments, "" if alignment.values else clause)
+            if step.missing is None:
+                step = replace(step, open=_open_slot(offer, alignment.template))
+                return [
+                    *self._one_for_each_place(offer, step),
+                    *self._of_same_phrase(step, alignment, aligned, clause),
+                ]
+            if not asking:
+                asking, asked_at = [step], alignment.strength
+        return asking
+
+    def _distance(self, tool: str) -> int:
+        """Return how far a tool is from what is talked about."""
+        category = self.category(tool)
+        return self._topic.index(category) if category in self._topic else len(self._topic)
+
+    def _asks_rather(self, asking: Step, weaker: Alignment) -> bool:
+        """Prefer the question: "add to the shopping list" adds no "shopping list"."""
+        is_list = asking.missing is not None and asking.missing.kind is Kind.LIST
+        return is_list or weaker.template.tool != asking.tool
+
+    def _of_same_phrase(
+        self, step: Step, alignment: Alignment, aligned: Sequence[Alignment], clause: str
+    ) -> Iterator[Step]:
+        """Yield the other tools with this phrase: "I live in {place}" tells the weather and the clock."""
+        phrase = fold(alignment.template.phrase)
+        others = (one for one in aligned if one is not alignment and fold(one.template.phrase) == phrase)
+        for tool in dict.fromkeys(one.template.tool for one in others if one.template.tool != step.tool):
+            if self._from_slots(self.offers[tool], alignment, clause) == step.arguments:
+                yield replace(step, tool=tool)
+
+    def _from_slots(self, offer: Offer, alignment: Alignment, clause: str) -> dict[str, JSON] | None:
+        """Return the arguments, None if a slot's words are not what its parameter wants."""
+        template = alignment.template
+        taken: dict[tuple[str, ...], str] = {(name,): value for name, value in template.given}
+        taken |= alignment.values
+        taken |= {(name,): trimmed(clause) for name, value in template.given if value == ALL}
+        named = {name for names in taken for name in names}
+        arguments: dict[str, JSON] = {}
+        for names, raw in taken.items():
+            wanted = [parameter for name in names if (parameter := offer.parameter(name)) is not None]
+            if any(self._takes_anything(one, raw, template) for one in wanted):
+                return None
+            if self._is_misread(offer, wanted, raw, named):
+                return None
+            if len(wanted) == 1:
+                value = convert(raw, wanted[0], self.reader)
+                values = None if value is None else {wanted[0].name: value}
+            else:
+                values = convert_several(raw, wanted, self.reader)
+            if values is None:
+                return None
+            arguments |= values
+        return arguments
+
+    def _takes_anything(self, parameter: Parameter, raw: str, template: Template) -> bool:
+        """Tell whether the parameter takes these words though nothing says that they are meant for it."""
+        if parameter.kind is Kind.FILE and len(template.parts) <= 2:  # "remove milk" names none
+            return not is_file_name(raw)
+        if parameter.kind is Kind.WHEN and (
+            not template.telling or (template.points and len(template.telling) <= 1)
+        ):  # "actually add milk" names no time
+            return not self._is_moment(raw)
+        return template.is_vague and not template.points and parameter.kind in _TAKES_ANYTHING
+
+    def _is_misread(
+        self, offer: Offer, wanted: Sequence[Parameter], raw: str, named: Collection[str]
+    ) -> bool:
+        """Tell whether a text is the moment that is missing ("remind me at 7" says not of what), or an
+        optional moment is part of a text ("… for the bath")."""
+        lacks_moment = any(one.kind is Kind.WHEN and one.name not in named for one in offer.required)
+        if lacks_moment and all(one.kind in TAKES_THE_REST for one in wanted) and self.reader.is_moment(raw):
+            return True
+        takes_moment = any(one.kind is Kind.WHEN and not one.required for one in wanted)
+        has_text = any(one.is_prose and one.name in named for one in offer.required)
+        return takes_moment and has_text and not self._is_moment(raw)
+
+    def _is_moment(self, raw: str) -> bool:
+        return self.reader.is_moment(raw) or self.reader.is_moment(f"in {raw}")
+
+    def _one_for_each_place(self, offer: Offer, step: Step) -> list[Step]:
+        for name, value in step.arguments.items():
+            parameter = offer.parameter(name)
+            if parameter is not None and parameter.kind is Kind.PLACE and isinstance(value, str):
+                several = places(value)
+                if len(several) > 1:
+                    return [
+                        replace(step, arguments={**step.arguments, name: place}, beside=number > 0)
+                        for number, place in enumerate(several)
+                    ]
+        return [step]
+
+    # By arithmetic
+
+    def _by_arithmetic(self, clause: str) -> list[Step]:
+        asked = asked_calculation(clause)
+        if not is_calculation(asked):
+            return []
+        wanting = [
+            (offer, parameter)
+            for offer in self.offers.values()
+            for parameter in offer.required
+            if parameter.kind is Kind.EXPRESSION
+        ]
+        if len(wanting) != 1:
+            return []
+        offer, parameter = wanting[0]
+        value = convert(asked, parameter, self.reader)
+        return [] if value is None else [self.completed(offer, {parameter.name: value})]
+
+    # By the index
+
+    def _by_index(self, clause: str) -> list[Step]:
+        text = clause[:LONGEST_PLANNED]
+        if not says_something(text) or _DEFINITION.match(fold(text)) or opens_with_reversal(text):
+            return []
+        hits = self._index.rank(text, among=self.offers.keys(), limit=2)
+        if not hits or (len(hits) > 1 and hits[0].score < _CLEARLY_AHEAD * hits[1].score):
+            return []
+        offer = self.offers[hits[0].id]
+        arguments, rest = self._found(offer, text)
+        if not arguments and re.search(r"\d", text):
+            return []  # a number that no parameter takes
+        known = {stem(word) for word in rest} & self._own_words(offer)
+        if not known or (len(known) < 2 and not known & set(terms(offer.name))):
+            return []
+        if self._index.coverage(offer.name, " ".join(rest)) >= _ENOUGH_COVERED:
+            return [self.completed(offer, arguments)]
+        return self._with_the_rest(offer, arguments, text)
+
+    def _found(self, offer: Offer, text: str) -> tuple[dict[str, JSON], list[str]]:
+        """Return what the text surely says of the parameters, and the meaningful words that are left."""
+        arguments: dict[str, JSON] = {}
+        used: set[str] = set()
+        for parameter in sorted(offer.parameters, key=lambda one: not one.required):
+            found = find(text, parameter, self.reader)
+            if found is not None and not found.words <= used:
+                arguments[parameter.name] = found.value
+                used |= found.words
+        rest = [word for word in words(text) if word not in used and word not in ALL_STOP_WORDS]
+        return arguments, rest
+
+    def _own_words(self, offer: Offer) -> set[str]:
+        said = [term for phrase in self._phrases[offer.name] for term in terms(without_slots(phrase))]
+        return {*terms(offer.name), *said}
+
+    def _with_the_rest(self, offer: Offer, arguments: Mapping[str, JSON], text: str) -> list[Step]:
+        """Take a command that starts with the tool's own verb: what follows is the text it wants."""
+        takes = TAKES_THE_REST | {Kind.LIST}
+        wanting = [one for one in offer.required if one.name not in arguments and one.kind in takes]
+        verbs = {stem(phrase[0]) for phrase in map(words, self._phrases[offer.name]) if phrase}
+        verbs |= set(terms(offer.name)[:1])
+        found = [
+            (place, word.text) for place, word in enumerate(spans(text)) if word.text not in ALL_STOP_WORDS
+        ]
+        if len(wanting) != 1 or not found or stem(found[0][1]) not in verbs:
+            return []
+        own = self._own_words(offer)
+        lead = next((place for place, word in found if stem(word) not in own), None)
+        value = "" if lead is None else after_lead(text, lead)
+        read = convert(value, wanting[0], self.reader) if wanting[0].kind is Kind.LIST else value
+        step = self.completed(offer, {**arguments, wanting[0].name: read} if read else arguments)
+        return [replace(step, open=wanting[0].name) if value and wanting[0].is_prose else step]
+
+
+def _open_slot(offer: Offer, template: Template) -> str:
+    """Return the parameter whose slot ends the phrase and takes prose, or a list; "" if there is none."""
+    name = template.last_slot
+    parameter = offer.parameter(name)
+    return name if parameter is not None and (parameter.is_prose or parameter.kind is Kind.LIST) else ""

@@ -1,0 +1,310 @@
+"""The sentences of the built-in model: tool results, questions, small talk, help."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from app.i18n import LANGUAGES, detect_language, say
+from app.llm.offline.parameters import Kind, Offer, Parameter
+from app.llm.offline.templates import IT, SAME
+from app.llm.smalltalk import Talk
+from app.messages import JSON
+from app.search.words import fold, spaced, without_given, words
+
+_MAX_ITEMS = 20
+_MAX_DEPTH = 3
+_MAX_QUOTED = 3
+_LONGEST_VALUE = 400
+_LONGEST_ANSWER = 6_000
+_LONGEST_QUOTE = 120
+_TITLES = ("title", "name", "summary", "text", "label", "subject", "message", "id")
+# Codes of the engine, and of a server's tool that failed: their hints are meant for a model.
+_FOR_MODELS = spaced(
+    """
+    BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT TOOL_ERROR
+    UNAVAILABLE UNKNOWN_TOOL
+    """
+)
+_FREE_TEXT = spaced("text content body note message task")
+# verbs that no example shows: nobody should try them first
+_TAKES_AWAY = re.compile(
+    r"\b(?:borr|elimin|cancel|quit|sac|olvid|apag|exclu|delet|tir|esquec|remov|eras|clear|forget|stop|desinstal|esvazi"
+    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze|nada|nothing)\w*\b"
+)
+
+
+# Results
+
+
+def results_text(results: Sequence[str], language: str) -> str:
+    """Return the answer that tool results, each JSON of the ToolResult form, come to."""
+    texts = [_result_text(result, language) for result in results]
+    told = "\n\n".join(dict.fromkeys(text for text in texts if text))
+    return told[:_LONGEST_ANSWER] or say(language, "Done.")
+
+
+def _result_text(result: str, language: str) -> str:
+    try:
+        value = json.loads(result)
+    except ValueError:
+        return result.strip()
+    if not isinstance(value, dict) or not isinstance(value.get("ok"), bool):
+        return _data_text(value, language)
+    return _data_text(value.get("data"), language) if value["ok"] else _failure_text(value, language)
+
+
+def _failure_text(value: dict[str, JSON], language: str) -> str:
+    error = value.get("error")
+    error = error if isinstance(error, dict) else {}
+    code = str(error.get("code"))
+    message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
+    meta = value.get("meta")
+    if isinstance(meta, dict) and meta.get("waits") is True and code == "DENIED":
+        return say(language, "I asked you that already: the question above still waits for your answer.")
+    if not message[0].isupper():  # words of the engine
+        if code == "DENIED":
+            return say(language, "I did not do it: I do not have your yes.")
+        if code == "TIMEOUT":
+            return say(language, "It took too long, so I gave it up.")
+        if code == "OUTCOME_UNKNOWN":
+            return say(language, "It was interrupted, and I do not know whether it was done.")
+    hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()
+    failed = say(language, "That did not work")
+    told = f"{failed}. {message}" if message[0].isupper() else f"{failed}: {message}"
+    return f"{told}\n{hint}" if hint and hint not in message else told
+
+
+def _data_text(data: JSON, language: str) -> str:
+    if isinstance(data, str):
+        return data.strip() or say(language, "Done.")
+    if data is None or data is True:
+        return say(language, "Done.")
+    if data is False:
+        return say(language, "No.")
+    if isinstance(data, int | float):
+        return str(data)
+    if isinstance(data, dict) and isinstance(data.get("summary"), str) and data["summary"].strip():
+        return str(data["summary"]).strip()
+    if isinstance(data, dict) and data.keys() == {"text", "data"}:  # a server's words, and their figures
+        return _data_text(data["text"], language)
+    if isinstance(data, dict) and _are_attachments(data.get("content")):  # they follow by themselves
+        return _data_text(data.get("text") or data.get("data"), language)
+    return "\n".join(_lines(data, language, 0)) or say(language, "There is nothing there.")
+
+
+def _are_attachments(content: JSON) -> bool:
+    listed = content if isinstance(content, list) else []
+    return bool(listed) and all(isinstance(one, dict) and "attachment" in one for one in listed)
+
+
+def _lines(data: JSON, language: str, depth: int) -> Iterable[str]:
+    indent = "  " * depth
+    if depth >= _MAX_DEPTH:
+        yield f"{indent}- {_inline(data, language)}"
+    elif isinstance(data, dict):
+        for key, value in list(data.items())[:_MAX_ITEMS]:
+            label = " ".join(words(str(key))) or str(key)
+            if isinstance(value, dict | list) and value:
+                yield f"{indent}- **{label}**:"
+                yield from _lines(value, language, depth + 1)
+            elif value not in (None, "", [], {}):
+                yield f"{indent}- **{label}**: {_inline(value, language)}"
+    else:
+        for item in data[:_MAX_ITEMS]:
+            yield f"{indent}- {_inline(item, language)}"
+        if len(data) > _MAX_ITEMS:
+            yield indent + say(language, "… and {count} more", count=len(data) - _MAX_ITEMS)
+
+
+def _inline(value: JSON, language: str) -> str:
+    if isinstance(value, dict):
+        return _object_line(value, language)
+    if isinstance(value, list):
+        return ", ".join(_inline(item, language) for item in value[:_MAX_ITEMS])
+    if isinstance(value, bool):
+        return say(language, "yes") if value else say(language, "no")
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _object_line(value: dict[str, JSON], language: str) -> str:
+    """Return one object of a list on one line: its title, then the rest in brackets."""
+    filled = {key: inner for key, inner in value.items() if inner not in (None, "", [], {})}
+    title = next((key for key in _TITLES if isinstance(filled.get(key), str)), None)
+    rest = [
+        f"{' '.join(words(key))}: {_inline(inner, language)}" for key, inner in filled.items() if key != title
+    ]
+    if title is None:
+        return ", ".join(rest)
+    head = _inline(filled[title], language)
+    return f"{head} ({', '.join(rest)})" if rest else head
+
+
+# Questions, and what tools ask for
+
+
+def pick_question(language: str) -> str:
+    """Return the question below a numbered list of names of which a tool needs one."""
+    return say(language, "Which one do you mean? Answer with its number.")
+
+
+def undo_text(words: str, language: str) -> str:
+    """Return what stands beside a receipt: the words that undo what was done."""
+    return say(language, "Undo: “{words}”", words=words)
+
+
+def undo_words(answer: str) -> str:
+    """Return the words that a receipt says to undo it by, "" if it names none."""
+    receipt = answer.split("\n")[0]
+    for language in LANGUAGES:
+        before, _, after = undo_text("\0", language).partition("\0")
+        if receipt.startswith("✓") and before in receipt:
+            return receipt.rpartition(before)[2].partition(after)[0]
+    return ""
+
+
+def hours_asked(answer: str) -> tuple[str, ...]:
+    """Return the two hours ("05:00", "17:00") of which an answer asks which one is meant, else ()."""
+    for language in LANGUAGES:
+        asked = say(language, "Do you mean {first} or {second}? I set nothing yet.", first="\0", second="\0")
+        if all(part in answer for part in asked.split("\0")):
+            hours = re.findall(r"\b\d\d:\d\d\b", answer.split("?")[0])
+            return tuple(hours) if len(hours) == 2 else ()
+    return ()
+
+
+def question(parameter: Parameter, language: str) -> str:
+    """Return the question for a parameter that a tool needs."""
+    if parameter.kind is Kind.TEXT and "name" in words(parameter.name):
+        return _name_question(language)
+    asked = _kind_question(parameter.kind, language)
+    choices = parameter.schema.get("enum")
+    if parameter.kind is not Kind.ENUM or not isinstance(choices, list):
+        return asked
+    return f"{asked} {' · '.join(str(choice) for choice in choices[:_MAX_ITEMS])}"
+
+
+def questions(language: str) -> frozenset[str]:
+    """Return the beginnings of all questions for parameters."""
+    return frozenset((_name_question(language), *(_kind_question(kind, language) for kind in Kind)))
+
+
+def _name_question(language: str) -> str:
+    return say(language, "Which one do you mean? Say its name.")
+
+
+def _kind_question(kind: Kind, language: str) -> str:
+    match kind:
+        case Kind.PLACE:
+            return say(language, "Which place do you mean?")
+        case Kind.WHEN:
+            return say(language, "For which date or time?")
+        case Kind.EXPRESSION:
+            return say(language, "What should I calculate?")
+        case Kind.NUMBER:
+            return say(language, "Which number do you mean?")
+        case Kind.FILE:
+            return say(language, "Which file do you mean?")
+        case Kind.URL | Kind.EMAIL:
+            return say(language, "Which address do you mean?")
+        case Kind.ENUM:
+            return say(language, "Which of these do you mean?")
+        case Kind.FLAG:
+            return say(language, "Yes or no?")
+        case Kind.LIST:
+            return say(language, "What things? You can name several, with commas between them.")
+        case _:
+            return say(language, "What text do you mean?")
+
+
+# Without a tool
+
+
+def talk_text(talk: Talk, name: str, examples: Sequence[str], language: str) -> str:
+    """Return a short answer to small talk."""
+    match talk:
+        case Talk.THANKS:
+            return say(language, "You're welcome!")
+        case Talk.GOODBYE:
+            return say(language, "See you!")
+        case Talk.NIGHT:
+            return say(language, "Good night!")
+        case Talk.NOD:
+            return "👍"
+        case Talk.ANSWER:
+            return say(language, "I am not waiting for an answer just now. What can I do for you?")
+        case Talk.NEVER_MIND:
+            return say(language, "All right, never mind.")
+        case Talk.SORRY:
+            return say(language, "No problem!")
+        case Talk.WARMTH:
+            return "🤗"
+        case Talk.GREETING:
+            hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
+            helping = say(language, "How can I help?")
+            return "\n\n".join(part for part in (f"{hello} {helping}", _shown(examples, language)) if part)
+        case Talk.ABOUT:
+            text = say(language, "I am the built-in offline model: no AI, only the tools installed here.")
+            return _with_help(text, examples, language)
+
+
+def lost_text(examples: Sequence[str], language: str) -> str:
+    """Return the answer to what no tool fits."""
+    return _with_help(say(language, "I did not understand that."), examples, language)
+
+
+def facts_text(facts: Sequence[str], language: str) -> str:
+    """Return what the person asked to be remembered."""
+    told = "\n".join(_inline(fact, language) for fact in facts[:_MAX_QUOTED])
+    return say(language, "You told me: {facts}", facts=told)
+
+
+def unknown_text(parts: Sequence[str], language: str) -> str:
+    """Name the parts of a message that nothing was done about, while something else was."""
+    listed = ", ".join(f"“{_inline(part[:_LONGEST_QUOTE], language)}”" for part in parts[:_MAX_QUOTED])
+    return say(language, "This part I did not understand: {part}", part=listed)
+
+
+def lacking_text(count: int, language: str) -> str:
+    """Return the answer to the choice of a line that the list shown last does not have."""
+    return say(
+        language,
+        "I changed nothing: I cannot tell which line you mean. The list above has {count}.",
+        count=count,
+    )
+
+
+def example_of(offer: Offer, phrases: Sequence[str], language: str) -> str:
+    """Return a phrase of a tool as a whole message in this language, its slots filled with samples."""
+    samples = {one.name: _sample(one, language) for one in offer.parameters}
+    wants_slots = any(samples[one.name] for one in offer.required)
+    for phrase in map(
+        without_given, (one for one in phrases if f"={IT}}}" not in one and f"={SAME}}}" not in one)
+    ):
+        slots = re.findall(r"\{(\w+)\}", phrase)
+        if _TAKES_AWAY.search(fold(phrase)) or bool(slots) != wants_slots:
+            continue
+        if detect_language(re.sub(r"\{\w+\}", "", phrase)) == language and all(map(samples.get, slots)):
+            return re.sub(r"\{(\w+)\}", lambda slot: samples[slot[1]], phrase)
+    return ""
+
+
+def _sample(parameter: Parameter, language: str) -> str:
+    if parameter.kind is Kind.EXPRESSION:
+        return "12 × 7"
+    if parameter.kind is Kind.PLACE:
+        return say(language, "Tokyo")
+    if parameter.kind is Kind.LIST and "items" in words(parameter.name):
+        return say(language, "milk and bread")
+    takes_any_text = parameter.is_prose and set(words(parameter.name)) & _FREE_TEXT
+    return say(language, "buy bread") if takes_any_text else ""
+
+
+def _shown(examples: Sequence[str], language: str) -> str:
+    quoted = " · ".join(f"“{one}”" for one in examples)
+    return f"{say(language, 'You can write, for example:')} {quoted}" if examples else ""
+
+
+def _with_help(text: str, examples: Sequence[str], language: str) -> str:
+    said = " ".join(part for part in (text, _shown(examples, language)) if part)
+    return f"{said}\n\n{say(language, 'Write /help for everything I can do.')}"

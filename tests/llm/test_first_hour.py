@@ -1,0 +1,104 @@
+"""A newcomer's first messages in three languages, through the webhook of a server without a model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.world import Graph, Server, open_work, wait_for
+
+# the tools that are called for each message of first_hour.jsonl
+TOOLS = {
+    "es": """
+        current_time / current_time / days_between / weekday_of / calculate / convert_units / convert_money
+        save_note / list_notes / - / add_to_list / check_off / show_list / set_reminder / change_reminder
+        set_reminder / list_reminders / cancel_reminder / remember / recall / get_weather / get_weather
+        set_time_zone+set_usual_place / search_notes
+    """,
+    "pt": """
+        - / current_time / current_time / days_between / calculate / calculate / convert_units / save_note
+        list_notes / add_to_list / check_off / set_reminder / change_reminder / set_reminder / list_reminders
+        cancel_reminder / remember
+    """,
+    "en": """
+        current_time / current_time / days_between / calculate / calculate / save_note / list_notes
+        add_to_list / check_off / show_list / set_reminder / set_reminder / list_reminders / remember
+        set_time_zone+set_usual_place / get_weather
+    """,
+}
+# words that the answers to some of these messages hold
+ANSWERS = {
+    "y en madrid?": "En Madrid",
+    "cuanto es el 16% de 4890": "782.4",
+    "cuantas libras son 80 kg": "176.3698 lb",
+    "si el dolar esta a 18.45 cuanto son 250 usd": "4,612.5",
+    "borra la segunda": "La lista de arriba tiene 1",
+    "ya compré los huevos": "Falta: leche, tortillas",
+    "mejor a las 10": "10:00: llamar al dentista",
+    "cancela el de la basura": "No encontré",
+    "q sabes de mi": "1. soy alérgico a las nueces",
+    "oi, td bem?": "Olá",
+    "e em lisboa?": "Em Lisboa",
+    "divide por 4": "937.875",
+    "na vdd é às 9": "09:00: pagar o aluguel",
+    "cancela o das plantas": "Lembrete cancelado: regar as plantas",
+    "split that by 3": "4.225",
+    "whats left on the list": "Grocery (2 left)",
+}
+
+
+class Person:
+    """A person who writes a message at a time, and sees what it led to."""
+
+    def __init__(self, world: tuple[Server, Graph], name: str) -> None:
+        self._server, self._graph = world
+        self._name = name
+
+    def says(self, text: str) -> tuple[str, str]:
+        """Return the tools that were called, joined by "+", and the answer."""
+        (last,) = self._server.rows("SELECT coalesce(max(at), 0) AS at FROM journal")
+        count = len(self._graph.sends(self._name)) + 1
+        self._graph.say(self._name, text)
+        answer = self._graph.reply(self._name, count)
+        wait_for(lambda: not open_work(self._server), "the end of the turn")
+        rows = self._server.rows(
+            "SELECT payload, at FROM journal WHERE kind = 'intent' AND at > ? ORDER BY at, key", last["at"]
+        )
+        return "+".join(sorted(json.loads(row["payload"])["tool"] for row in rows)), answer
+
+    def data(self) -> list[tuple[Any, ...]]:
+        rows = self._server.rows(
+            "SELECT skill, key, value FROM skill_data UNION SELECT 'schedules', id, text FROM schedules"
+        )
+        return sorted(tuple(row) for row in rows)
+
+
+def messages(samples: Path, name: str) -> list[tuple[str, str]]:
+    lines = (samples / "user" / name).read_text("utf-8").splitlines()
+    return [(row["lang"], row["text"]) for row in map(json.loads, lines)]
+
+
+def test_the_first_hour_is_understood(make_world: Any, samples: Path) -> None:
+    world = make_world()
+    people = {language: Person(world, f"p{number}") for number, language in enumerate(TOOLS)}
+    expected = {language: iter(tools.replace("\n", " / ").split("/")) for language, tools in TOOLS.items()}
+    for language, text in messages(samples, "first_hour.jsonl"):
+        tools = next(one.strip() for one in expected[language] if one.strip())
+        called, answer = people[language].says(text)
+        assert called == tools.strip("-"), (text, answer)
+        assert ANSWERS.get(text, "") in answer
+
+
+def test_questions_negations_memories_and_wishes_change_nothing(make_world: Any, samples: Path) -> None:
+    person = Person(make_world(), "p0")
+    for text in (
+        "agrega leche y pan a la lista",
+        "guarda una nota: la placa es ABC123",
+        "recuérdame mañana a las 9 llamar al banco",
+        "recuerda que soy vegetariano",
+    ):
+        person.says(text)
+    before = person.data()
+    assert len(before) >= 4
+    for _, text in messages(samples, "changes_nothing.jsonl"):
+        called, _ = person.says(text)
+        assert person.data() == before, (text, called)
