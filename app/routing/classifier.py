@@ -79,10 +79,7 @@ class Classified:
 
 
 async def classify_intent(
-    model: Model,
-    request: IntentRequest,
-    index: ToolIndex | None = None,
-    skills: ToolIndex | None = None,
+    model: Model, request: IntentRequest, index: ToolIndex | None = None, skills: ToolIndex | None = None
 ) -> Classified:
     """Ask the model once; a malformed, empty, late or missing answer falls back. Never raises.
 

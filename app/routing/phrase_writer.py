@@ -26,12 +26,7 @@ class PhraseWriter:
     """Asks the model once for each installed tool; what failed is tried again after a restart."""
 
     def __init__(
-        self,
-        loader: SkillLoader,
-        catalog: ToolCatalog,
-        model: Model,
-        store: Database,
-        data_dir: Path,
+        self, loader: SkillLoader, catalog: ToolCatalog, model: Model, store: Database, data_dir: Path
     ) -> None:
         self._loader = loader
         self._model = model

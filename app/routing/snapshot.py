@@ -234,11 +234,7 @@ class ServerToolCatalog:
         self._made_of = made_of
         self._offered = tuple(
             ServerTools(
-                name,
-                described.get(name, ""),
-                origins.get(name) != "operator",
-                written[name],
-                tuple(tools),
+                name, described.get(name, ""), origins.get(name) != "operator", written[name], tuple(tools)
             )
             for name, tools in named.items()
         )

@@ -25,11 +25,7 @@ class ToolSearch:
         hits = self._abilities.index.spread(words, among=among, limit=limit)
         tools = [tool for hit in hits if (tool := self._abilities.tool(hit.id)) is not None]
         return [
-            {
-                "name": tool.name,
-                "description": _first_line(tool.description),
-                "category": tool.category,
-            }
+            {"name": tool.name, "description": _first_line(tool.description), "category": tool.category}
             for tool in tools
         ]
 

@@ -174,12 +174,7 @@ def _earlier_answer(conn: Connection, conversation: str, message: _Message) -> s
 
 
 def _take_words(
-    conn: Connection,
-    conversation: str,
-    waiting: Sequence[_Message],
-    now: float,
-    quiet: float,
-    longest: float,
+    conn: Connection, conversation: str, waiting: Sequence[_Message], now: float, quiet: float, longest: float
 ) -> ReplyTaken | ReplyPending | None:
     """Take words that name no question, all of a burst together."""
     burst = list(takewhile(lambda one: one.kind == "message", waiting))

@@ -335,11 +335,7 @@ def sender_named(who: str) -> Sender:
 
 
 def _turn_away(
-    conn: Connection,
-    realm: Realm,
-    sender: Sender,
-    reason: Literal["outsider", "blocked"],
-    now: float,
+    conn: Connection, realm: Realm, sender: Sender, reason: Literal["outsider", "blocked"], now: float
 ) -> TurnedAway:
     value = sender.phone or sender.user_id
     conn.execute(

@@ -1,6 +1,6 @@
 """What tests of the store take in, claim and end, in few words. Times are seconds of a day of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 from typing import Any
 
@@ -32,13 +32,7 @@ class Notices:
 
 
 def entrance(doors: AccessRules = OPEN, limit: int = 0, window: float = 60.0) -> IntakeRules:
-    return IntakeRules(
-        "whatsapp",
-        doors,
-        RateLimit(limit, window),
-        b"k" * 32,
-        Notices(),
-    )
+    return IntakeRules("whatsapp", doors, RateLimit(limit, window), b"k" * 32, Notices())
 
 
 def draft(*parts: str) -> Draft:
@@ -126,3 +120,18 @@ def states(conn: Connection) -> list[str]:
 
 def value(conn: Connection, sql: str, *parameters: object) -> Any:
     return conn.execute(sql, parameters).fetchone()[0]
+
+
+def steps(conn: Connection, work: Callable[[], object]) -> int:
+    """Return how many steps SQLite's virtual machine takes for some work."""
+    taken = 0
+
+    def count() -> int:
+        nonlocal taken
+        taken += 1
+        return 0
+
+    conn.set_progress_handler(count, 1)
+    work()
+    conn.set_progress_handler(None, 0)
+    return taken

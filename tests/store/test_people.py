@@ -1,4 +1,4 @@
-"""Who somebody is: aliases, doors, changed numbers, frozen people, and the code that makes an owner."""
+"""People: who may come in, aliases, ownership, and the owner that the administrator acts for."""
 
 from sqlite3 import Connection
 
@@ -7,7 +7,7 @@ import pytest
 from app.errors import RecadoError
 from app.messages import AliasChange, Sender
 from app.phones import canonical, other_form
-from app.store import people
+from app.store import journal, people, retention
 from app.store.aliases import freeze, remember_address
 from app.store.ownership import (
     CODE_SECONDS,
@@ -18,9 +18,12 @@ from app.store.ownership import (
     takes_ownership,
 )
 from app.store.people import Admitted, TurnedAway
+from app.store.retention import DAY, TRACE_DAYS
 from tests.store.rows import ANA, BETO, OPEN, T, admit, begun, conversation, inbound, take, value
 
 CLOSED = AccessRules("whatsapp", code_key=b"c" * 32)
+
+
 ANA_PHONE, ANA_ID = Sender(phone=ANA.phone), Sender(user_id=ANA.user_id)
 
 
@@ -390,3 +393,66 @@ def test_what_waits_of_somebody_who_keeps_a_name_stays_theirs(conn: Connection) 
     people.allow(conn, "whatsapp", ANA.phone, T)
     assert aliases(conn, two) == [canonical(BETO.phone)]
     assert value(conn, "SELECT person_id FROM inbox") == two
+
+
+FIRST, SECOND, THIRD = "12125550001", "12125550002", "12125550003"
+
+
+def doors(*owners: str) -> AccessRules:
+    return AccessRules("whatsapp", owners=frozenset(owners), open=True)
+
+
+def arrive(conn: Connection, at: AccessRules, *phones: str) -> None:
+    for number, phone in enumerate(phones):
+        people.admit(conn, at, Sender(phone=phone), "", T + number)
+
+
+def named(conn: Connection, at: AccessRules) -> str:
+    """The phone of whoever the calls belong to."""
+    return people.acting_owner(conn, at, T + 100).names[0]
+
+
+@pytest.mark.parametrize(
+    ("owners", "arrived", "expected"),
+    [
+        ((FIRST, SECOND), (THIRD, SECOND, FIRST), SECOND),
+        ((FIRST,), (SECOND, THIRD), FIRST),
+        ((SECOND, FIRST), (), FIRST),
+        ((), (FIRST,), people.OPERATOR),
+    ],
+)
+def test_the_owner_known_for_longest_then_one_of_the_configuration_then_nobody(
+    conn: Connection, owners: tuple[str, ...], arrived: tuple[str, ...], expected: str
+) -> None:
+    at = doors(*owners)
+    arrive(conn, at, *arrived)
+    assert named(conn, at) == expected
+    assert named(conn, at) == expected, "it is the same person at every call"
+    assert value(conn, "SELECT count(*) FROM people") == len({*arrived, expected})
+
+
+def test_who_owns_by_a_role_counts_like_who_is_configured(conn: Connection) -> None:
+    at = doors()
+    arrive(conn, at, FIRST, SECOND)
+    people.make_owner(conn, "whatsapp", SECOND, T)
+    assert named(conn, at) == SECOND
+
+
+def test_nothing_is_done_in_the_name_of_who_is_frozen_or_blocked(conn: Connection) -> None:
+    at = doors(FIRST, SECOND)
+    arrive(conn, at, FIRST, SECOND)
+    people.block(conn, "whatsapp", FIRST, T)
+    assert named(conn, at) == SECOND
+    freeze(conn, [value(conn, "SELECT person_id FROM aliases WHERE value = ?", SECOND)], "why")
+    assert named(conn, at) == people.OPERATOR
+
+
+def test_a_call_is_forgotten_whole(conn: Connection) -> None:
+    where = people.acting_owner(conn, doors(FIRST), T).conversation
+    journal.record_admin_call(conn, "t1", where, "intent", {"tool": "save_note"}, T)
+    journal.record_admin_call(conn, "t1", where, "tool", {"result": "{}"}, T)
+    kept = []
+    for age in (TRACE_DAYS - 0.1, TRACE_DAYS + 0.1):
+        retention.sweep(conn, T + age * DAY)
+        kept.append((value(conn, "SELECT count(*) FROM turns"), value(conn, "SELECT count(*) FROM journal")))
+    assert kept == [(1, 2), (0, 0)]

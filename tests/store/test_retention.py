@@ -1,14 +1,16 @@
-"""What is forgotten with time, and what stays."""
+"""Retention and free disk space."""
 
+from pathlib import Path
 from sqlite3 import Connection
 
 import pytest
 
 from app.messages import Status
-from app.store import alerts, journal, outbox, retention, tool_statistics, traces, turns
+from app.store import alerts, disk_space, journal, outbox, retention, tool_statistics, traces, turns
+from app.store.disk_space import MEGABYTE, Disk
 from app.store.journal import Tokens
 from app.store.retention import DAY, DEAD_LETTER_DAYS, STATISTICS_DAYS, TRACE_DAYS
-from app.store.traces import ModelCall
+from app.store.traces import PART_CHARACTERS, ModelCall
 from tests.store.rows import T, begun, conversation, draft, inbound, take, value
 
 
@@ -73,3 +75,70 @@ def test_a_sweep_takes_a_bounded_batch(conn: Connection) -> None:
     conn.executemany("INSERT INTO seen VALUES (?, ?)", [(bytes([n // 256, n % 256]), T) for n in range(1200)])
     gone = [retention.sweep(conn, T + 31 * DAY) for _ in range(4)]
     assert gone == [500, 500, 200, 0]
+
+
+LEAST = 500 * MEGABYTE
+
+
+def kept(conn: Connection) -> list[bool]:
+    return [disk_space.is_kept(conn, "traces"), disk_space.is_kept(conn, "data")]
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "expected"),
+    [
+        (501, [True, True]),
+        (500, [True, True]),
+        (499, [False, True]),
+        (199, [False, False]),
+        (0, [False, False]),
+    ],
+)
+def test_traces_stop_before_data(conn: Connection, megabytes: int, expected: list[bool]) -> None:
+    disk_space.update_alerts(conn, megabytes * MEGABYTE, LEAST, T)
+    assert kept(conn) == expected
+
+
+def test_a_change_is_told_once_and_taken_back_when_there_is_room(conn: Connection) -> None:
+    told = [
+        len(disk_space.update_alerts(conn, free * MEGABYTE, LEAST, T))
+        for free in (900, 400, 390, 100, 100, 300, 900)
+    ]
+    assert told == [0, 1, 0, 1, 0, 1, 1]
+    assert (kept(conn), alerts.open_alerts(conn)) == ([True, True], [])
+
+
+def test_space_that_hovers_around_the_limit_changes_nothing(conn: Connection) -> None:
+    told = [disk_space.update_alerts(conn, free * MEGABYTE, LEAST, T) for free in (499, 501, 499, 520)]
+    assert [len(changes) for changes in told] == [1, 0, 0, 0]
+
+
+def test_without_a_limit_nothing_is_ever_refused(conn: Connection, tmp_path: Path) -> None:
+    assert disk_space.update_alerts(conn, 0, 0, T) == []
+    assert Disk(tmp_path, 0).has_room_for("data")
+
+
+def test_the_disk_of_a_folder_that_is_still_to_be_made_is_known(tmp_path: Path) -> None:
+    assert Disk(tmp_path / "not" / "yet", 1).free() > 0
+
+
+def trace(conn: Connection, body: str) -> None:
+    where = conversation(conn)
+    take(conn, inbound("w1"))
+    begun(conn, where, "t1")
+    traces.keep(conn, "t1", [ModelCall("llm:0", "m", ("h",), (("h", body),), Tokens(5, 2, 0), 0.1, T)])
+
+
+@pytest.mark.parametrize(("free", "kept"), [(LEAST, 1), (0, 0)])
+def test_without_room_a_call_is_not_traced(conn: Connection, free: int, kept: int) -> None:
+    disk_space.update_alerts(conn, free, LEAST, T)
+    trace(conn, '"hello"')
+    tables = ("model_calls", "prompt_parts")
+    assert [value(conn, f"SELECT count(*) FROM {table}") for table in tables] == [kept, kept]
+
+
+@pytest.mark.parametrize("characters", [PART_CHARACTERS, 50 * PART_CHARACTERS])
+def test_a_part_of_a_trace_is_bounded(conn: Connection, characters: int) -> None:
+    trace(conn, '"' + "x" * characters + '"')
+    assert value(conn, "SELECT length(body) FROM prompt_parts") < PART_CHARACTERS + 100
+    assert value(conn, "SELECT json_extract(body, '$.characters') FROM prompt_parts") == characters + 2

@@ -1,4 +1,4 @@
-"""What skills keep for a person: counted as it is written, refused where there is no room."""
+"""The data of skills: quota, bounds, and the facts a turn starts from."""
 
 import asyncio
 import sqlite3
@@ -7,15 +7,16 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
+import orjson
 import pytest
 
 from app.skills.frames import HEADER, TO_WORKER, Answer, Ask, decode, encode
 from app.skills.proxies import answer_ask
-from app.store import disk_space
+from app.store import disk_space, skill_data
 from app.store.database import Database
 from app.store.migrations import migrate, migrations
-from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, NoRoom, SkillStore
-from tests.store.rows import ANA, BETO, T, admit, value
+from app.store.skill_data import CALL_BYTES, KEY_CHARACTERS, ROW_BYTES, VALUE_BYTES, Fact, NoRoom, SkillStore
+from tests.store.rows import ANA, BETO, T, admit, begun, conversation, inbound, steps, take, value
 
 COUNTED = "SELECT coalesce(sum(length(CAST(key AS BLOB)) + length(CAST(value AS BLOB))), 0) FROM skill_data"
 
@@ -173,3 +174,49 @@ def test_a_person_who_is_gone_leaves_nothing_to_count(conn: Connection) -> None:
     conn.execute("INSERT INTO skill_data VALUES (?, 'notes', 'k', '1', 1, 0)", (ana,))
     conn.execute("DELETE FROM people WHERE id = ?", (ana,))
     assert value(conn, "SELECT count(*) FROM skill_data") == 0
+
+
+def keep(
+    conn: sqlite3.Connection, person: str, *values: object, skill: str = "memory", outside: int = 0
+) -> None:
+    rows = [
+        (person, skill, f"fact:{at:020d}:{skill}", orjson.dumps(value).decode(), outside)
+        for at, value in enumerate(values)
+    ]
+    columns = "person_id, skill, key, value, outside, updated_at"
+    conn.execute("BEGIN")
+    conn.executemany(f"INSERT INTO skill_data ({columns}) VALUES (?, ?, ?, ?, ?, 0)", rows)
+    conn.execute("COMMIT")
+
+
+def test_a_turn_starts_from_its_persons_facts_and_nobody_elses(conn: sqlite3.Connection) -> None:
+    where = conversation(conn)
+    keep(conn, where.person_id, {"text": "old"}, {"deleted": True}, {"text": "new"}, {"text": 5}, [1], "x")
+    keep(conn, where.person_id, {"text": "of any skill"}, skill="diary")
+    keep(conn, conversation(conn, BETO).person_id, {"text": "of Beto"})
+    take(conn, inbound("wamid.1", sender=ANA))
+    assert begun(conn, where, "one", T).facts == (Fact("new"), Fact("old"), Fact("of any skill"))
+
+
+def test_in_a_group_there_are_none(conn: sqlite3.Connection) -> None:
+    where = conversation(conn, group="family")
+    keep(conn, where.person_id, {"text": "private"})
+    take(conn, inbound("wamid.1", sender=ANA, group="family"))
+    assert begun(conn, where, "one", T).facts == ()
+
+
+def test_what_was_made_of_text_of_others_says_so(conn: sqlite3.Connection) -> None:
+    where = conversation(conn)
+    keep(conn, where.person_id, {"text": "from a page"}, outside=1)
+    assert skill_data.remembered_facts(conn, where.person_id) == (Fact("from a page", outside=True),)
+
+
+def test_for_who_has_none_it_costs_next_to_nothing_however_many_others_have(conn: sqlite3.Connection) -> None:
+    ana, beto = (conversation(conn, sender).person_id for sender in (ANA, BETO))
+    keep(conn, beto, *({"text": f"fact {n}"} for n in range(1000)))
+    conn.executemany(
+        "INSERT INTO skill_data (person_id, skill, key, value, updated_at) VALUES (?, 'notes', ?, '{}', 0)",
+        [(ana, f"note:{n}") for n in range(1000)],
+    )
+    assert steps(conn, lambda: skill_data.remembered_facts(conn, ana)) < 40
+    assert len(skill_data.remembered_facts(conn, beto)) == skill_data.MOST_FACTS

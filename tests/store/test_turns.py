@@ -1,11 +1,12 @@
-"""Turns in their rows: bursts, resuming, attempts, the journal, ends, the window of history."""
+"""Turns: claiming, journal, history, ends and crashes."""
 
+import sqlite3
 from sqlite3 import Connection
 
 import pytest
 
 from app.errors import RecadoError
-from app.store import aliases, journal, people, turn_state, turns
+from app.store import aliases, inbox, journal, outbox, people, turn_state, turns
 from app.store.journal import Tokens, TurnGone
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready, StickySelection
 from tests.store.rows import (
@@ -20,6 +21,7 @@ from tests.store.rows import (
     inbound,
     sent_twice,
     states,
+    steps,
     take,
     value,
 )
@@ -450,3 +452,79 @@ def test_model_calls_are_counted_for_the_person_and_the_day(conn: Connection) ->
     assert used == [120, 240, 120]
     assert journal.tokens_used(conn, opened.conversation.person_id, "mon") == 240
     assert value(conn, "SELECT cached_tokens FROM turns") == 15
+
+
+@pytest.fixture
+def three_turns(conn: sqlite3.Connection) -> sqlite3.Connection:
+    for n in range(3):
+        conn.execute("INSERT INTO people (id, realm, created_at) VALUES (?, 'whatsapp', 0)", (f"p{n}",))
+        conn.execute(
+            "INSERT INTO conversations (id, person_id, channel, created_at) VALUES (?, ?, 'whatsapp', 0)",
+            (f"c{n}", f"p{n}"),
+        )
+        conn.execute(
+            "INSERT INTO turns (id, person_id, conversation_id, state, created_at)"
+            " VALUES (?, ?, ?, 'queued', 0)",
+            (f"t{n}", f"p{n}", f"c{n}"),
+        )
+    return conn
+
+
+def crash(conn: sqlite3.Connection, *running: str) -> list[int]:
+    """Crash while these turns run and start again; return the attempts that count."""
+    for turn in running:
+        turn_state.load_turn(conn, turn, 0.0, 10, "2026-01-01")
+    assert turns.recover(conn) == len(running)
+    return [
+        conn.execute("SELECT attempts FROM turns WHERE id = ?", (turn,)).fetchone()[0] for turn in running
+    ]
+
+
+def test_a_turn_that_ran_alone_keeps_its_attempt(three_turns: sqlite3.Connection) -> None:
+    assert [crash(three_turns, "t0") for _ in range(3)] == [[1], [2], [3]]
+
+
+def test_turns_that_ran_together_are_not_counted_three_times(three_turns: sqlite3.Connection) -> None:
+    assert [crash(three_turns, "t0", "t1", "t2") for _ in range(3)] == [[0, 0, 0]] * 3
+    assert crash(three_turns, "t0", "t1") == [1, 1]
+
+
+def test_a_finished_step_makes_crashes_beside_others_count_anew(three_turns: sqlite3.Connection) -> None:
+    for _ in range(3):
+        crash(three_turns, "t0", "t1")
+    turn_state.load_turn(three_turns, "t0", 0.0, 10, "2026-01-01")
+    journal.record(three_turns, "t0", "route", "route", "{}", 0.0)
+    assert crash(three_turns, "t0", "t1") == [1, 1]
+    assert crash(three_turns, "t0", "t1") == [1, 2]
+
+
+PAST = 3_000
+
+
+def a_turn(conn: sqlite3.Connection, name: str, now: float) -> None:
+    """Run a turn from the message to the message sent, then the sweeps that find nothing more."""
+    where = conversation(conn, now=now)
+    take(conn, inbound(f"wamid.{name}", name), now=now)
+    begun(conn, where, name, now, history=4)
+    turns.end(conn, name, where, "answered", draft(f"answer to {name}"), now)
+    parcel = outbox.take(conn, where.person_id, now).row
+    assert parcel is not None
+    outbox.mark_sent(conn, parcel.id, f"wamid.of.{name}", now)
+    assert claim(conn, where, "none", now) is None
+    assert not outbox.has_open(conn, where.person_id)
+    outbox.release_held(conn, now)
+    inbox.waiting(conn, ["whatsapp"], now)
+    outbox.people_waiting(conn, ["whatsapp"], now)
+    turns.recover(conn)
+
+
+def test_a_turn_takes_as_many_steps_after_thousands_of_others(conn: sqlite3.Connection) -> None:
+    for n in range(10):
+        a_turn(conn, f"early{n}", T + n)
+    few = steps(conn, lambda: a_turn(conn, "soon", T + 20))
+    conn.execute("BEGIN")
+    for n in range(PAST):
+        a_turn(conn, f"past{n}", T + 100 + n)
+    conn.execute("COMMIT")
+    many = steps(conn, lambda: a_turn(conn, "late", T + 100 + PAST))
+    assert many < 1.2 * few

@@ -11,8 +11,7 @@ from app.store.database import Database
 from app.store.learned_phrases import MOST_PHRASES
 from app.store.ownership import AccessRules
 from app.store.retention import DAY, PHRASE_DAYS
-from tests.store.rows import T, admit, value
-from tests.store.test_steps import steps
+from tests.store.rows import T, admit, steps, value
 
 
 def somebody(number: int) -> Sender:
