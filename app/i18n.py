@@ -186,7 +186,7 @@ _WORDS: dict[Language, str] = {
         idiomas hablas hablás habla hablar llamo llamas llamás vives detener detente espera esperá
         esperar parar basta olvida olvidá olvídalo olvidar deja dejá dejar sigue seguí seguir sirve
         sirven funciona funcionan pasa pasó pasar pásame pasame así entonces aunque mientras durante
-        además demasiado bastante casi quizás quizá vez ojalá acuerdo verdad mentira cierto feliz triste
+        tome además demasiado bastante casi quizás quizá vez ojalá acuerdo verdad mentira cierto feliz triste
         cansado cansada contento madrugada mediodía medianoche cerca lejos adentro afuera arriba abajo
         izquierda derecha algunas siento lamento ayudes ayudarías quedó pongas digas mandes llamarlo
         regalo receta recetas gimnasio banco luz gas internet alquiler renta súper mercado dia dias da

@@ -1,8 +1,10 @@
-"""Dates in words: feasts, weekdays, so many days from now, and what dateparser knows."""
+"""Dates in words: feasts, weekdays, distances in days, and days of a month."""
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from functools import lru_cache
+
+from app.calendar.grammar import MONTHS, WEEKDAYS
 
 from .person import LANGUAGES, LONGEST, folded
 
@@ -69,6 +71,13 @@ _AWAY = re.compile(
     rf"(?P<after>(?: (?:from now|from today|a partir de hoy|desde hoy))?)(?P<past>(?: (?:ago|atras))?)"
 )
 _YEAR = re.compile(r" (?:del? |of )?(\d{4})$")
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_MONTH_DAY = re.compile(
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|o|ro)?(?: |-|/)(?:de |of )?(?P<month>{_MONTH})\b\.?"
+    rf"|\b(?P<month2>{_MONTH})\b\.? (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?! ?:))"
+    r"(?:(?:,| |-|/) ?(?:del? |of )?(?P<year>\d{4}))?"
+)
+_WORDS_AROUND = re.compile(rf"[ ,]|\b(?:el|o|the|on|dia|de|{'|'.join(WEEKDAYS)})\b")
 
 
 def read_date(text, today, who, past=False):
@@ -89,7 +98,7 @@ def read_date(text, today, who, past=False):
         return found
     if numeric:
         return _from_numbers(*numeric.groups(), today, who, past)
-    return _with_dateparser(key, today, who, past)
+    return _by_month(key, today, past)
 
 
 def _named(key, today, past):
@@ -193,22 +202,20 @@ def _from_numbers(first, second, year, today, who, past):
         return None
 
 
-def _with_dateparser(key, today, who, past):
-    import dateparser
-
-    others = [language for language in LANGUAGES if language != who.language]
-    found = dateparser.parse(
-        key,
-        languages=[who.language, *others],
-        settings={
-            "PREFER_DATES_FROM": "past" if past else "future",
-            "DATE_ORDER": "MDY" if who.country == "US" else "DMY",
-            "RELATIVE_BASE": datetime(today.year, today.month, today.day),
-            "REQUIRE_PARTS": ["day", "month"],
-            "RETURN_AS_TIMEZONE_AWARE": False,
-        },
-    )
-    return None if found is None else found.date()
+def _by_month(key, today, past):
+    """Return a day such as "3 de mayo" or "viernes 3 de mayo del 2027"; None for other words."""
+    day = _MONTH_DAY.search(key)
+    if day is None or _WORDS_AROUND.sub(" ", f"{key[: day.start()]} {key[day.end() :]}").split():
+        return None
+    said = day.groupdict()
+    month = MONTHS[said["month"] or said["month2"]]
+    number = int(said["day"] or said["day2"])
+    if not said["year"]:
+        return _of_year(number, month, today, past)
+    try:
+        return date(int(said["year"]), month, number)
+    except ValueError:
+        return None
 
 
 _THIS_YEAR = {
