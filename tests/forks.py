@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _FORKS = multiprocessing.get_context("forkserver")
-_STARTS_WITH = ["app.cli", "app.commands.serving", "app.ops.logs", "app.server", __name__]
+_STARTS_WITH = ["app.cli", "app.cli.server", "app.ops.logs", "app.server", __name__]
 _NEEDS_SOON = [
     *("app.assistant", "app.llm.connection", "app.llm.offline.model", "app.main", "app.simulator.simulator"),
     *("aiohttp", "anyio._backends._asyncio", "griffe", "httpx2", "markdown_it", "phonenumbers", "uvloop"),

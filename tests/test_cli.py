@@ -19,9 +19,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.commands.configuration import model_line
-from app.commands.people import may_talk, owns
-from app.commands.running import ServerGone, read_answer
+from app.cli.people import may_talk, owns
+from app.cli.server import ServerGone, read_answer
+from app.cli.settings import model_line
 from app.settings import Settings
 from app.store.people import PersonLine
 from tests.doctor.house import kept_environment

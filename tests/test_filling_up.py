@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.records import open_database
+from app.cli.database import open_database
 from app.doctor.machine import check_folder
 from app.errors import StoreError
 from app.settings import Settings

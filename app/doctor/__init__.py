@@ -50,7 +50,7 @@ def _guarded(part: str, check: Check, settings: Settings) -> Iterator[Finding]:
 
 def _without_secrets(findings: Iterator[Finding], settings: Settings) -> Iterator[Finding]:
     """Remove our secrets from a finding: a server's answer may repeat a key."""
-    from app.commands.configuration import secrets_of
+    from app.cli.settings import secrets_of
 
     secrets = sorted((secret for secret in secrets_of(settings) if len(secret) >= 4), key=len, reverse=True)
     for finding in findings:

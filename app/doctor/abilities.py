@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from app.commands.running import find_server
-from app.commands.servers import configuration, exposed_cure, exposed_text
+from app.cli.mcp import configuration, exposed_cure, exposed_text
+from app.cli.server import find_server
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration

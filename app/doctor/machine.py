@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from app.commands.configuration import unreadable_lines, zone_hint
+from app.cli.settings import unreadable_lines, zone_hint
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full

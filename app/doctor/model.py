@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from app.commands.configuration import check_model_address
+from app.cli.settings import check_model_address
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import ConfigurationError
 from app.llm.errors import ModelError

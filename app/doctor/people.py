@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from app.commands.people import (
+from app.cli.output import moment
+from app.cli.people import (
     doubts,
     has_simulator,
     listed_people,
@@ -12,7 +13,6 @@ from app.commands.people import (
     realm_of,
     without_answered,
 )
-from app.commands.tables import moment
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import StoreError
 from app.phones import canonical

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from sqlite3 import Connection
 
-from app.commands.people import realm_of
-from app.commands.records import BUSY_SECONDS, read_only, read_records
-from app.commands.tables import moment
+from app.cli.database import BUSY_SECONDS, read_only, read_records
+from app.cli.output import moment
+from app.cli.people import realm_of
 from app.doctor.finding import FAIL, OK, WARN, Finding
 from app.errors import StoreError
 from app.people import Realm

@@ -12,8 +12,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from app.commands.evaluating import routing_figures
-from app.commands.tables import table
+from app.cli.evaluation import routing_figures
+from app.cli.output import table
 from app.messages import JSON
 from app.search import Document, ToolIndex
 from app.search.lexicon import FILE, Lexicon

@@ -321,7 +321,7 @@ def test_in_the_shell_the_card_comes_first_and_without_a_terminal_nothing_is_fet
 
 SHELL = """
 import sys
-from app.commands.installing import install_skill
+from app.cli.skills import install_skill
 from app.errors import RecadoError
 from app.settings import take_settings
 from app.http.transport import Transport

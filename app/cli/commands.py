@@ -1,4 +1,4 @@
-"""The `recado` command: names, options and exit statuses; what the commands do is in `app.commands`."""
+"""Names, options and exit statuses of the `recado` commands; each imports its work when it runs."""
 
 import gc
 import os
@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from app.commands.mcp_group import mcp_app
-from app.commands.shell import FAILED, MISUSED, command_settings, group, name_unreadable_lines, show
+from app.cli.output import FAILED, MISUSED, command_settings, group, name_unreadable_lines, show
 from app.errors import ConfigurationError, RecadoError
 
 Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
@@ -42,6 +41,7 @@ app = group(cls=_Group, help="Recado: a self-hosted assistant that lives in What
 people_app = group(help="Who may talk, and who owns.")
 approvals_app = group(help="Questions that wait for an answer.")
 skills_app = group(help="The skills: folders with a SKILL.md.")
+mcp_app = group(help="MCP servers: tools that other programs bring.")
 eval_app = group(help="Quality on files of examples.")
 app.add_typer(people_app, name="people")
 app.add_typer(approvals_app, name="approvals")
@@ -92,12 +92,12 @@ def serve(
 ) -> None:
     """Run the server."""
     gc.disable()  # what loads now stays; the server collects once and enables it again: a tenth of the start
-    from app.commands.configuration import configure_logs, read_settings
+    from app.cli.settings import configure_logs, read_settings
 
     settings = read_settings(host=host, port=port)
     configure_logs(settings, settings.log_level)
     name_unreadable_lines()
-    from app.commands.serving import start
+    from app.cli.server import start
 
     raise typer.Exit(start(settings))
 
@@ -117,9 +117,9 @@ def chat(
     Beside a running server it talks to that one.
     """
     settings = command_settings()
-    from app.commands import chat as talk
+    from app.cli.chat import chat as talk
 
-    raise typer.Exit(talk.chat(settings, mode=mode, dry_run=dry_run))
+    raise typer.Exit(talk(settings, mode=mode, dry_run=dry_run))
 
 
 @app.command()
@@ -155,7 +155,7 @@ def doctor(
 def people_list() -> None:
     """Show everybody known and those turned away."""
     settings = command_settings()
-    from app.commands.people import people_table
+    from app.cli.people import people_table
 
     show(people_table(settings))
 
@@ -182,7 +182,7 @@ def owner(who: Phone) -> None:
 def approvals_list() -> None:
     """Show every open question with its whole card."""
     settings = command_settings()
-    from app.commands.approvals import open_approvals
+    from app.cli.people import open_approvals
 
     show(open_approvals(settings))
 
@@ -205,7 +205,7 @@ def token(
 ) -> None:
     """Show or renew the console's token."""
     settings = command_settings()
-    from app.commands.token import admin_token
+    from app.cli.server import admin_token
 
     show(admin_token(settings, renew=renew))
 
@@ -219,7 +219,7 @@ def catalog(
     It is read without running any tool code.
     """
     settings = command_settings()
-    from app.commands.abilities import catalog_text
+    from app.cli.tools import catalog_text
 
     show(catalog_text(settings, as_json=as_json))
 
@@ -228,7 +228,7 @@ def catalog(
 def route(message: Annotated[str, typer.Argument(help="What a person might write.")]) -> None:
     """Show the tools for a message, and why."""
     settings = command_settings()
-    from app.commands.abilities import route_text
+    from app.cli.tools import route_text
 
     show(route_text(settings, message))
 
@@ -242,7 +242,7 @@ def trace(
     With TURN: its journal, and each model call with its whole prompt and cost.
     """
     settings = command_settings()
-    from app.commands.trace import turn_text, turns_table
+    from app.cli.trace import turn_text, turns_table
 
     show(turn_text(settings, turn) if turn else turns_table(settings))
 
@@ -251,7 +251,7 @@ def trace(
 def skills_list() -> None:
     """Show every skill, its tools and whether it can be used."""
     settings = command_settings("ERROR")
-    from app.commands.skills import skills_table
+    from app.cli.skills import skills_table
 
     show(skills_table(settings))
 
@@ -265,7 +265,7 @@ def skills_check(
     Names the tools found, the functions left out and why, and every fault; status 1 if there is one.
     """
     settings = command_settings("ERROR")
-    from app.commands.skills import check_skills
+    from app.cli.skills import check_skills
 
     report, sound = check_skills(settings, path)
     show(report)
@@ -279,7 +279,7 @@ def skills_new(name: Annotated[str, typer.Argument(help="Such as tide-tables.")]
     Made in SKILLS_DIR, with two tools, phrases and tests to change.
     """
     settings = command_settings("ERROR")
-    from app.commands.skills import new_skill
+    from app.cli.skills import new_skill
 
     show(new_skill(settings, name))
 
@@ -299,7 +299,7 @@ def skills_add(
     after a yes at the terminal; without a terminal nothing is fetched.
     """
     settings = command_settings("ERROR")
-    from app.commands.skills import add_skill
+    from app.cli.skills import add_skill
 
     show(add_skill(settings, source, replace=replace))
 
@@ -311,7 +311,7 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
     Its folder is kept in DATA_DIR/skills-removed, the last ten of them.
     """
     settings = command_settings("ERROR")
-    from app.commands.skills import remove_skill
+    from app.cli.skills import remove_skill
 
     show(remove_skill(settings, name))
 
@@ -326,7 +326,7 @@ def skills_stats(
     Calls, success, durations and errors of each tool that was called.
     """
     settings = command_settings()
-    from app.commands.statistics import tool_figures
+    from app.cli.trace import tool_figures
 
     show(tool_figures(settings, days, as_json=as_json))
 
@@ -342,21 +342,137 @@ def eval_routing(
 
     Shares in percent, for each language. What the index finds for the message alone: no model is asked.
     """
-    from app.commands.evaluating import routing_figures
+    from app.cli.evaluation import routing_figures
 
     show(routing_figures(catalog, queries, examples, as_json=as_json))
 
 
+ServerName = Annotated[str, typer.Argument(metavar="NAME", help="As `recado mcp list` shows it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Everything that is known, as JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@mcp_app.command("list")
+def mcp_list(as_json: AsJson = False) -> None:
+    """Show every server and how it does."""
+    settings = command_settings("ERROR")
+    from app.cli.mcp import servers_table
+
+    show(servers_table(settings, as_json=as_json))
+
+
+@mcp_app.command("search")
+def mcp_search(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What it should be for.")],
+    as_json: AsJson = False,
+) -> None:
+    """Search the registry.
+
+    Works with the list as it came last while the registry is away. Status 1 where nothing fits.
+    """
+    settings = command_settings("ERROR")
+    from app.cli.mcp import search_text
+
+    show(search_text(settings, " ".join(words), as_json=as_json))
+
+
+@mcp_app.command("add")
+def mcp_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called here.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="What starts it, after --.", show_default=False),
+    ] = None,
+    registry: Annotated[str, typer.Option(metavar="ID", help="A server of the registry.")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="The https address of a server.")] = "",
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Its entry as other hosts write it; - reads it."),
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("-e", "--env", metavar="K=V", help="For COMMAND: K='${VARIABLE}'.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", metavar="K=V", help="For --url, as -e.")
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="For --registry: its reading tools run without asking.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Add a server: NAME, and what it is.
+
+    A server of the registry is shown first, and installed after a yes. Secrets are written as '${VARIABLE}'
+    and given with `recado mcp secret`.
+    """
+    ways = [bool(registry), bool(url), json_file is not None, bool(command)]
+    if sum(ways) != 1:
+        raise typer.BadParameter("give one of --registry ID, --url URL, --json FILE and -- COMMAND")
+    if (env and not command) or (header and not url) or ((trust or yes) and not registry):
+        raise typer.BadParameter("-e goes with -- COMMAND, -H with --url, --trust and --yes with --registry")
+    settings = command_settings("ERROR")
+    if registry:
+        from app.cli.mcp import install_server
+
+        show(install_server(settings, name, registry, trusted=trust, asks=not yes))
+        return
+    from app.cli.mcp import add_entry, command_entry, file_entry, remote_entry
+
+    if command:
+        entry = command_entry(command, env or [])
+    elif json_file is not None:
+        entry = file_entry(json_file, name)
+    else:
+        entry = remote_entry(url, header or [])
+    show(add_entry(settings, name, entry))
+
+
+@mcp_app.command("remove")
+def mcp_remove(name: ServerName) -> None:
+    """Take a server out, with its secrets."""
+    settings = command_settings("ERROR")
+    from app.cli.mcp import remove_server
+
+    show(remove_server(settings, name))
+
+
+@mcp_app.command("secret")
+def mcp_secret(
+    name: ServerName,
+    variable: Annotated[str, typer.Argument(metavar="VARIABLE", help="As its entry names it: ${VARIABLE}.")],
+) -> None:
+    """Give a server a secret.
+
+    Its value is asked at the terminal, or read from the input: it is never an argument.
+    """
+    settings = command_settings("ERROR")
+    from app.cli.mcp import keep_secret
+
+    show(keep_secret(settings, name, variable))
+
+
+@mcp_app.command("approve")
+def mcp_approve(name: ServerName, yes: Yes = False) -> None:
+    """Approve tools that are new or changed.
+
+    Shows what differs from what was approved, and asks.
+    """
+    settings = command_settings("ERROR")
+    from app.cli.mcp import approve_tools
+
+    show(approve_tools(settings, name, asks=not yes))
+
+
 def _change_person(action: str, who: str) -> None:
     settings = command_settings()
-    from app.commands.people import change_person
+    from app.cli.people import change_person
 
     show(change_person(settings, action, who))
 
 
 def _answer(question: str, choice: str) -> None:
     settings = command_settings()
-    from app.commands.approvals import answer
+    from app.cli.people import answer
 
     show(answer(settings, question, choice))
 
@@ -376,7 +492,7 @@ def export(
 ) -> None:
     """Give out everything that is kept of somebody, as JSON."""
     settings = command_settings()
-    from app.commands.belongings import export_person
+    from app.cli.people import export_person
 
     show(export_person(settings, person, to))
 
@@ -390,6 +506,6 @@ def erase(
     settings = command_settings()
     if sys.stdin.isatty() and not yes:
         typer.confirm(f"Erase everything of {person}? It cannot be undone", abort=True)
-    from app.commands.belongings import erase_person
+    from app.cli.people import erase_person
 
     show(erase_person(settings, person))

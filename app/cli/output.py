@@ -1,9 +1,13 @@
 """Parts that all commands share: groups, settings, output, exit statuses."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from app.text import visible
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -25,17 +29,17 @@ def group(**options: Any) -> typer.Typer:
 
 def command_settings(usual_log_level: str = "WARNING", *, names_faults: bool = True) -> "Settings":
     """Return the settings, with logs set up. Raise ConfigurationError for faulty ones."""
-    from app.commands import configuration
+    from app.cli.settings import configure_logs, read_settings
 
-    settings = configuration.read_settings()
-    configuration.configure_logs(settings, usual_log_level)
+    settings = read_settings()
+    configure_logs(settings, usual_log_level)
     if names_faults:
         name_unreadable_lines()
     return settings
 
 
 def name_unreadable_lines() -> None:
-    from app.commands.configuration import unreadable_lines
+    from app.cli.settings import unreadable_lines
 
     for number in unreadable_lines(Path(".env")):
         typer.echo(f"recado: line {number} of .env is no NAME=value and is left out", err=True)
@@ -57,3 +61,18 @@ def agreed(question: str) -> bool:
             return False
         if answer in ("y", "yes", "n", "no"):
             return answer.startswith("y")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the rows under their heads, each column as wide as its widest cell; a row is one line."""
+    lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def moment(at: float) -> str:
+    """Format a time in this machine's zone."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")

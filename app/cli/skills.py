@@ -1,27 +1,41 @@
-"""`recado skills`: the skill folders, listed and changed."""
+"""The skills as commands read them."""
 
+import asyncio
 import errno
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from app.commands.installing import install_skill
-from app.commands.records import read_records
-from app.commands.skill_folders import read_skills
-from app.commands.tables import table
+from app.cli.database import read_records
+from app.cli.output import agreed, show, table
 from app.errors import RecadoError, StoreError
 from app.http.address import PORTS, Address, is_public
+from app.http.transport import Transport
+from app.installs.card_text import CardWriter
+from app.installs.pipeline import Approval
+from app.installs.skills import SkillInstaller
 from app.installs.skills import remove_skill as remove_installed
+from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills, starter_sentence
 from app.skills.folder import is_skill
+from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name
 from app.skills.skill import bundled_names
 from app.store.alerts import ABOUT_SKILLS, open_alerts
 from app.text import visible
+
+
+def read_skills(settings: Settings) -> SkillLoader:
+    """Load all skills as a server does, without running their code."""
+    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills.of(settings), runs_code=False)
+    loader.refresh()
+    return loader
+
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
 _LOCAL_ENDINGS = (".localhost", ".local", ".internal")
@@ -234,3 +248,37 @@ def _scripts_alone(skill: Skill) -> list[str]:
     except OSError:  # there are none, or none that we may see
         return []
     return [f"scripts/{name}" for name in names if not name.startswith((".", "__"))]
+
+
+_UNASKED = "CONFIRMATION_MODE is yolo: its tools will run without asking."
+
+
+def install_skill(settings: Settings, address: str, *, transport: Transport | None = None) -> str:
+    """Show what is at an address, ask, install it, and return what to tell.
+
+    Raises `RecadoError` if it cannot be installed, if the answer is no, and without a terminal.
+    """
+    if not sys.stdin.isatty():
+        raise RecadoError("a skill from an address is installed after a yes; run this in a terminal")
+    return asyncio.run(_install(settings, address, transport or Transport()))
+
+
+async def _install(settings: Settings, address: str, transport: Transport) -> str:
+    installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir)
+    sandbox = Sandbox(settings)
+    try:
+        candidate = await installer.propose(address)
+    finally:
+        await transport.close()
+    text = CardWriter(not sandbox.off, settings.confirmation_mode).install("en", candidate)
+    show(text.whole)
+    if candidate.card.tools:
+        is_unasked = settings.confirmation_mode == "yolo"
+        show(_UNASKED if is_unasked else "Its tools will ask before each call.")
+    if not agreed(f"\n{text.question}"):
+        raise RecadoError("nothing was installed")
+    installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
+    lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]
+    if candidate.card.tools and (refusal := sandbox.refusal()):
+        lines.append(f"Its tools do not run here: {refusal} (recado doctor has the cure)")
+    return "\n".join(lines)

@@ -1,10 +1,17 @@
 """Requests to the server that runs on this data folder."""
 
+import asyncio
+import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli.database import make_data_folder, open_database
+from app.cli.settings import check_graph_address, model_line, zone_hint
 from app.errors import RecadoError
 from app.messages import JSON
+from app.security import AdminToken
+from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.server import Running
@@ -83,3 +90,61 @@ def read_answer(status: int, content: bytes) -> JSON:
     if "error" in answer:
         raise RecadoError(str(answer["error"]))
     return answer.get("result")
+
+
+def start(settings: Settings) -> int:
+    """Serve until a signal stops it; return the exit status.
+
+    Raise RecadoError if the port, the database or the data folder cannot be used, ConfigurationError for a
+    malformed address of the model or of WhatsApp.
+    """
+    from app.server import serve
+
+    check_graph_address(settings)
+    hints = [model_line(settings), zone_hint(settings)]
+    check_address(settings.host, settings.port)
+    asyncio.run(check_database(settings.database_path))
+    make_data_folder(settings.data_dir)
+    for hint in filter(None, hints):
+        print(hint, file=sys.stderr, flush=True)  # noqa: T201
+    return serve(settings)
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise RecadoError if the address cannot be listened at."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise RecadoError(f"HOST={host!r} is no address of this machine: {error.strerror}") from error
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(address)
+            except OSError as error:
+                raise RecadoError(
+                    f"cannot listen at {host} port {port}: {error.strerror}; "
+                    "stop what listens there, or choose another with --port or PORT"
+                ) from error
+
+
+async def check_database(path: Path) -> None:
+    """Open the database and close it again. Raise StoreError as `open_database` does."""
+    await (await open_database(path)).close()
+
+
+def admin_token(settings: Settings, *, renew: bool) -> str:
+    """Return the administrator's token, or a new one. Raise RecadoError to renew a configured one."""
+    server = find_server(settings.data_dir)
+    if server is not None:
+        return str(server.ask("token/renew" if renew else "token")["token"])
+    token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
+    if renew and token.is_configured:
+        raise RecadoError("ADMIN_TOKEN is set in the environment: change it there")
+    try:
+        return token.renew() if renew else token.value()
+    except OSError as error:
+        raise RecadoError(
+            f"the token in {settings.data_dir} cannot be read or written: {error.strerror}; "
+            "run this as the user that runs the server"
+        ) from error

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import orjson
 
-from app.commands.tables import table
+from app.cli.output import table
 from app.errors import RecadoError
 from app.messages import JSON
 from app.search.index import Document, ToolIndex

@@ -1,0 +1,5 @@
+"""The `recado` command."""
+
+from app.cli.commands import app, main
+
+__all__ = ["app", "main"]

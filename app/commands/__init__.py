@@ -1,1 +1,0 @@
-"""The work behind the `recado` commands; `app.cli` declares their names and options."""
