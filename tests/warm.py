@@ -18,7 +18,7 @@ from tests.llm.catalogue import person
 
 _NEEDED = (
     *("app.schedule.alarm", "app.tools.authoring", "apscheduler.jobstores.memory"),
-    *("apscheduler.schedulers.asyncio", "babel.dates", "babel.lists", "dateparser.search", "encodings.idna"),
+    *("apscheduler.schedulers.asyncio", "babel.dates", "babel.lists", "encodings.idna"),
     *("html.parser", "httpcore2", "stringprep", "truststore", "typer._click.decorators"),
 )
 _SAID = {
