@@ -243,18 +243,18 @@ class Assistant:
         await self.sender.end(erased.who.id)
 
     def _look(self) -> None:
-        """What came in is taken over at once, so that the next message finds it done."""
+        """Load what was installed at once, so that the next message finds it."""
         self.abilities.refresh_soon()
 
     def _make_admin_token(self) -> None:
-        """Who looks for the file finds it from the first start on."""
+        """Write the token's file at the first start."""
         try:
             self.admin_token.value()
         except (OSError, ValueError) as error:
             log.error("the administrator's token cannot be kept in its file", error=str(error))
 
     def _reading(self) -> Sequence[str]:
-        """What documents of others are read in: the sandbox, where it works."""
+        """Return the sandbox's command in which documents are read, if it works."""
         return () if self.sandbox.refusal() else self.sandbox.command(PROGRAM.parent)
 
     async def ready(self) -> None:
@@ -274,7 +274,7 @@ def _model(settings: Settings, abilities: ToolCatalog) -> Model:
 
 
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
-    """For a call of which no question could be made when its round was looked at."""
+    """Refuse a call for which no question could be made when its round was looked at."""
     raise NoTTYError(f"{name} needs a yes, and what it would do could not be shown to anybody: call it again")
 
 

@@ -116,7 +116,7 @@ class Address:
         return cls(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path + query)
 
     def follow(self, location: str) -> "Address":
-        """Where a redirect leads. Raises FetchError, also where it would leave https for http."""
+        """Return the target of a redirect. Raise FetchError for a refused one, such as from https to http."""
         try:
             onward = Address.parse(urljoin(self.url, location.strip().replace(" ", "%20")))
         except ValueError as error:
@@ -154,7 +154,7 @@ def origins(texts: Iterable[str]) -> frozenset[Origin]:
 
 
 def is_public(ip: IPAddress) -> bool:
-    """Whether this is a machine on the internet, and not this one: neither local, private nor special."""
+    """Return True for a machine on the internet other than this one."""
     ip = unmapped(ip)
     if isinstance(ip, IPv6Address) and ip in _NAT64:
         return is_public(IPv4Address(ip.packed[-4:]))
@@ -166,7 +166,7 @@ def is_public(ip: IPAddress) -> bool:
 
 
 def is_ours(ip: IPAddress) -> bool:
-    """Whether an interface of this machine has it: its firewall does not stand between us and ourselves."""
+    """Return True if an interface of this machine has the address."""
     family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

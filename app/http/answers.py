@@ -35,7 +35,7 @@ class Fetched:
 
     @property
     def content_type(self) -> str:
-        """As "text/html", "" where it was not said."""
+        """Return the media type such as "text/html", "" if none was given."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
@@ -94,7 +94,7 @@ class Decoder:
         self._made = 0
 
     def feed(self, piece: bytes) -> bytes:
-        """What a piece unpacks to. Raises FetchError TOO_LARGE or BAD_ANSWER."""
+        """Unpack a piece. Raise FetchError TOO_LARGE or BAD_ANSWER."""
         if self._encoding in ("", "identity"):
             return piece
         if self._inflater is None:
@@ -117,7 +117,7 @@ class Decoder:
 
 
 class _Inflater(Protocol):
-    """What `zlib.decompressobj` gives; its class has no public name."""
+    """The type of `zlib.decompressobj`, which has no public name."""
 
     @property
     def eof(self) -> bool: ...

@@ -89,7 +89,7 @@ class HttpClient:
 
 
 class SyncHttpClient:
-    """The same for a `def` tool in its own thread: the loop asks, the thread waits."""
+    """The HTTP client of a `def` tool in a thread of its own: the loop asks, the thread waits."""
 
     def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Every request to an address that came from a person, a model, a page, a tool or a registry."""
+"""The guarded transport for addresses from a person, a model, a page, a tool or a registry."""
 
 import asyncio
 import hashlib
@@ -97,10 +97,10 @@ class Transport:
         hosts: Collection[str] | None = None,
         trusted: Collection[Origin] = (),
     ) -> Fetched:
-        """The same with a body to send; a redirect is not followed, it is the answer. Raises FetchError.
+        """Send a body and return the answer; a redirect is not followed.
 
-        After NO_CONNECTION, and after what an address can be refused for, nothing was sent; after any other
-        it may have arrived.
+        Raise FetchError. After NO_CONNECTION and after a refused address nothing was sent; after any other
+        code it may have arrived.
         """
         sent = _sent(accept, headers)
         async with self._exchange("POST", url, seconds, sent, body, hosts=hosts, trusted=trusted) as (

@@ -219,7 +219,9 @@ def quoted(text: str) -> str:
 
 
 def main() -> None:
-    """In the process of its own: read a skill from stdin, write its files and card, or why there is none."""
+    """Read a skill from stdin and write its files and card, or why there is none; runs in a process of its
+    own.
+    """
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_AS, (EXAMINE_MEMORY, EXAMINE_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (EXAMINE_SECONDS, EXAMINE_SECONDS))

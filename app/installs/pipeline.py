@@ -28,7 +28,7 @@ class Candidate(Protocol):
 
     @property
     def label(self) -> str:
-        """Its name with the version or hash, on one short line."""
+        """Return the name with the version or hash, on one short line."""
 
 
 @dataclass(frozen=True)

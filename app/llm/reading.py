@@ -72,7 +72,7 @@ def bare_name(name: str) -> str:
 
 
 def is_serializable(value: JSON) -> bool:
-    """Whether what was read can be kept and sent again: JSON may be nested deeper than it is ever written."""
+    """Return True if a value can be kept and sent again: read JSON may be nested too deep to write."""
     for _ in range(_LEVELS_AROUND):
         value = [value]
     try:
@@ -105,7 +105,7 @@ def calls_in_text(text: str, offered: Collection[str], heard: Iterable[str]) -> 
 
 
 def _written(body: str) -> Iterator[_Written]:
-    """Each call of an answer. Raises ValueError where it holds anything else."""
+    """Yield each call of an answer. Raise ValueError if it holds anything else."""
     decoder, position, name, start, is_marked = json.JSONDecoder(), 0, "", 0, False
     while position < len(body):
         if between := _BETWEEN.match(body, position) or _MARKUP.match(body, position):
@@ -179,12 +179,12 @@ def _dumps(value: JSON) -> str:
 
 
 def _was_heard(written: Iterable[str], heard: Iterable[str]) -> bool:
-    """Whether any of these calls, also one taken out of a list, stands in what was heard."""
+    """Return True if one of these calls stands in what the model was given."""
     needles = [_bare(text) for text in written]
     return any(needle in bare for bare in map(_bare, heard) for needle in needles)
 
 
 def _bare(text: str) -> str:
-    """Without white space, backslashes, quotes and markup: results reach the model as JSON inside JSON."""
+    """Strip white space, backslashes, quotes and markup: results reach the model as JSON inside JSON."""
     bare = "".join(text.split()).replace("\\n", "").replace("\\", "").replace('"', "")
     return _MARKUP.sub("", bare)

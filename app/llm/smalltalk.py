@@ -8,7 +8,7 @@ from app.search.words import spaced, words
 
 
 class Talk(StrEnum):
-    """What kind of small talk a message is."""
+    """A kind of small talk."""
 
     GREETING = "greeting"
     THANKS = "thanks"
@@ -176,7 +176,7 @@ def small_talk(said: str) -> Talk | None:
 
 
 def _led_in(found: Sequence[str]) -> int:
-    """How many words only lead in: "oye", "y"."""
+    """Count the words that only lead in: "oye", "y"."""
     return next((at for at, word in enumerate(found) if word not in _GREETED_WITH), len(found))
 
 
@@ -186,7 +186,7 @@ def _whole(written: Sequence[str]) -> Talk | None:
 
 
 def asks_nothing(said: str) -> bool:
-    """Whether a message is a greeting, thanks, a farewell or a nod, and nothing more."""
+    """Return True if a message is a greeting, thanks, a farewell or a nod, and nothing more."""
     return small_talk(said) in _ASK_NOTHING
 
 

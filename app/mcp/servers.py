@@ -69,9 +69,9 @@ def build_mcp(
 
 
 class McpServers:
-    """All servers; the app starts and goes on whatever becomes of any.
+    """Every MCP server; the app starts and goes on whatever becomes of one.
 
-    `allowed`: hosts and ports that any server's address may lead to although they are not public.
+    `allowed` are hosts and ports that a server's address may lead to although they are not public.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ _ROOM = BLOCK_BYTES - len(_OWN) - len(_OUTSIDE)
 
 
 def remembered(facts: Sequence[Fact], said: str) -> tuple[Fact, ...]:
-    """Those that share the most words with what was said, then the newest, as many as fit.
+    """Return the facts that share the most words with what was said, then the newest, as many as fit.
 
     `facts` come newest first. One made of text of others comes only with a word of its own in what was said:
     it puts the whole turn under the rules for such text.
@@ -44,7 +44,7 @@ def lines(facts: Sequence[Fact]) -> list[str]:
 
 
 def _shared(asked: Iterable[str], fact: Fact) -> int:
-    """How many of the words begin a word of the fact: a stem is what words of one kind begin with."""
+    """Count the words that begin a word of the fact: a stem is the beginning of related words."""
     text = f" {fold(fact.text)}"
     return sum(f" {stem}" in text for stem in asked)
 

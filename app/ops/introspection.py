@@ -1,4 +1,4 @@
-"""What an owner may ask about the server: version, configuration, health, skills and logs."""
+"""The answers to an owner's questions about the server: version, configuration, health, skills and logs."""
 
 import platform
 import re

@@ -20,7 +20,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """Every metric of one server, in a registry of its own."""
+    """The metrics of one server, in a registry of its own."""
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()

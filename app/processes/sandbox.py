@@ -49,7 +49,7 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What an owner allowed beyond the code's own folder; nothing by default.
+    """The rights that an owner allowed beyond the code's own folder; none by default.
 
     `network` is the whole network of the machine, its services included but our own port, where the kernel
     can close it (`confine.closes_ports`): no name of a host is checked. `programs`: to start other programs.

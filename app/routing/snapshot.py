@@ -65,7 +65,7 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """All skills, servers and tools at one moment; it never changes, so a turn never sees half of a reload.
+    """The skills, servers and tools at one moment; it never changes, so a turn never sees half of a reload.
 
     `servers` are by category; `files` are those that can be read of each skill; `sizes` are the bytes of each
     tool's definition; `categories` are those of each tool that has one, in the order of the tools' names;

@@ -94,7 +94,7 @@ class Asked(NamedTuple):
 
 
 class Postings:
-    """By term the slots that hold it, and how strongly (0 to 1); slots of removed tools stay."""
+    """Slots and weights (0 to 1) by term; slots of removed tools stay."""
 
     def __init__(self, common: float) -> None:
         self._common = common
@@ -232,7 +232,7 @@ class Question:
 
 
 class Answers:
-    """What each of some tools answers of a question, word by word; `scores` are those of all tools."""
+    """The share of a question that each tool answers, word by word; `scores` are those of all tools."""
 
     def __init__(self, question: Question, slots: Iterable[int], scores: Sequence[float]) -> None:
         self._scores = scores

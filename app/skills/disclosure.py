@@ -1,4 +1,4 @@
-"""How much of a skill a model is shown: the texts in a prompt, and the tools that read the rest."""
+"""Disclosure of skills in tiers: the texts in a prompt, and the tools that read the rest."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

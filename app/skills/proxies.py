@@ -147,7 +147,7 @@ class StoreProxy:
 
 
 class AsyncStoreProxy:
-    """The same for `async def` tools."""
+    """The store of an `async def` tool in a worker."""
 
     def __init__(self, ask: Asker) -> None:
         self._ask = ask
@@ -184,7 +184,7 @@ class HttpProxy:
 
 
 class AsyncHttpProxy:
-    """The same for `async def` tools."""
+    """The HTTP client of an `async def` tool in a worker."""
 
     def __init__(self, ask: Asker) -> None:
         self._ask = ask

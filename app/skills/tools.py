@@ -163,7 +163,7 @@ def _warnings(tools: Collection[Tool]) -> list[str]:
 
 
 class _Options:
-    """What `metadata` says about tools, and what of it cannot be followed."""
+    """The options for tools in `metadata`, and those that cannot be followed."""
 
     def __init__(
         self, manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool = False

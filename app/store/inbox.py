@@ -66,7 +66,7 @@ class IntakeNotices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """How messages of a channel are taken in."""
+    """The rules by which messages of a channel are taken in."""
 
     channel: str
     access: AccessRules

@@ -64,7 +64,7 @@ class NextSend:
 
 @dataclass(frozen=True, slots=True)
 class StatusEffect:
-    """What a status changed: the person whose sends may go on, and the error if a row failed."""
+    """The effect of a status: the person whose sends may go on, and the error if a row failed."""
 
     person_id: str = ""
     code: int = 0

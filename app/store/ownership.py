@@ -16,7 +16,7 @@ _WRITTEN_CODE = re.compile(r"[A-Za-z2-7]{4}-[A-Za-z2-7]{4}-[A-Za-z2-7]{4}")
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """Who may come in from a realm by the configuration; phones are canonical digits."""
+    """The configuration's rules on who may write in a realm; phones are canonical digits."""
 
     realm: Realm
     allowed: frozenset[str] = frozenset()

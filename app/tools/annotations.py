@@ -55,7 +55,7 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def statements(module: ast.Module) -> Iterator[ast.AST]:
-    """Every statement of a module, those inside others after them; expressions hold none."""
+    """Yield every statement of a module, nested ones after their parent."""
     waiting: deque[ast.AST] = deque(module.body)
     while waiting:
         node = waiting.popleft()
@@ -66,16 +66,16 @@ def statements(module: ast.Module) -> Iterator[ast.AST]:
 
 @dataclasses.dataclass(slots=True)
 class _Cost:
-    """Of reading something: nodes of its own, and the classes that it holds, which may hold one another."""
+    """The cost of reading a type: its own nodes, and the classes that it holds."""
 
     nodes: int = 0
     classes: set[str] = dataclasses.field(default_factory=set)
 
 
 class Names:
-    """What the names of one module stand for, as far as its text says.
+    """The meaning of a module's names, as far as its text tells.
 
-    What is named in many places costs in each: types are trees to whoever reads them, only classes are not.
+    A type that is named in many places costs in each; only a class counts once.
     """
 
     def __init__(self, module: ast.Module) -> None:
@@ -169,7 +169,7 @@ class Names:
         self._cost.nodes += nodes
 
     def _nodes_of(self, classes: set[str]) -> int:
-        """Of these classes and all that they hold, each counted once."""
+        """Count the nodes of these classes and all that they hold, each class once."""
         waiting, seen, nodes = [*classes], set[str](), 0
         while waiting:
             name = waiting.pop()
@@ -223,7 +223,7 @@ class Names:
         return outer[types if len(types) > 1 else types[0]]
 
     def _metadata(self, node: ast.expr) -> object:
-        """What stands beside a type in `Annotated`: a text or a Field counts, all else says nothing to us."""
+        """Return the description in `Annotated`: a text or a Field counts."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return node.value
         if isinstance(node, ast.Call) and self._is(node.func, "pydantic.Field"):

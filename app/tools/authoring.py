@@ -1,4 +1,4 @@
-"""What tools of skills may build on: sentences in the person's language, and lists with numbered rows."""
+"""Helpers for authors of skills: sentences in the person's language, and lists with numbered rows."""
 
 import secrets
 import time
@@ -84,7 +84,7 @@ class Ledger:
 
     @property
     def rows(self) -> list[Entry]:
-        """With the removed ones, which have `deleted` in their fields; the newest first."""
+        """Return the rows, the newest first; removed ones have `deleted` in their fields."""
         numbered = enumerate(sorted(self._rows.items()), start=1)
         return [Entry(key, number, fields) for number, (key, fields) in numbered][::-1]
 
@@ -144,7 +144,7 @@ def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) 
 
 
 def means_all(wanted: str, nouns: Collection[str] = ()) -> bool:
-    """Whether somebody names nothing, or everything there is."""
+    """Return True if the words name nothing, or everything there is."""
     small = (*nouns, *_NUMBERING, *_ARTICLES)
     return {word for word in words(wanted[:_LONGEST_WANTED]) if word not in small} <= _ALL
 

@@ -41,7 +41,7 @@ def build_catalog(path: str | Path) -> dict[str, JSON]:
 
 
 def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) -> dict[str, JSON]:
-    """The same, kept in `cache_dir` until the sources or the code that reads them change.
+    """Return `build_catalog`, kept in `cache_dir` until the sources or the code that reads them change.
 
     For whoever asks again and again about files that are not served; a server has a catalogue of its own.
     Without a `cache_dir` the settings are read anew, and it is `.cache` in their data folder.
@@ -73,7 +73,7 @@ def stamp(definitions: Iterable[Mapping[str, JSON]]) -> tuple[str, str]:
 
 
 class Described(Protocol):
-    """What a line about a tool is made of, whether the tool was read or runs."""
+    """The parts of a line about a tool, read or live."""
 
     @property
     def name(self) -> str: ...
@@ -136,7 +136,7 @@ def _sources(path: Path) -> dict[str, bytes]:
 
 
 def _tool_files(folder: Path) -> Iterator[Path]:
-    """Where tools may stand in a folder; a `tools.py` elsewhere is a library of somebody's."""
+    """Return the files of a folder that may hold tools; a `tools.py` in other places is a library."""
     for skill in (folder, *sorted(folder.iterdir())):
         if (skill / "SKILL.md").is_file() and (skill / "scripts" / "tools.py").exists():
             yield skill / "scripts" / "tools.py"
@@ -158,7 +158,7 @@ def _hash(path: Path, sources: Mapping[str, bytes]) -> str:
 
 
 def _own_hash() -> str:
-    """Of all that makes catalogues: another release of this code, Python or a package makes them anew."""
+    """Return a hash of this code, Python and the packages that make catalogues."""
     code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
     releases = [platform.python_version(), *(version(package) for package in _READERS)]
     return _sha1(b"".join([*code, " ".join(releases).encode()]))

@@ -1,4 +1,4 @@
-"""Whether a tool may run: the policy, and the question at the terminal."""
+"""Confirmation of tool calls: the policy, and the question at the terminal."""
 
 import asyncio
 import inspect
@@ -25,7 +25,7 @@ _ANSWERS = {
 
 
 class NoTTYError(RecadoError):
-    """Nobody can be asked: there is no terminal, and no other way was given."""
+    """Raised when nobody can be asked: there is no terminal and no other way."""
 
 
 class TurnAborted(RecadoError):
@@ -43,7 +43,7 @@ class ConfirmationPolicy:
         self._one_at_a_time: asyncio.Lock | None = None
 
     def should_confirm(self, tool: Tool) -> bool:
-        """Whether this tool needs a yes. A harmless one never does."""
+        """Return True if this tool needs a yes; a harmless one never does."""
         if tool.harmless or self.mode == "yolo":
             return False
         return self.mode == "confirm-all" or tool.sensitive

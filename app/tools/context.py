@@ -1,4 +1,4 @@
-"""What a tool may know and reach during one call."""
+"""The context of one tool call."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Recorder(Protocol):
         """The call is about to run: committed before it does."""
 
     async def result(self, result: "ToolResult", tool: str, seconds: float | None) -> "ToolResult":
-        """What the call came to: every call gets one, also those that were refused before an intent.
+        """Record the result of a call; a call that was refused before an intent has one too.
 
         `tool`: its name, "unknown" where there is none for the caller; `seconds`: from the intent on, None
         without one.
@@ -54,7 +54,7 @@ class Services(dict[str, object]):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """What a tool function's parameter named `context` receives.
+    """The context that a tool function's parameter named `context` receives.
 
     `sources` say where text of others in the turn's prompt came from, none when all of it is the person's.
     `subject` and `choice` belong to a call that was asked about with a card of its own: the hash of what the
@@ -85,7 +85,7 @@ class ToolContext:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallTerms:
-    """What the engine must know of one call, and the tool need not."""
+    """The engine's terms of one call, which the tool need not know."""
 
     offered: Collection[str] | None = None  # names of the tools offered in the turn; None: no limit
     approved: "Tool | None" = None  # the very tool of which the person already said yes to this call

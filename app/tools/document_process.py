@@ -121,7 +121,7 @@ def _paragraphs(document: IO[bytes]) -> Iterator[str]:
 
 
 def _excel(file: IO[bytes]) -> Iterator[str]:
-    """Each sheet under its name, a row a line, cells parted by tabs; of a formula its last result."""
+    """Yield each sheet under its name, a row a line, cells parted by tabs; formulas as their last result."""
     from openpyxl import load_workbook
 
     _archive(file).close()

@@ -38,7 +38,9 @@ class Document:
 
 
 def kind_of(name: str, head: bytes) -> Kind | None:
-    """What a file is by its first bytes, and its name where those leave a choice; None for plain files."""
+    """Return a document's kind by its first bytes, and its name if they leave a choice; None for plain
+    files.
+    """
     if b"%PDF-" in head[:1024]:
         return "pdf"
     return _PACKED.get(Path(name).suffix.lower()) if head.startswith(b"PK\x03\x04") else None

@@ -291,7 +291,7 @@ class ExecutionEngine:
 
 
 class _Duration:
-    """Of one call, from its intent on."""
+    """The duration of one call, from its intent on."""
 
     def __init__(self) -> None:
         self._began: float | None = None
@@ -301,12 +301,12 @@ class _Duration:
 
     @property
     def seconds(self) -> float | None:
-        """None where it never began."""
+        """Return the seconds since the call began, None if it never did."""
         return None if self._began is None else time.perf_counter() - self._began
 
 
 class _Mark:
-    """Whether a call really began: one that waited for a thread did not."""
+    """A mark that a call really began: one that waited for a thread did not."""
 
     def __init__(self) -> None:
         self.started = False
@@ -339,7 +339,7 @@ def _pause_before_next(result: ToolResult, attempt: int) -> float | None:
 
 
 def _ends_the_caller(error: BaseException) -> bool:
-    """Whether it is meant for whoever waits for the call: their cancellation, or the end of the coroutine."""
+    """Return True for an exception meant for the caller: its cancellation, or the end of the coroutine."""
     task = asyncio.current_task()
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     return cancelled or isinstance(error, GeneratorExit)
@@ -365,7 +365,7 @@ def _too_often(tool: Tool, wait: float) -> ToolResult:
 
 
 def _not_run(task: "asyncio.Task[_Outcome]") -> ToolResult | None:
-    """What a call that was given up says at once, where it is that nothing of it ran."""
+    """Return the result of a call that was given up and certainly did not run."""
     outcome = task.result() if task.done() and not task.cancelled() else None
     return outcome if isinstance(outcome, ToolResult) and outcome.code == "UNAVAILABLE" else None
 

@@ -90,9 +90,9 @@ class DaemonThreads:
         return self._lost
 
     async def run(self, function: Callable[[], Any]) -> Any:
-        """What `function` returns or raises; SystemExit and KeyboardInterrupt come as RuntimeError.
+        """Return or raise what `function` does; SystemExit and KeyboardInterrupt become RuntimeError.
 
-        When the wait is cancelled the function goes on, unless it had not started.
+        If the wait is cancelled, the function goes on, unless it had not started.
         """
         loop = asyncio.get_running_loop()
         job = _Job(function, loop, loop.create_future())

@@ -43,7 +43,7 @@ def mask_text(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether something in a text looks like a token, a key or a password that was written with its name."""
+    """Return True if a text seems to hold a token, a key or a password written with its name."""
     tokens = (_KEYED, _BEARER, _PREFIXED, _CREDENTIALS)
     return any(pattern.search(text) for pattern in tokens) or any(
         _unless_word(run) == "…" for run in _LONG.finditer(text)
@@ -51,7 +51,7 @@ def holds_secret(text: str) -> bool:
 
 
 def _without_web_token(dotted: re.Match[str]) -> str:
-    """What stands before a JSON Web Token, whose three parts have dots between them."""
+    """Return the text before a JSON Web Token, whose three parts have dots between them."""
     text = dotted[0]
     start = text.find("eyJ")
     return text if start < 0 or text.count(".", start) < 2 else text[:start] + "…"

@@ -163,8 +163,9 @@ def replace(name: str, data: bytes, parent: int | None) -> None:
 def entries(
     folder: Path, recursive: bool, is_closed: Callable[[Path], bool] = lambda path: False
 ) -> Iterator[os.DirEntry[str]]:
-    """By name, folders' own entries after them; links are named but not followed, and what is closed is
-    neither named nor entered."""
+    """Yield entries by name, a folder's own after it; links are named but not followed, closed places left
+    out.
+    """
     open_folders = [iter(_listing(folder))]
     while open_folders:
         entry = next(open_folders[-1], None)

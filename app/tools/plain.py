@@ -31,15 +31,15 @@ class TooLarge(ValueError):
 
 
 def is_small(value: object, most: int) -> bool:
-    """Whether it is made of JSON's own types alone and has at most `most` characters and parts in all.
+    """Return True for JSON's own types with at most `most` characters and parts in all.
 
-    Costs little whatever the value is: no code of others runs, and it stops at the first that does not fit.
+    Runs no code of others, and stops at the first part that does not fit.
     """
     return _left((value,), most, DEEPEST) >= 0
 
 
 def plain(value: object, limit: int) -> JSON:
-    """The same in JSON's own types: dataclasses and models as objects, dates, paths and the like as text.
+    """Return a value in JSON's own types: models and dataclasses as objects, dates and paths as text.
 
     Runs code of the value's classes, so not on the loop. Raises TooLarge for more than `limit` bytes of
     JSON, ValueError for what holds itself or is nested more than 100 levels deep, and what that code raises.
@@ -82,7 +82,7 @@ def sendable(value: JSON) -> JSON:
 
 
 def _left(parts: Iterable[Any], most: int, depth: int) -> int:
-    """What these leave of `most`; negative where they are not small."""
+    """Return what these leave of `most`, negative if they are not small."""
     for part in parts:
         kind = type(part)
         most -= 1

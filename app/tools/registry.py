@@ -55,7 +55,7 @@ class ToolRegistry:
         return self._tools.get(name)
 
     def list_all(self) -> list[Tool]:
-        """All tools, by name."""
+        """Return all tools, sorted by name."""
         return [self._tools[name] for name in sorted(self._tools)]
 
     def get_schemas(self, allowed: Iterable[str] | None = None) -> list[Schema]:

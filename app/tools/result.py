@@ -108,7 +108,7 @@ class ToolResult:
         return self._cut(limit, len(text)).decode()
 
     async def text(self) -> str:
-        """What `to_json` gives; that of a large result is written in a thread."""
+        """Return `to_json`; a large result is written in a thread."""
         if is_small(self._form(self.data), _WRITTEN_AT_ONCE):
             return self.to_json()
         return await asyncio.to_thread(self.to_json)

@@ -34,7 +34,7 @@ _JSON_TYPES = (str, int, float, bool, type(None), None, list, dict, Any, object)
 
 
 class Missing(Enum):
-    """What stands where a parameter has no annotation or no default that could be written."""
+    """The mark for a parameter without an annotation, or without a default that can be written."""
 
     ANNOTATION = "no annotation"
     UNKNOWN = "an unknown annotation"
@@ -243,7 +243,7 @@ def _is_marked(hint: Any) -> bool:
 
 
 def _optional(schema: Schema) -> Schema:
-    """Without the null that only says "may be left out"."""
+    """Remove the null that only says "may be left out"."""
     branches = schema.get("anyOf")
     if not isinstance(branches, list) or {"type": "null"} not in branches:
         return schema
@@ -268,7 +268,7 @@ def _default(value: object) -> Schema:
 
 
 def _room_after(value: JSON, room: int) -> int:
-    """What is left of so many characters and parts. Raises TypesTooLarge, as soon as nothing is."""
+    """Return what is left of the characters and parts. Raise TypesTooLarge if nothing is."""
     waiting: list[JSON] = [value]
     while waiting:
         part = waiting.pop()

@@ -1,4 +1,4 @@
-"""What a live function tells about itself: its docstring, its parameters, the schema of its arguments."""
+"""The schema of a live function, from its docstring and its parameters."""
 
 import ast
 import functools
@@ -59,7 +59,7 @@ def signature_of(fn: Callable[..., object]) -> Signature:
 
 
 def name_of(fn: Callable[..., object]) -> str:
-    """What a callable is called, or its class where it has no name of its own."""
+    """Return the name of a callable, or that of its class."""
     bound = _bound(fn)
     return str(getattr(bound, "__name__", type(bound).__name__))
 
@@ -70,8 +70,10 @@ def _bound(fn: Callable[..., object]) -> Callable[..., object]:
 
 
 def is_context(parameter: inspect.Parameter) -> bool:
-    """Whether it receives the context of the call: by its name, or under another as a ToolContext or as the
-    Context of an MCP server, whose functions work here without it."""
+    """Return True for the parameter that receives the context of the call.
+
+    It has that name, or is annotated as a ToolContext or as the Context of an MCP server.
+    """
     if parameter.name == "context":
         return True
     annotation = parameter.annotation
@@ -80,7 +82,7 @@ def is_context(parameter: inspect.Parameter) -> bool:
 
 
 def names_type(annotation: ast.AST, names: Collection[str]) -> bool:
-    """Whether an annotation is a class of one of these names, wherever it comes from, or that and None."""
+    """Return True if an annotation is a class of one of these names, alone or with None."""
     match annotation:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name in names

@@ -71,7 +71,7 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
 
 
 def registers(content: bytes) -> bool:
-    """Whether a file registers anything; one that is no Python counts, so that it is named."""
+    """Return True if a file registers anything; a file that is no Python counts, so that it is named."""
     try:
         module = _parsed(content)
     except SyntaxError:
@@ -140,7 +140,7 @@ def _why_not(node: _Function, is_adapter: bool) -> str:
 
 
 def _yields(node: _Function) -> bool:
-    """Whether a function's own body yields, whatever the functions inside it do."""
+    """Return True if a function's own body yields."""
     waiting: list[ast.AST] = list(node.body)
     while waiting:
         part = waiting.pop()
@@ -234,7 +234,7 @@ def _parameter(name: str, annotation: object, default: object, docstring: Docstr
 
 
 def _is_context(argument: ast.arg) -> bool:
-    """Whether it is the context that the host hands in, ours or an MCP server's."""
+    """Return True for the context that the host passes in, ours or an MCP server's."""
     if argument.arg == "context":
         return True
     return argument.annotation is not None and names_type(argument.annotation, CONTEXTS)

@@ -156,12 +156,12 @@ class Tool:
 
     @property
     def is_async(self) -> bool:
-        """Whether it runs on the loop (`async def`); the others run in a thread."""
+        """Return True if the function runs on the loop (`async def`); others run in a thread."""
         return self._call.is_async
 
     @property
     def wants_context(self) -> bool:
-        """Whether its function or its check is handed the context of the call."""
+        """Return True if the function or its check receives the context of the call."""
         return self._call.wants_context or self._check is not None
 
     def replace(self, **changes: Any) -> "Tool":
@@ -253,7 +253,7 @@ class Tool:
 
 
 class _Call:
-    """How a callable wants its arguments."""
+    """The way in which a callable wants its arguments."""
 
     def __init__(self, function: Callable[..., object], wants_context: bool | None, by_name: bool) -> None:
         self._function = function
@@ -361,7 +361,7 @@ def _inner(key: str, value: JSON) -> JSON:
 
 
 def _cut(text: str, longest: int) -> str:
-    """As many whole sentences as there is room for; its beginning where that is less than half of it."""
+    """Return the whole sentences that fit; the beginning if they fill less than half of the room."""
     if len(text) <= longest:
         return text
     ends = [text.rfind(end, 0, longest) for end in (". ", ".\n", "\n")]

@@ -47,7 +47,7 @@ class Agreed:
 
 @dataclass(slots=True)
 class Decisions:
-    """What is decided about a round's calls, by call id; a call that is not named here needs no yes."""
+    """The decisions on a round's calls, by call id; a call that is not named here needs no yes."""
 
     agreed: dict[str, Agreed] = field(default_factory=dict)
     refused: dict[str, ToolResult] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class NeedsApproval:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What was asked already: for the turn, and what is open in the conversation."""
+    """The questions asked already, in the turn and in the conversation."""
 
     of_turn: tuple[Approval, ...]
     open: tuple[Approval, ...]
@@ -94,7 +94,7 @@ class _Asked:
 
 
 class _Unreadable(Exception):
-    """Nobody can tell what a call would do."""
+    """Raised when nobody can tell what a call would do."""
 
 
 class Authorizer:

@@ -29,7 +29,7 @@ MOST_RECEIPTS = 10  # that one reply names one by one
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a turn ends, beyond its text."""
+    """The end of a turn beyond its text."""
 
     outcome: Outcome
     error: str = ""

@@ -91,7 +91,7 @@ class TurnServices:
 
 @dataclass(frozen=True, slots=True)
 class LoadedTurn:
-    """What an attempt at a turn starts from; the attempt is counted."""
+    """The start of an attempt at a turn; the attempt is counted."""
 
     state: TurnState
     said: str  # the person's own words in its messages

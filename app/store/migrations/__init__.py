@@ -45,7 +45,7 @@ def missing_columns(connection: sqlite3.Connection) -> list[str]:
 
 
 def lacks(missing: list[str]) -> str:
-    """What is missing, as the end of a sentence about the database."""
+    """Name what is missing, as the end of a sentence about the database."""
     return f"lacks {', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''}"
 
 
@@ -64,7 +64,7 @@ def _match_tables(connection: sqlite3.Connection, steps: list[tuple[str, str]], 
 
 
 def _fingerprint(connection: sqlite3.Connection, steps: list[tuple[str, str]]) -> int:
-    """Of the steps' wording and of SQLite's own count of changes to the tables."""
+    """Return a hash of the steps' wording and of SQLite's own count of schema changes."""
     changes = connection.execute("PRAGMA schema_version").fetchone()[0]
     return zlib.crc32(f"{changes}{''.join(sql for _, sql in steps)}".encode()) & 0x7FFFFFFF
 
@@ -93,7 +93,7 @@ def _add_what_is_missing(connection: sqlite3.Connection) -> None:
 
 
 def _create_missing(connection: sqlite3.Connection, reference: sqlite3.Connection, kind: str) -> None:
-    """What is of that kind in the reference and not here."""
+    """Create what the reference has of a kind and this database has not."""
     made = "SELECT name, sql FROM sqlite_schema WHERE type = ? AND sql NOT NULL"
     there = {name for name, _ in connection.execute(made, (kind,))}
     for name, sql in reference.execute(made, (kind,)):
