@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import __version__
 from app.assistant import Assistant
@@ -65,6 +66,7 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
             RecadoError: _failed,
         },
     )
+    app.add_middleware(StripTrailingSlash)
     app.state.assistant = assistant
     app.state.guard = guard
     app.state.close_streams = close_streams
@@ -77,6 +79,18 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     if simulator is not None:
         app.include_router(simulator.router)
     return app
+
+
+class StripTrailingSlash:
+    """Serves an address with a slash at its end as the one without: Meta follows no redirect."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith("/"):
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+        await self._app(scope, receive, send)
 
 
 async def _refused(request: Request, error: HTTPException) -> JSONResponse:

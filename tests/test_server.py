@@ -126,7 +126,7 @@ def test_what_is_no_http_is_refused_without_a_line_in_the_log(server: Server) ->
 
 
 def test_heavy_libraries_wait_until_something_needs_them() -> None:
-    late = {"aiohttp", "babel", "markdown_it", "mcp", "openai", "openpyxl", "pypdf"}
+    late = {"aiohttp", "mcp", "openai", "openpyxl", "pypdf"}
     code = f"import sys, app.server; print({late} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"
