@@ -94,7 +94,7 @@ DAY: list[Scene] = [
         "rain",
         ("va a llover mañana en rosario?", "Mañana en Rosario.*lluvia 85 %"),
         ("vai chover amanha no recife?", "Amanhã em Recife.*chuva 85"),
-        ("the one in argentina pls", r"Córdoba, Argentina: \d+ °F"),
+        ("will it rain tomorrow in rosario?", "in Rosario.*85"),
     ),
     (
         "place",
