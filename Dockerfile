@@ -28,14 +28,14 @@ COPY --from=build /venv /venv
 COPY --from=build /app /app
 COPY skills ./skills
 # A new volume takes over the owner and the mode of the folder that it covers.
-RUN install --directory --owner=recado --group=recado --mode=0700 data
+RUN install --directory --owner=recado --group=recado --mode=0700 data /skills
 ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOST=0.0.0.0 \
     PORT=8000
 # By its number, so that a runtime that demands a user other than root can see that it is one.
 USER 1000:1000
-VOLUME /app/data
+VOLUME ["/app/data", "/skills"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \

@@ -73,9 +73,9 @@ def test_the_image_runs_as_a_numbered_user_who_owns_only_the_data() -> None:
     names = [name for name, _ in instructions()]
     assert names.index("USER") < names.index("CMD")
     assert "RUN" not in names[names.index("USER") :]
-    assert re.search(r"install --directory --owner=recado .*--mode=0700 data\b", DOCKERFILE)
+    assert re.search(r"install --directory --owner=recado .*--mode=0700 data /skills\b", DOCKERFILE)
     assert f"--uid {user.partition(':')[0]} " in DOCKERFILE
-    assert instruction("VOLUME") == "/app/data"
+    assert json.loads(instruction("VOLUME")) == ["/app/data", "/skills"]
     assert not re.search(r"--chown|chown -R", DOCKERFILE)
 
 
@@ -110,16 +110,15 @@ def test_the_presets_of_compose_are_settings_that_are_valid(monkeypatch: pytest.
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
     settings = Settings(_env_file=None)  # type: ignore[call-arg]
-    assert settings.has_model
-    assert settings.openai_base_url == "http://ollama:11434/v1"
-    assert settings.llm_model == default(SERVICES["model"]["environment"]["LLM_MODEL"])
+    assert not settings.has_model
     assert settings.host == "0.0.0.0"
     assert settings.simulator == "on"
     assert SERVICES["recado"]["environment"]["SIMULATOR"].startswith("${SIMULATOR:-")  # "off" in .env counts
     mounts = {volume.split(":")[1] for volume in SERVICES["recado"]["volumes"]}
     assert str(settings.data_dir) in mounts
     assert str(settings.database_path.parent) in mounts
-    assert f"/app/{settings.skills_dir}" in mounts
+    assert str(settings.skills_dir) in mounts
+    assert not any(volume.startswith(".") for volume in SERVICES["recado"]["volumes"])
 
 
 def test_only_this_machine_reaches_what_is_published() -> None:
@@ -142,9 +141,11 @@ def test_recado_writes_its_volumes_only_and_gains_no_rights() -> None:
     assert {name for name in named if not name.startswith(".")} == declared
 
 
-def test_tunnels_start_only_when_they_are_asked_for_and_lead_to_recado() -> None:
+def test_everything_beside_recado_starts_only_when_it_is_asked_for() -> None:
     asked_for = {name: service.get("profiles", []) for name, service in SERVICES.items()}
     assert {name: profiles for name, profiles in asked_for.items() if profiles} == {
+        "ollama": ["model"],
+        "model": ["model"],
         "tunnel": ["tunnel"],
         "named-tunnel": ["named"],
     }
