@@ -2,6 +2,8 @@
 
 import json
 import os
+import struct
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -121,21 +123,25 @@ async def test_with_the_keyboard_alone_one_converses_and_switches_a_fault(server
     await page.until("!document.querySelector('#sheet').open")
     await page.until("document.activeElement.matches('.row')")
 
+    await tab_to(page, "#panel-open")
+    await page.press("Enter", code=13)
+    await page.until("document.activeElement.id === 'panel-close'")
     await tab_to(page, "#fail-set")
     await page.press("Enter", code=13)
     await page.until("document.querySelector('#switches .badge').innerText === '1'")
-    await tab_to(page, "#text", back=True)
+    await page.press("Escape", code=27)
+    await page.until("document.activeElement.id === 'panel-open'")
+    await tab_to(page, "#text")
     await page.type("What is 13*13?")
     await page.press("Enter", code=13)
     await page.until("document.querySelector('.refusal')?.innerText.includes('131026')")
     await page.until("document.querySelector('#switches .badge').hidden")
 
-    for width, height, opener in ((1280, 800, ""), (390, 844, "#panel-open")):
+    for width, height in ((1280, 800), (390, 844)):
         await page.open(f"{server.url}/simulator", width, height, language="pt-BR")
         await page.until("document.querySelectorAll('.row').length >= 4")
-        if opener:
-            await page.evaluate(f"document.querySelector('{opener}').click()")
-            await page.until("document.activeElement.id === 'panel-close'")
+        await page.evaluate("document.querySelector('#panel-open').click()")
+        await page.until("document.activeElement.id === 'panel-close'")
         await check_names(page)
 
 
@@ -234,3 +240,48 @@ async def reply(page: Page, count: int) -> str:
     """The text of the assistant's `count`-th bubble."""
     rows = "[...document.querySelectorAll('#log .row:not(.mine):not(.typing) .bubble')]"
     return str(await page.until(f"{rows}.length >= {count} && {rows}[{count - 1}].innerText"))
+
+
+async def test_the_phone_comes_first_and_a_picture_is_seen_before_it_is_sent(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
+    shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
+    await page.open(f"{server.url}/simulator", 1280, 800)
+    await choose(page, "Ana")
+    assert not await page.evaluate(
+        "document.querySelector('#panel').checkVisibility({visibilityProperty: true})"
+    )
+    picture = tmp_path / "flor.png"
+    picture.write_bytes(one_pixel_png())
+    await page.choose_file("#file", picture)
+    await page.until("document.querySelector('.preview img')?.naturalWidth > 0")
+    await page.screenshot(shots / "simulator-preview.png")
+    assert await page.evaluate("document.querySelectorAll('.row.mine').length") == 0
+    await fill(page, caption="¿Qué flor es?")
+    await page.until("Boolean(document.querySelector('.row.mine .picture'))")
+    await page.until("document.querySelector('.row.mine').innerText.includes('¿Qué flor es?')")
+
+    await reply(page, 1)
+    await write(page, "hola")
+    await reply(page, 2)
+    for action, text in (("#i-edit", "buenas"), ("#i-bin", "")):
+        await page.evaluate("document.querySelectorAll('.row.mine .more')[1].click()")
+        await page.until("document.querySelector('#sheet').open")
+        assert "wamid" not in await page.evaluate("document.querySelector('#sheet').innerText")
+        await page.evaluate(f"document.querySelector('#sheet .option:has([href=\"{action}\"])').click()")
+        if text:
+            await page.evaluate("document.querySelector('#text').value = ''")
+            await write(page, text)
+            await page.until("document.querySelectorAll('.row.mine')[1].innerText.includes('editado')")
+    last = "document.querySelectorAll('.row.mine')[1].innerText"
+    await page.until(f"{last}.includes('eliminado') || {last}.includes('eliminaste')")
+    assert "editado" not in await page.evaluate(last)
+
+
+def one_pixel_png() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    rows = zlib.compress(b"\0\xb8\x4d\x31")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")

@@ -1,7 +1,7 @@
 /** What a person sends: text, answers, corrections, files and voice. */
 
 import { quote } from "./bubbles.js";
-import { at, hear, make, post, showError } from "./dom.js";
+import { at, hear, make, post, showError, tell } from "./dom.js";
 import { follow, jump, renderLog } from "./conversation.js";
 import { asItReads, state } from "./state.js";
 import { words } from "./words.js";
@@ -97,7 +97,7 @@ function leave() {
   at("text").focus();
 }
 
-async function sendFile(file) {
+async function previewFile(file) {
   if (!file) return;
   const fault = faultOf(file);
   if (fault) { showError(words()[fault]); return; }
@@ -105,9 +105,8 @@ async function sendFile(file) {
   const type = bare === "image/webp" ? "sticker" : /^(image|audio|video)\//.exec(bare)?.[1] || "document";
   const message = { type, data: await base64(file) };
   message.mime_type = bare.startsWith("text/") ? "text/plain" : bare;
-  if (["image", "video", "document"].includes(type)) message.caption = at("text").value.trim().slice(0, 1024);
   if (type === "document") message.filename = file.name;
-  if (await send(message)) write("");
+  tell("preview", { message, name: file.name });
 }
 
 function faultOf({ size, type }) {
@@ -178,7 +177,7 @@ at("text").addEventListener("input", fitText);
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
 });
-at("file").addEventListener("change", () => { sendFile(at("file").files[0]); at("file").value = ""; });
+at("file").addEventListener("change", () => { previewFile(at("file").files[0]); at("file").value = ""; });
 at("quoting-end").addEventListener("click", leave);
 hear("say", (message) => send(message));
 hear("again", sendAgain);

@@ -140,17 +140,14 @@ function choose(id) {
   });
 }
 
-const narrow = matchMedia("(max-width: 1179px)");
-
-/** Where the page is narrow the panel is a drawer over the phone. */
+/** The panel is a drawer over the page, closed at first. */
 function showPanel(isOpen) {
-  const isDrawer = narrow.matches;
   at("panel").classList.toggle("open", isOpen);
-  at("panel").inert = isDrawer && !isOpen;
-  at("phone").inert = isDrawer && isOpen;
-  at("shade").hidden = !(isDrawer && isOpen);
+  at("panel").inert = !isOpen;
+  at("phone").inert = isOpen;
+  at("shade").hidden = !isOpen;
   at("panel-open").setAttribute("aria-expanded", String(isOpen));
-  if (isDrawer && isOpen) at("panel-close").focus();
+  if (isOpen) at("panel-close").focus();
 }
 
 function closePanel() {
@@ -161,8 +158,7 @@ function closePanel() {
 at("panel-open").addEventListener("click", () => showPanel(true));
 at("panel-close").addEventListener("click", closePanel);
 at("shade").addEventListener("click", closePanel);
-at("panel").addEventListener("keydown", (event) => { if (event.key === "Escape" && narrow.matches) closePanel(); });
-narrow.addEventListener("change", () => showPanel(false));
+at("panel").addEventListener("keydown", (event) => { if (event.key === "Escape") closePanel(); });
 addEventListener("hashchange", () => { if (location.hash.slice(1) !== state.current) choose(location.hash.slice(1)); });
 hear("choose", choose);
 paint(localStorage.getItem("theme") || "");

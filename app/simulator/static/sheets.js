@@ -77,15 +77,37 @@ function openActions(id) {
     onclick: () => react(emoji),
   }, emoji));
   const isOwn = isMine(message) && message.type !== "revoked";
-  const facts = `${say.details}: ${say[message.status] || message.status} · ${message.type}`;
+  const facts = `${say.details}: ${say[message.status] || message.status}`;
   openSheet(
     say.actions,
     make("div", { class: "emojis" }, ...emojis),
     option("reply", say.reply, "", () => tell("quote", id)),
     isOwn && message.type === "text" ? option("edit", say.edit, "", () => tell("edit", id)) : null,
     isOwn ? option("bin", say.revoke, "", () => tell("say", { type: "revoke", original: id })) : null,
-    make("p", { class: "facts" }, facts, make("code", {}, id)),
+    make("p", { class: "facts" }, facts),
   );
+}
+
+/** A chosen file before it is sent: the picture, or its name, and a caption where the kind has one. */
+function openPreview({ message, name }) {
+  const say = words();
+  const isPicture = message.mime_type.startsWith("image/");
+  const shown = isPicture
+    ? make("img", { src: `data:${message.mime_type};base64,${message.data}`, alt: name })
+    : make("p", {}, icon("file"), ` ${name}`);
+  const takesCaption = ["image", "video", "document"].includes(message.type);
+  const submit = async (event) => {
+    event.preventDefault();
+    at("sheet").close();
+    const caption = new FormData(event.target).get("caption")?.trim();
+    tell("say", caption ? { ...message, caption } : message);
+  };
+  openSheet(say.preview, make(
+    "form", { class: "preview fields", autocomplete: "off", onsubmit: submit },
+    shown,
+    takesCaption ? field("caption", say.caption, { maxLength: 1024 }) : null,
+    make("button", { class: "act main", type: "submit" }, say.send),
+  ));
 }
 
 function openNewPerson() {
@@ -129,5 +151,6 @@ at("sheet").addEventListener("click", (event) => { if (event.target === at("shee
 hear("list", openList);
 hear("actions", openActions);
 hear("new-person", openNewPerson);
+hear("preview", openPreview);
 new ResizeObserver(placeSheet).observe(at("phone"));
 addEventListener("resize", placeSheet);

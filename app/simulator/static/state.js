@@ -39,7 +39,7 @@ export function asItReads(message) {
   for (const each of state.messages.values()) {
     if (each.person !== message.person || about(each) !== message.id) continue;
     if (each.type === "edit") now = { ...now, content: each.content.message.text, isEdited: true };
-    if (each.type === "revoke") now = { ...now, type: "revoked" };
+    if (each.type === "revoke") now = { ...now, type: "revoked", isEdited: false };
   }
   return now;
 }
