@@ -31,6 +31,8 @@ from mcp_types import (
     ListToolsResult,
     NotificationParams,
     PaginatedRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     TextContent,
     ToolAnnotations,
 )
@@ -53,7 +55,7 @@ MAX_SESSIONS = 256
 IDLE_SECONDS = 600.0
 MAX_LISTENERS = 64
 REQUEST_BYTES = 1024 * 1024
-# Between two looks for changed tools, once a client has listed them.
+# Between two looks for changed tools, once a client has listed them or listens.
 LOOK_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
 
@@ -96,7 +98,7 @@ class ServerProtocol:
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list,
             on_call_tool=self._call,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=self._subscribe,
         )
         server.add_notification_handler("notifications/initialized", NotificationParams, self._announce)
         return server
@@ -167,11 +169,18 @@ class ServerProtocol:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         return await _to_result(result)
 
+    async def _subscribe(
+        self, context: _Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        await self._look()  # what changes from now on is a change to this client
+        return await self._listen(context, params)
+
     async def _announce(self, context: _Context, params: NotificationParams) -> None:
         """Tell one session of changes, until the SDK cancels this at the session's end."""
         session = "" if context.request is None else context.request.headers.get(MCP_SESSION_ID_HEADER, "")
         if session in self._announced:
             return
+        await self._look()
         changed = asyncio.Event()
         forget = self._changes.subscribe(lambda _: changed.set())
         self._announced.add(session)

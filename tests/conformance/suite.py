@@ -4,6 +4,7 @@ What it asks of more than a host of tools stands in not_ours.yml. Authorization 
 scenarios: it is not there yet.
 """
 
+import asyncio
 import fcntl
 import json
 import os
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.conformance.proxy import TokenProxy
 from tests.world import ROOT, Server
@@ -123,10 +126,17 @@ def served(folder: Path) -> Iterator[str]:
     server = Server(folder, **env).start()
     proxy = TokenProxy(server.url, TOKEN)
     try:
+        asyncio.run(_start_worker(f"{proxy.url}/mcp"))
         yield f"{proxy.url}/mcp"
     finally:
         proxy.stop()
         server.stop()
+
+
+async def _start_worker(url: str) -> None:
+    """Calls a dropped tool once: its process starts in more than the half second that the suite waits."""
+    async with Client(streamable_http_client(url)) as client:
+        await client.call_tool("test_simple_text", {})
 
 
 def _run(*arguments: str) -> None:
