@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 
 import structlog
 
@@ -11,7 +10,7 @@ from app.channels.intake import Intake, Wakes
 from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.progress import Notices
-from app.llm.model import Model
+from app.llm.model import Model, WarmUp
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
@@ -36,7 +35,7 @@ from app.store.approvals import OpenQuestion
 from app.store.disk_space import MEGABYTE
 from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
-from app.tools.documents import PROGRAM, Documents
+from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.limits import Rates
 from app.turns.contexts import ToolContexts
@@ -48,7 +47,6 @@ log = structlog.get_logger(__name__)
 
 LANES_SECONDS = 4.0
 SENDER_SECONDS = 1.5
-WARM_SECONDS = 10.0
 
 
 class Assistant:
@@ -88,6 +86,7 @@ class Assistant:
         self.servers.subscribe(self._look)
         self.abilities = build_routing(settings, environment, loader, self.servers, registry)
         self.model: Model = _model(settings, self.abilities)
+        self.warm_up = WarmUp(self.model)
         self.health = Health(self.store, settings.missing_credentials)
         self.health.watch(self.model, told_as=MODEL_AWAY)
         self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
@@ -98,19 +97,19 @@ class Assistant:
             settings.allow_delete,
             quota=int(settings.files_quota_mb * MEGABYTE),
             least_free=settings.free_space_mb * MEGABYTE,
-            documents=Documents(self._reading),
+            documents=Documents(self.sandbox),
             page=PAGE_IN_A_CHAT,
             lines=True,
             closed=settings.own_places,
         )
         self.rates = Rates()
         self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
-        wake_person = self.sender.wake if wakes else _no_hint
+        sender = self.sender if wakes else _NoHints()
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),
             template=settings.reminder_template,
-            wake_person=wake_person,
+            sender=sender,
             alarms=wakes,
         )
         self.profiles = Profiles(self.access, settings.timezone or local_timezone())
@@ -120,11 +119,10 @@ class Assistant:
             self.sandbox,
             self.abilities,
             self.servers,
-            Notices(self.store, self.channels, wake_person),
+            Notices(self.store, self.channels, sender),
         )
         self.contexts = self._contexts()
         self.tool_server = self._tool_server()
-        sender = self.sender if wakes else _NoHints()
         self.carrier = build_turns(
             TurnServices(
                 self.store,
@@ -139,7 +137,7 @@ class Assistant:
             self.engine,
             self.contexts,
             self.media,
-            self.ready,
+            self.warm_up,
             asks=policy is None and not settings.dry_run,
         )
         hints = Wakes(self.carrier, self.sender, self.reminders) if wakes else None
@@ -152,7 +150,6 @@ class Assistant:
             self.installs,
         )
         self.health.watch(self.sweep)
-        self._warming: asyncio.Task[None] | None = None
 
     def _engine(self, policy: ConfirmationPolicy) -> ExecutionEngine:
         return ExecutionEngine(
@@ -193,7 +190,7 @@ class Assistant:
             self.abilities,
             self.contexts,
             self.profiles,
-            lambda: self.access.access_rules(self.realm),
+            self.access,
         )
         return ToolServer(self.admin_token, calls)
 
@@ -212,7 +209,7 @@ class Assistant:
         await self.sender.recover()
         await self.reminders.start()
         self.sweep.start()
-        self._warming = asyncio.create_task(self.model.warm(), name="warm the model's client")
+        self.warm_up.start()
 
     async def listening(self) -> None:
         """Note that the port listens: statuses of a crashed run can come in from now on."""
@@ -221,8 +218,7 @@ class Assistant:
 
     async def stop(self) -> None:
         """Stop lanes, sender, their services, then the writer; the intake has stopped before."""
-        if self._warming is not None:
-            self._warming.cancel()
+        self.warm_up.stop()
         await self.sweep.stop()
         await self.reminders.stop()
         await self.phrase_writer.close()
@@ -253,15 +249,6 @@ class Assistant:
         except (OSError, ValueError) as error:
             log.error("the administrator's token cannot be kept in its file", error=str(error))
 
-    def _reading(self) -> Sequence[str]:
-        """Return the sandbox's command in which documents are read, if it works."""
-        return () if self.sandbox.refusal() else self.sandbox.command(PROGRAM.parent)
-
-    async def ready(self) -> None:
-        """Return once the model's client is loaded; a failure shows at the first call."""
-        if self._warming is not None and not self._warming.done():
-            await asyncio.wait({self._warming}, timeout=WARM_SECONDS)
-
 
 def _model(settings: Settings, abilities: ToolCatalog) -> Model:
     if settings.has_model:
@@ -270,7 +257,7 @@ def _model(settings: Settings, abilities: ToolCatalog) -> Model:
         return ChatModel(settings)
     from app.llm.offline.model import OfflineModel
 
-    return OfflineModel(lambda: abilities.index, abilities.phrases, for_owners=abilities.for_owners)
+    return OfflineModel(abilities)
 
 
 async def _nobody_to_ask(name: str, args: dict[str, object]) -> bool:
@@ -282,7 +269,3 @@ class _NoHints:
     """Takes the place of the sender where no hint may be relied on."""
 
     def wake(self, person: str) -> None: ...
-
-
-def _no_hint(person: str) -> None:
-    """Takes the place of a hint where none may be relied on."""

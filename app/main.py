@@ -25,7 +25,7 @@ from app.simulator.simulator import build_simulator
 
 
 def create_app(settings: Settings, *, wakes: bool = True, transport: Transport | None = None) -> FastAPI:
-    """Return the web application; its state holds the `assistant`, the `guard` and `close_streams`.
+    """Return the web application; its state holds `assistant`, `simulator`, `guard` and `close_streams`.
 
     Without `wakes` no hint is given, so that only the sweep finds work. `transport` reaches addresses that
     came from outside.
@@ -69,12 +69,13 @@ def create_app(settings: Settings, *, wakes: bool = True, transport: Transport |
     app.add_middleware(StripTrailingSlash)
     app.state.assistant = assistant
     app.state.guard = guard
+    app.state.simulator = simulator
     app.state.close_streams = close_streams
     app.include_router(webhook_router(assistant.intake, assistant.credentials, assistant.metrics))
     tools = assistant.abilities.registry
     app.include_router(health_router(assistant.health, assistant.metrics, tools, assistant.carrier, guard))
     app.include_router(page_router(guard))
-    app.include_router(admin_router(assistant, erasure, guard))
+    app.include_router(admin_router(assistant, erasure, simulator, guard))
     app.router.routes.append(Route("/mcp", assistant.tool_server, methods=["GET", "POST", "DELETE"]))
     if simulator is not None:
         app.include_router(simulator.router)

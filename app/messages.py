@@ -202,3 +202,9 @@ class Channel(Protocol):
 
     async def typing(self, message_id: str) -> None:
         """Mark a message as read and show that an answer is being written; never raise."""
+
+
+class Wakeable(Protocol):
+    """Receives hints that something waits in the outbox."""
+
+    def wake(self, person: str) -> None: ...

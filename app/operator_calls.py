@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from sqlite3 import Connection
 from weakref import WeakValueDictionary
 
+from app.channels.access import AccessPolicy
 from app.errors import StoreError
 from app.llm.model import ToolCall
 from app.messages import JSON
@@ -15,7 +16,6 @@ from app.routing.tool_catalog import ToolCatalog
 from app.store import journal, people, tool_statistics
 from app.store.database import Database, new_id
 from app.store.journal import UncertainCall
-from app.store.ownership import AccessRules
 from app.store.skill_data import NoRoom, SkillStore
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
 from app.tools.context import CallTerms
@@ -49,14 +49,14 @@ class OperatorCalls:
         abilities: ToolCatalog,
         contexts: ToolContexts,
         profiles: Profiles,
-        doors: Callable[[], AccessRules],
+        access: AccessPolicy,
     ) -> None:
         self._store = store
         self._engine = engine
         self._abilities = abilities
         self._contexts = contexts
         self._profiles = profiles
-        self._doors = doors
+        self._access = access
         self._alone = WeakValueDictionary[UncertainCall, asyncio.Lock]()
 
     @property
@@ -90,7 +90,7 @@ class OperatorCalls:
         now = time.time()
 
         def enter(conn: Connection) -> tuple[people.ActingOwner, Person, bool]:
-            owner = people.acting_owner(conn, self._doors(), now)
+            owner = people.acting_owner(conn, self._access.access_rules(self._access.realm), now)
             person = self._profiles.known(conn, owner.person, owner.names)
             return owner, person, call in journal.uncertain_calls(conn, person.id)
 

@@ -174,10 +174,10 @@ async def _announce(server: _Server, app: FastAPI, settings: Settings) -> None:
         write_private(settings.data_dir / "server.json", orjson.dumps(record).decode())
     except OSError as error:
         log.error("server.json cannot be written: commands will not find this server", error=str(error))
-    print(_welcome(settings, url), flush=True)  # noqa: T201
+    print(_welcome(app, url), flush=True)  # noqa: T201
     for missing in settings.missing_credentials:
         log.error("a WhatsApp credential is missing: /webhook answers 401 until it is set", variable=missing)
-    await app.state.assistant.ready()
+    await app.state.assistant.warm_up.wait()
 
 
 def _port(server: _Server) -> int | None:
@@ -188,8 +188,8 @@ def _port(server: _Server) -> int | None:
     return None
 
 
-def _welcome(settings: Settings, url: str) -> str:
+def _welcome(app: FastAPI, url: str) -> str:
     lines = [f"Recado is running at {url}"]
-    if settings.uses_simulator and settings.simulator != "off":
-        lines.append(f"Open the phone simulator: {url}/simulator")
+    if app.state.simulator is not None:
+        lines.append(f"Open the phone simulator: {app.state.simulator.link(url)}")
     return "\n".join(lines)

@@ -449,7 +449,7 @@ def test_the_simulators_phone_has_the_picture_its_name_and_the_document(installe
 async def test_the_page_shows_the_picture_with_its_name_for_who_does_not_see_it(installed, tmp_path, theme):
     shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
     async with browser() as page:
-        await page.open(f"{installed.url}/simulator", 1100, 900, theme)
+        await page.open(installed.simulator, 1100, 900, theme)
         await page.until("document.querySelectorAll('.person').length > 0")
         await page.evaluate("document.querySelector('#text').focus()")
         await page.type("draw real plan")

@@ -140,7 +140,8 @@ def test_requests_that_come_too_slowly_are_cut_and_a_stream_is_not(server: Serve
     rested = opened(server, HEAD + b"\r\n")
     assert rested.recv(65536).startswith(b"HTTP/1.1 200")
     rested.sendall(b"\r\n")
-    stream = opened(server, b"GET /simulator/api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    cookie = f"Cookie: recado_simulator={server.http.cookies['recado_simulator']}\r\n".encode()
+    stream = opened(server, b"GET /simulator/api/events HTTP/1.1\r\nHost: localhost\r\n" + cookie + b"\r\n")
     deaf = unread(server)
     until = time.monotonic() + 2 * REQUEST_SECONDS
     slow = {

@@ -14,7 +14,7 @@ from app.routing.snapshot import CatalogSnapshot, build_snapshot
 from app.search import ToolIndex
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
-from tests.llm.catalogue import person
+from tests.llm.catalogue import Installed, person
 
 _NEEDED = (
     *("app.schedule.alarm", "app.tools.authoring", "apscheduler.jobstores.memory"),
@@ -43,7 +43,7 @@ def _warm() -> None:
     view = build_snapshot(CatalogSnapshot(), loader.skills, loader.tools(), loader.phrases(), ())
     index = ToolIndex(view.documents())
     phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases().items()}
-    asyncio.run(_talk(OfflineModel(lambda: index, lambda: phrases), list(view.definitions.values())))
+    asyncio.run(_talk(OfflineModel(Installed(index, phrases)), list(view.definitions.values())))
     while threading.active_count() > 1:  # a fork has none of them, but the locks that they hold
         time.sleep(0.01)
 

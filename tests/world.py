@@ -6,6 +6,7 @@ import hmac
 import json
 import os
 import random
+import re
 import signal
 import socket
 import sqlite3
@@ -85,10 +86,12 @@ class Server:
             **env,
         }
         self.process: subprocess.Popen[bytes] | ForkedServer | None = None
+        self.simulator = ""  # the link that opens it
 
     def start(self, wait: bool = True, launcher: tuple[str, ...] = ()) -> "Server":
         """Forked, unless a launcher or an injected path needs an interpreter from its start."""
         path = self.folder / "server.log"
+        printed = len(self.log)
         if not launcher and self.env["PYTHONPATH"] == str(ROOT):
             self.process = ForkedServer(self.folder, self.env, path)
         else:
@@ -99,7 +102,15 @@ class Server:
                 )
         if wait:
             wait_for(self.healthy, f"the server; its log:\n{self.log[-3000:]}")
+            if "WHATSAPP_ACCESS_TOKEN" not in self.env and self.env.get("SIMULATOR") != "off":
+                self._open_simulator(printed)
         return self
+
+    def _open_simulator(self, printed: int) -> None:
+        """Opens the link that the start printed after so much of the log."""
+        link = re.compile(r"\S+/simulator\?key=\S+")
+        self.simulator = str(wait_for(lambda: link.search(self.log, printed), "the simulator's link")[0])
+        assert self.http.get(self.simulator).status_code == 303
 
     def healthy(self) -> bool:
         assert self.process is not None

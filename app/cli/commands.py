@@ -211,6 +211,15 @@ def token(
 
 
 @app.command()
+def simulator() -> None:
+    """Print the link that opens the phone simulator of the running server."""
+    settings = command_settings()
+    from app.cli.server import simulator_link
+
+    show(simulator_link(settings))
+
+
+@app.command()
 def catalog(
     as_json: Annotated[bool, typer.Option("--json", help="The whole catalogue with its schemas.")] = False,
 ) -> None:

@@ -77,6 +77,14 @@ def find_server(data_dir: Path) -> RunningServer | None:
     return server
 
 
+def simulator_link(settings: Settings) -> str:
+    """Return the link that opens the simulator. Raise RecadoError if no server runs, or it has none."""
+    server = find_server(settings.data_dir)
+    if server is None:
+        raise RecadoError("no server runs on this data folder: start it with `make run` or `recado serve`")
+    return str(server.ask("simulator")["link"])
+
+
 def read_answer(status: int, content: bytes) -> JSON:
     """Return the result of an answer. Raise ServerGone for another program's, RecadoError for an error."""
     import orjson

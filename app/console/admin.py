@@ -5,13 +5,14 @@ import time
 from datetime import date
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.assistant import Assistant
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
+from app.simulator.simulator import Simulator
 from app.store import alerts, approvals, people, tool_statistics, traces
 from app.store.alerts import Alert
 from app.store.people import PersonLine
@@ -75,6 +76,10 @@ class Token(BaseModel):
     token: str
 
 
+class Link(BaseModel):
+    link: str
+
+
 class Line(BaseModel):
     text: Annotated[str, Field(max_length=LONGEST_LINE)]
 
@@ -94,7 +99,9 @@ class ToolApproval(BaseModel):
     hashes: dict[str, str]
 
 
-def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRouter:
+def admin_router(
+    assistant: Assistant, erasure: Erasure, simulator: Simulator | None, guard: Guard
+) -> APIRouter:
     """Return the routes under /admin; each wants the administrator's token, or that of server.json."""
     router = APIRouter(
         prefix="/admin",
@@ -103,6 +110,13 @@ def admin_router(assistant: Assistant, erasure: Erasure, guard: Guard) -> APIRou
         route_class=guard.route_class(),
     )
     store = assistant.store
+
+    @router.post("/simulator")
+    async def simulator_link(request: Request) -> Result[Link]:
+        """Return the link that opens the phone simulator."""
+        if simulator is None:
+            raise RecadoError("the simulator is off: a WHATSAPP_… credential is set, or SIMULATOR=off")
+        return Result(result=Link(link=simulator.link(str(request.base_url).rstrip("/"))))
 
     @router.post("/people")
     async def list_people() -> Result[list[PersonLine]]:

@@ -313,6 +313,27 @@ def check_handshake(address: str, verify_token: str) -> Finding:
     return Finding(FAIL, _PART, f"{address} {fact}", cure)
 
 
+def check_closed(address: str) -> Iterator[Finding]:
+    """Try what only this machine may reach through a public address."""
+    import httpx2
+
+    base = address.rstrip("/").removesuffix("/webhook")
+    if any(f"//{local}" in base for local in _LOCAL):
+        return
+    cure = "let the tunnel or proxy pass /webhook alone, with Host and X-Forwarded-For: docs/whatsapp.md"
+    for path in ("/simulator", "/metrics"):
+        try:
+            with (
+                httpx2.Client(timeout=ANSWER_SECONDS, trust_env=False) as http,
+                http.stream("GET", base + path) as response,
+            ):
+                is_open = response.status_code == 200
+        except (httpx2.InvalidURL, httpx2.HTTPError):
+            continue  # the handshake's line tells why
+        if is_open:
+            yield Finding(FAIL, "public address", f"anybody reaches {base}{path}", cure)
+
+
 def _fault_of(address: str) -> str:
     try:
         parts = urlsplit(address)
@@ -366,6 +387,8 @@ def check_whatsapp(settings: Settings, address: str = "") -> Iterator[Finding]:
         cure = "leave SIMULATOR out to use the simulator, or connect WhatsApp: docs/whatsapp.md"
         yield Finding(WARN, "WhatsApp", fact, cure)
         return
+    if address:
+        yield from check_closed(address)
     if settings.uses_simulator:
         yield Finding(
             OK, "WhatsApp", "not connected: the simulator is in use", "to connect it: docs/whatsapp.md"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 from types import TracebackType
 
-from app.messages import Channel
+from app.messages import Channel, Wakeable
 from app.store import outbox, people
 from app.store.database import Database
 from app.store.outbox import Draft
@@ -26,7 +26,7 @@ class Notices:
 
     store: Database
     channels: Mapping[str, Channel]
-    wake_person: Callable[[str], None]
+    sender: Wakeable
 
     async def tell(self, context: ToolContext, number: int, text: str) -> None:
         """Send the notice of that number about a call."""
@@ -39,7 +39,7 @@ class Notices:
             outbox.put_reply(conn, conversation, source, Draft(text, tuple(channel.render(text))), now)
 
         await self.store.tx(put)
-        self.wake_person(person.id)
+        self.sender.wake(person.id)
 
 
 class Progress:

@@ -1,11 +1,14 @@
 """The interface of a model: a request in, an answer out."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from app.messages import JSON
 from app.people import Person
+
+WARM_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +89,23 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Close the connections."""
+
+
+class WarmUp:
+    """Loads what the model's first call needs in the background, once the port may listen already."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._model.warm(), name="warm the model's client")
+
+    async def wait(self) -> None:
+        """Return once it is loaded, after ten seconds at the latest; a failure shows at the first call."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task}, timeout=WARM_SECONDS)
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from app.calendar.rules import moments_between, next_after
-from app.messages import Outgoing, Template
+from app.messages import Outgoing, Template, Wakeable
 from app.schedule.wording import reminder_text
 from app.store import schedules
 from app.store.database import Database
@@ -39,13 +39,13 @@ class Reminders:
         channels: Collection[str],
         *,
         template: Template | None,
-        wake_person: Callable[[str], None],
+        sender: Wakeable,
         alarms: bool = True,
     ) -> None:
         self._store = store
         self._channels = channels
         self._template = template
-        self._wake_person = wake_person
+        self._sender = sender
         self._alarms = alarms
         self._alarm_clock: Any = None  # APScheduler has no types
         self._asked = asyncio.Event()
@@ -114,7 +114,7 @@ class Reminders:
 
         told, next_due, self._held = await self._store.tx(settle)
         for person in dict.fromkeys(told):
-            self._wake_person(person)
+            self._sender.wake(person)
         if len(found) == schedules.AT_ONCE:
             self.look()
         elif self._alarms:

@@ -16,6 +16,7 @@ from starlette.datastructures import UploadFile
 
 from app.http.limits import bounded_receive
 from app.messages import JSON
+from app.simulator.access import SimulatorAccess
 from app.simulator.graph import StandInGraph
 from app.simulator.media import LARGEST, MB, StoredFile
 from app.simulator.refusals import Refusal
@@ -24,10 +25,10 @@ ADDRESS_SECONDS: Final = 300
 _VERSION = re.compile(r"v\d+\.\d+")
 
 
-def graph_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> APIRouter:
-    """Return the API's routes; a request that is not allowed gets 404."""
+def graph_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
+    """Return the API's routes; a request from elsewhere gets 404."""
     routes = _GraphRoutes(graph)
-    router = APIRouter(route_class=_route_class(graph, is_allowed), include_in_schema=False)
+    router = APIRouter(route_class=_route_class(graph, access), include_in_schema=False)
     router.add_api_route("/media/{media_id}", routes.download)
     router.add_api_route("/{version}/{number}/messages", routes.messages, methods=["POST"])
     router.add_api_route("/{version}/{number}/media", routes.upload, methods=["POST"])
@@ -38,7 +39,7 @@ def graph_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> 
     return router
 
 
-def _route_class(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> type[APIRoute]:
+def _route_class(graph: StandInGraph, access: SimulatorAccess) -> type[APIRoute]:
     """Return a route that lets a request in, bounds its body, and answers errors in Meta's form."""
 
     class GraphRoute(APIRoute):
@@ -46,7 +47,7 @@ def _route_class(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> 
             handle = super().get_route_handler()
 
             async def answer(request: Request) -> Response:
-                if not is_allowed(request):
+                if not access.is_local(request):
                     raise HTTPException(404, "Not Found")
                 limit = LARGEST + MB if request.url.path.endswith("/media") else MB
                 try:

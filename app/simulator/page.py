@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.http.limits import bounded_receive
 from app.messages import JSON
 from app.people import SimulatedPerson
+from app.simulator.access import SimulatorAccess
 from app.simulator.faults import Faults, fault_bounds
 from app.simulator.graph import StandInGraph
 from app.simulator.media import MB
@@ -61,10 +62,10 @@ class NewPerson(BaseModel):
     language: Literal["es", "pt", "en"] = "en"
 
 
-def page_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> APIRouter:
-    """Return the page's routes; a request that is not allowed gets 404."""
-    routes = _PageRoutes(graph)
-    router = APIRouter(route_class=_route_class(is_allowed), include_in_schema=False)
+def page_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
+    """Return the page's routes; a request from elsewhere gets 404, one to the API without the key 401."""
+    routes = _PageRoutes(graph, access)
+    router = APIRouter(route_class=_route_class(access), include_in_schema=False)
     for path in ("", "/"):
         router.add_api_route(path, routes.page)
     router.add_api_route("/static/{name}", routes.static)
@@ -77,7 +78,7 @@ def page_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> A
     return router
 
 
-def _route_class(is_allowed: Callable[[Request], bool]) -> type[APIRoute]:
+def _route_class(access: SimulatorAccess) -> type[APIRoute]:
     """Return a route that lets a request in before its body is read, and explains what is wrong with it."""
 
     class PageRoute(APIRoute):
@@ -85,9 +86,11 @@ def _route_class(is_allowed: Callable[[Request], bool]) -> type[APIRoute]:
             handle = super().get_route_handler()
 
             async def answer(request: Request) -> Response:
-                if not is_allowed(request):
+                if not access.is_local(request):
                     raise HTTPException(404, "Not Found")
                 try:
+                    if "/simulator/api/" in request.url.path and not access.has_key(request):
+                        raise HTTPException(401, "open the link that the start printed: recado simulator")
                     if request.method == "POST":
                         _require_own_page(request)
                     response = await handle(
@@ -122,11 +125,18 @@ def _require_own_page(request: Request) -> None:
 
 
 class _PageRoutes:
-    def __init__(self, graph: StandInGraph) -> None:
+    def __init__(self, graph: StandInGraph, access: SimulatorAccess) -> None:
         self._graph = graph
+        self._access = access
 
-    async def page(self) -> Response:
-        return FileResponse(_STATIC / "page.html", media_type="text/html")
+    async def page(self, request: Request, key: str = "") -> Response:
+        """Return the phones; the link's key becomes a cookie, and leaves the address."""
+        if self._access.opens(key):
+            response = RedirectResponse("/simulator", 303)
+            self._access.remember(response)
+            return response
+        name = "page.html" if self._access.has_key(request) else "locked.html"
+        return FileResponse(_STATIC / name, media_type="text/html")
 
     async def static(self, name: str) -> Response:
         if name not in _FILES:

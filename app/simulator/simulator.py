@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -11,8 +9,8 @@ from fastapi.responses import RedirectResponse
 
 from app.channels.whatsapp.credentials import Credentials
 from app.people import SIMULATED_PEOPLE
-from app.security import is_local
 from app.settings import Settings
+from app.simulator.access import SimulatorAccess
 from app.simulator.graph import StandInGraph
 from app.simulator.graph_routes import graph_router
 from app.simulator.history import HISTORY_FILE
@@ -29,14 +27,14 @@ def build_simulator(settings: Settings, credentials: Credentials) -> "Simulator 
     """Return the simulator as the settings say; None if it is off or WhatsApp's credentials are set."""
     if not settings.uses_simulator or settings.simulator == "off":
         return None
-    is_allowed = partial(is_local, published=settings.simulator == "on")
-    return Simulator(credentials, f"{settings.own_url}/webhook", settings.data_dir / HISTORY_FILE, is_allowed)
+    access = SimulatorAccess(published=settings.simulator == "on")
+    return Simulator(credentials, f"{settings.own_url}/webhook", settings.data_dir / HISTORY_FILE, access)
 
 
 class Simulator:
     """The page at `/simulator` and the Graph API at `/simulator/graph`; `/` leads to the page.
 
-    `webhook_url` is our own `/webhook`; a request that `is_allowed` refuses gets 404.
+    `webhook_url` is our own `/webhook`.
     """
 
     def __init__(
@@ -44,13 +42,18 @@ class Simulator:
         credentials: Credentials,
         webhook_url: str,
         history_path: Path | None,
-        is_allowed: Callable[[Request], bool],
+        access: SimulatorAccess,
     ) -> None:
         pace = Pace(status_pause=_STATUS_PAUSE)
         self.graph = StandInGraph(
             credentials, webhook_url, SIMULATED_PEOPLE, history_path=history_path, pace=pace
         )
-        self.router = simulator_router(self.graph, is_allowed)
+        self._access = access
+        self.router = simulator_router(self.graph, access)
+
+    def link(self, url: str) -> str:
+        """Return the link that opens the page, for a server at this address."""
+        return f"{url}/simulator?key={self._access.key}"
 
     async def start(self) -> None:
         await self.graph.start()
@@ -63,16 +66,16 @@ class Simulator:
             log.warning("the simulator did not stop within %g s", STOP_SECONDS)
 
 
-def simulator_router(graph: StandInGraph, is_allowed: Callable[[Request], bool]) -> APIRouter:
-    """Return all routes of the simulator."""
+def simulator_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
+    """Return all routes of the simulator; a request from elsewhere gets 404."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/")
     async def front_door(request: Request) -> Response:
-        if not is_allowed(request):
+        if not access.is_local(request):
             raise HTTPException(404, "Not Found")
         return RedirectResponse("/simulator")
 
-    router.include_router(graph_router(graph, is_allowed), prefix="/simulator/graph")
-    router.include_router(page_router(graph, is_allowed), prefix="/simulator")
+    router.include_router(graph_router(graph, access), prefix="/simulator/graph")
+    router.include_router(page_router(graph, access), prefix="/simulator")
     return router

@@ -5,12 +5,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from app.errors import RecadoError
+from app.processes.sandbox import Sandbox
 
 LARGEST_BYTES = 32 * 1024**2
 SECONDS = 20.0
@@ -49,11 +49,11 @@ def kind_of(name: str, head: bytes) -> Kind | None:
 class Documents:
     """Reads at most `AT_ONCE` files at a time, each for at most `seconds`.
 
-    `prefix`: what stands before the command line of a process that sees no more than `PROGRAM`'s folder.
+    In the sandbox where there is a working one; the process sees no more than `PROGRAM`'s folder.
     """
 
-    def __init__(self, prefix: Callable[[], Sequence[str]] = tuple, seconds: float = SECONDS) -> None:
-        self._prefix = prefix
+    def __init__(self, sandbox: Sandbox | None = None, seconds: float = SECONDS) -> None:
+        self._sandbox = sandbox
         self._seconds = seconds
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
@@ -82,7 +82,9 @@ class Documents:
         """Exit status, None after the time limit, and what was written until then."""
         from app.tools.document_process import MOST_CHARACTERS
 
-        command = [*self._prefix(), sys.executable, "-I", "-X", "utf8", str(PROGRAM), kind]
+        confined = self._sandbox is not None and not self._sandbox.refusal()
+        prefix = self._sandbox.command(PROGRAM.parent) if self._sandbox is not None and confined else []
+        command = [*prefix, sys.executable, "-I", "-X", "utf8", str(PROGRAM), kind]
         with tempfile.TemporaryFile() as output:  # whose size has a limit, other than that of a pipe
             try:
                 status: int | None = subprocess.run(  # noqa: S603 (our own program)

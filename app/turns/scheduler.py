@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from sqlite3 import Connection
@@ -10,6 +10,7 @@ from sqlite3 import Connection
 import structlog
 
 from app.errors import StoreError
+from app.llm.model import WarmUp
 from app.store import turns
 from app.store.database import new_id
 from app.store.journal import TurnGone
@@ -46,37 +47,36 @@ def build_turns(
     engine: ExecutionEngine,
     contexts: ToolContexts,
     media: MediaFolder,
-    ready: Callable[[], Awaitable[None]],
+    warm_up: WarmUp,
     *,
     asks: bool,
 ) -> "TurnScheduler":
-    """Build the room; see `TurnScheduler` for `ready`, `Authorizer` for `asks`."""
+    """Build the room; see `Authorizer` for `asks`."""
     runner = TurnRunner(
         services,
         ToolCalls(services, engine, contexts, media),
         Authorizer(services, engine, contexts, asks=asks),
         TurnFinalizer(services),
     )
-    return TurnScheduler(services, runner, ready)
+    return TurnScheduler(services, runner, warm_up)
 
 
 class TurnScheduler:
     """Brings turns to `TurnRunner`.
 
     A wake is a hint: a lane reads from the rows what there is to do, and ends only when there is nothing and
-    no hint came meanwhile. No turn begins before `ready` returns: a crash while starting speaks against none.
+    no hint came meanwhile. No turn begins before the model is loaded: a crash while starting speaks against
+    none.
     """
 
-    def __init__(
-        self, services: TurnServices, runner: TurnRunner, ready: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, services: TurnServices, runner: TurnRunner, warm_up: WarmUp) -> None:
         self._store = services.store
         self._sender = services.sender
         self._runner = runner
         self._replies = ApprovalReplies(services.channels)
         self._quiet = services.limits.burst_quiet_seconds
         self._longest = services.limits.burst_longest_seconds
-        self._ready = ready
+        self._warm_up = warm_up
         self._places = asyncio.Semaphore(services.limits.turns_at_once)  # first come, first served
         self._alone = asyncio.Lock()
         self._lanes: dict[str, _Lane] = {}
@@ -158,7 +158,7 @@ class TurnScheduler:
     async def _take_up(self, conversation: str, lane: _Lane) -> Ready | Pause | None:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
-            await self._ready()
+            await self._warm_up.wait()
             found = await self._claim(conversation)
             if isinstance(found, Ready):
                 await self._run(conversation, lane, found)

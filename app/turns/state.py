@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from sqlite3 import Connection
-from typing import Protocol
 
 import structlog
 
@@ -15,7 +14,7 @@ from app.errors import RecadoError
 from app.llm.errors import RetryBudget
 from app.llm.model import Model
 from app.memory.remembered import remembered
-from app.messages import JSON, Channel, MediaFile
+from app.messages import JSON, Channel, MediaFile, Wakeable
 from app.people import Person
 from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.tool_catalog import ToolCatalog
@@ -42,12 +41,6 @@ HISTORY_TURNS = 40
 
 class OverBudget(RecadoError):
     """The person's tokens of the day are used up."""
-
-
-class Wakeable(Protocol):
-    """Receives hints that something waits in the outbox."""
-
-    def wake(self, person: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

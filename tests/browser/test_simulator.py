@@ -61,7 +61,7 @@ async def test_three_people_in_three_languages_get_right_answers(
     server: Server, page: Page, tmp_path: Path
 ) -> None:
     shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
-    await page.open(f"{server.url}/simulator", 1100, 900)
+    await page.open(server.simulator, 1100, 900)
     for person, exchanges in CONVERSATIONS.items():
         await choose(page, person)
         for count, (text, expected) in enumerate(exchanges, 1):
@@ -75,14 +75,14 @@ async def test_three_people_in_three_languages_get_right_answers(
     await page.until("document.querySelectorAll('.row.mine .read').length >= 4")
     for name, width, height in (("desktop", 1280, 800), ("phone", 390, 844)):
         for theme in ("light", "dark"):
-            await page.open(f"{server.url}/simulator", width, height, theme)
+            await page.open(server.simulator, width, height, theme)
             await page.until("document.querySelectorAll('.row').length >= 8")
             assert await page.evaluate("document.documentElement.scrollWidth") <= width
             await page.screenshot(shots / f"simulator-{name}-{theme}.png")
 
 
 async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(server: Server, page: Page) -> None:
-    await page.open(f"{server.url}/simulator", 1100, 900)
+    await page.open(server.simulator, 1100, 900)
     await choose(page, "Ana")
     await page.evaluate("document.querySelector('#attach').click()")
     inside = await page.evaluate(
@@ -97,6 +97,8 @@ async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(server: S
     await write(page, "¿Cuánto es 17*23?")
     await page.until("document.querySelector('.row.mine .meta').innerText.includes('no enviado')")
     server.start()
+    await page.until("document.querySelector('#alert').innerText.includes('recado simulator')")
+    await page.evaluate(f"fetch({json.dumps(server.simulator)})")  # the new link, opened in another window
     await page.until("document.querySelector('#presence').innerText === 'en línea'")
     await page.evaluate("document.querySelector('.retry').click()")
     assert "391" in await reply(page, 1)
@@ -105,7 +107,7 @@ async def test_what_could_not_be_sent_is_marked_and_sent_again_by_hand(server: S
 
 
 async def test_with_the_keyboard_alone_one_converses_and_switches_a_fault(server: Server, page: Page) -> None:
-    await page.open(f"{server.url}/simulator", 1280, 800, language="en-GB")
+    await page.open(server.simulator, 1280, 800, language="en-GB")
     await page.until("document.querySelectorAll('.chip').length === 3")
     await tab_to(page, ".chip")
     await page.press("Enter", code=13)
@@ -138,7 +140,7 @@ async def test_with_the_keyboard_alone_one_converses_and_switches_a_fault(server
     await page.until("document.querySelector('#switches .badge').hidden")
 
     for width, height in ((1280, 800), (390, 844)):
-        await page.open(f"{server.url}/simulator", width, height, language="pt-BR")
+        await page.open(server.simulator, width, height, language="pt-BR")
         await page.until("document.querySelectorAll('.row').length >= 4")
         await page.evaluate("document.querySelector('#panel-open').click()")
         await page.until("document.activeElement.id === 'panel-close'")
@@ -148,7 +150,7 @@ async def test_with_the_keyboard_alone_one_converses_and_switches_a_fault(server
 async def test_somebody_added_is_switched_to_and_what_went_wrong_is_said_in_the_pages_language(
     server: Server, page: Page, tmp_path: Path
 ) -> None:
-    await page.open(f"{server.url}/", 1280, 800)
+    await page.open(server.simulator, 1280, 800)
     await page.until("document.querySelectorAll('.chip').length === 3")
     assert await page.evaluate("location.pathname") == "/simulator"
     for number, name in enumerate(("Eva", "Gil", "Iris"), 1):
@@ -246,7 +248,7 @@ async def test_the_phone_comes_first_and_a_picture_is_seen_before_it_is_sent(
     server: Server, page: Page, tmp_path: Path
 ) -> None:
     shots = Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path)
-    await page.open(f"{server.url}/simulator", 1280, 800)
+    await page.open(server.simulator, 1280, 800)
     await choose(page, "Ana")
     assert not await page.evaluate(
         "document.querySelector('#panel').checkVisibility({visibilityProperty: true})"

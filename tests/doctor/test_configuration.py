@@ -78,3 +78,12 @@ def test_a_port_that_something_else_has_is_a_warning(
     (finding,) = found(settings(port=int(server.url.rpartition(":")[2])), "server")
     assert finding.level == "WARN"
     assert "PORT" in finding.cure
+
+
+def test_what_a_public_address_should_not_let_through_is_named(
+    settings: Callable[..., Settings], server: AnsweringServer
+) -> None:
+    server.answers = {"/simulator": (200, "a page"), "/metrics": (401, {})}
+    public = server.url.replace("127.0.0.1", "127.1")
+    told = [one for one in examine(settings(), public) if one.part == "public address"]
+    assert [(one.level, one.fact) for one in told] == [("FAIL", f"anybody reaches {public}/simulator")]

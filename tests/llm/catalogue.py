@@ -1,5 +1,6 @@
 """A small catalogue of tools for tests of the built-in model, and what it says of those of the release."""
 
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -234,9 +235,22 @@ def _schema(tool: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+class Installed:
+    """What the built-in model is told of what is installed."""
+
+    def __init__(self, index: ToolIndex, phrases: Mapping[str, tuple[str, ...]]) -> None:
+        self.index = index
+        self._phrases = phrases
+
+    def phrases(self) -> Mapping[str, tuple[str, ...]]:
+        return self._phrases
+
+    def for_owners(self) -> Collection[str]:
+        return ()
+
+
 def offline() -> OfflineModel:
-    built = index()
-    return OfflineModel(lambda: built, lambda: PHRASES, now=lambda: NOW)
+    return OfflineModel(Installed(index(), PHRASES), now=lambda: NOW)
 
 
 def person(language: str = "en") -> Person:
@@ -251,7 +265,7 @@ def asked(said: str, language: str = "en", *earlier: dict[str, Any], **more: Any
 
 async def answered(abilities: ToolCatalog, language: str, *spoken: str) -> ModelAnswer:
     """What is answered to the last of `spoken`; what stands before it is the person's and ours by turns."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     messages: list[dict[str, Any]] = [

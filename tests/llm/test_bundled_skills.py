@@ -215,7 +215,7 @@ VALUES = {
 
 
 async def _calls(abilities: ToolCatalog, language: str, said: str) -> list[tuple[str, Any]]:
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     owner = replace(person(language), role="owner")
     tools = abilities.offer(sorted(abilities.tool_categories(owner)), owner).schemas
     answer = await model.complete(ModelRequest("answer", [], tools, said, owner))
@@ -256,7 +256,7 @@ THREE = [
 async def test_calls_of_one_category_are_made_one_after_the_other(
     abilities: ToolCatalog, language: str, said: str, texts: list[str]
 ) -> None:
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     tools = abilities.offer(sorted(abilities.tool_categories(person(language))), person(language)).schemas
     messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
     saved = []
@@ -286,7 +286,7 @@ async def test_a_long_note_is_saved_whole(abilities: ToolCatalog) -> None:
 
 async def test_it_names_what_it_did_nothing_about(abilities: ToolCatalog) -> None:
     said = "qué hora es en Tokio\nasdkjh qwe zxcv"
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     tools = abilities.offer(sorted(abilities.tool_categories(person("es"))), person("es")).schemas
     messages = [
         {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1"}]},

@@ -11,7 +11,7 @@ from tests.llm.catalogue import NOW, person
 
 
 async def calls(abilities: ToolCatalog, language: str, said: str) -> list[tuple[str, Any]]:
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     answer = await model.complete(ModelRequest("answer", [], tools, said, who))

@@ -19,7 +19,7 @@ TASKS = ["qué tareas tengo", "Tareas pendientes:\n1. pintar la pared"]
 
 async def calls(abilities: ToolCatalog, language: str, *spoken: str) -> list[tuple[str, Any]]:
     """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     messages: list[dict[str, Any]] = [

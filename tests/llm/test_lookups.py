@@ -18,7 +18,7 @@ async def answered(
     abilities: ToolCatalog, language: str, said: str, *results: str, facts: tuple[str, ...] = ()
 ) -> ModelAnswer:
     """What the model answers once its calls had these results."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     messages = [{"role": "user", "content": said}]
@@ -79,7 +79,7 @@ async def test_what_asks_nothing_is_not_looked_for(abilities: ToolCatalog, said:
     ("language", "said"), [("es", "cuál es el wifi?"), ("pt", "qual é o wifi"), ("en", "what's the wifi")]
 )
 async def test_a_first_question_is_about_notes_too(abilities: ToolCatalog, language: str, said: str) -> None:
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
     categories = tuple(abilities.categories(who))
     answer = await model.complete(ModelRequest("classify", [], said=said, person=who, categories=categories))

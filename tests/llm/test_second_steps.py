@@ -386,7 +386,7 @@ async def test_it_and_something_else_are_both_done(
 async def test_the_tool_for_a_line_of_a_list_is_chosen_by_what_was_listed(
     said: str, before: str, tool: str, abilities: ToolCatalog
 ) -> None:
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     categories = tuple((name, "") for name in ("reminders", "notes", "projects", "conversation"))
     asked = ModelRequest("classify", [], [], said, person("es"), categories, recent=(before,))
     reading = json.loads((await model.complete(asked)).text)
@@ -411,7 +411,7 @@ async def test_nobody_is_shown_by_example_how_to_delete_everything(
 
 async def all_calls(abilities: ToolCatalog, language: str, said: str) -> list[tuple[str, Any]]:
     """What is called over all rounds."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     messages: list[dict[str, Any]] = [{"role": "user", "content": said}]

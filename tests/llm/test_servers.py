@@ -23,7 +23,7 @@ IDS = ("io.github.github/github-mcp-server", "io.github.ana/github-issues")
 
 async def calls(abilities: ToolCatalog, language: str, said: str, *before: str) -> list[tuple[str, Any]]:
     """What is called; `before` are the person's last message and our answer."""
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = replace(person(language), role="owner")
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     roles = ("user", "assistant", "user")
@@ -176,7 +176,7 @@ async def test_a_note_about_a_server_is_a_note(served: ToolCatalog) -> None:
 )
 async def test_a_no_to_a_list_ends_it(abilities: ToolCatalog, language: str, said: str) -> None:
     listed = f"1. {IDS[0]}\n2. {IDS[1]}\n\n{pick_question(language)}"
-    model = OfflineModel(lambda: abilities.index, abilities.phrases, now=lambda: NOW)
+    model = OfflineModel(abilities, now=lambda: NOW)
     who = replace(person(language), role="owner")
     tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
     said_before = (("user", "instala github"), ("assistant", listed), ("user", said))

@@ -12,6 +12,16 @@ KNOWN, UNKNOWN = "America/Bogota", "Atlantis/Poseidonis"
 HOUR, DAY = 3_600.0, 86_400.0
 
 
+class Sender:
+    """Remembers whom it was to send something."""
+
+    def __init__(self) -> None:
+        self.woken: list[str] = []
+
+    def wake(self, person: str) -> None:
+        self.woken.append(person)
+
+
 def _due(conn: Connection, person: str, zone: str) -> None:
     """A reminder of a person at the terminal whose time came long ago."""
     conn.execute("INSERT INTO people (id, realm, created_at) VALUES (?, 'terminal', 0)", (person,))
@@ -29,10 +39,10 @@ def _due(conn: Connection, person: str, zone: str) -> None:
 async def test_one_that_cannot_be_told_here_waits_and_stops_no_other(store: Database) -> None:
     await store.tx(lambda conn: _due(conn, "p1", UNKNOWN))
     await store.tx(lambda conn: _due(conn, "p2", KNOWN))
-    woken: list[str] = []
-    reminders = Reminders(store, ("terminal",), template=None, wake_person=woken.append, alarms=False)
+    sender = Sender()
+    reminders = Reminders(store, ("terminal",), template=None, sender=sender, alarms=False)
     await reminders.tick()
-    assert woken == ["p2"]
+    assert sender.woken == ["p2"]
     told = await store.all("SELECT person_id FROM outbox")
     assert [row["person_id"] for row in told] == ["p2"]
     waits = await store.all("SELECT id FROM schedules WHERE active = 1 AND held_at IS NOT NULL")
@@ -57,7 +67,7 @@ async def _every_two_hours(store: Database, clock: Clock) -> Reminders:
             "UPDATE schedules SET rule = 'EVERY:7200', start = ?, due_at = ?", (start, first)
         )
     )
-    reminders = Reminders(store, ("terminal",), template=None, wake_person=lambda _: None, alarms=False)
+    reminders = Reminders(store, ("terminal",), template=None, sender=Sender(), alarms=False)
     await reminders.tick()
     return reminders
 

@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route, Router
 
 from app.channels.whatsapp.credentials import Credentials
 from app.people import SIMULATED_PEOPLE
+from app.simulator.access import SimulatorAccess
 from app.simulator.graph import StandInGraph
 from app.simulator.simulator import simulator_router
 from app.simulator.webhooks import Pace
@@ -117,6 +118,15 @@ async def house(make_house: MakeHouse) -> House:
     return made
 
 
+class _Access(SimulatorAccess):
+    def __init__(self, house: House) -> None:
+        super().__init__()
+        self._house = house
+
+    def is_local(self, request: Request) -> bool:
+        return self._house.allowed
+
+
 @asynccontextmanager
 async def _house(street: Street, **options: Any) -> AsyncIterator[House]:
     path = f"/{next(street.numbers)}"
@@ -132,12 +142,11 @@ async def _house(street: Street, **options: Any) -> AsyncIterator[House]:
             made.posts.append((raw, request.headers["x-hub-signature-256"]))
             return Response(status_code=made.answers.pop(0) if made.answers else 200)
 
-        def is_allowed(request: Request) -> bool:
-            return made.allowed
-
+        access = _Access(made)
+        client.cookies.set("recado_simulator", access.key)
         app = FastAPI(openapi_url=None, redirect_slashes=False)
         app.router.routes.append(Route("/webhook", webhook, methods=["POST"]))
-        app.include_router(simulator_router(graph, is_allowed))
+        app.include_router(simulator_router(graph, access))
         street.router.routes.append(Mount(path, app=app))
         await graph.start()
         yield made

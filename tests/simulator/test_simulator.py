@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from app.channels.whatsapp.credentials import Credentials, load_credentials
 from app.channels.whatsapp.errors import HOLD, RETRY, TEMPLATE, read_response
 from app.messages import Refused
+from app.simulator.access import SimulatorAccess
 from app.simulator.media import canned_clip
 from app.simulator.refusals import CONSEQUENCES, Refusal
 from app.simulator.simulator import Simulator
@@ -19,23 +20,45 @@ PERMISSIONS = range(200, 300)  # one meaning for all of them: the simulator offe
 
 
 def simulator(folder: Path, *, allowed: bool = True) -> Simulator:
-    return Simulator(
-        CREDENTIALS, "http://127.0.0.1:9/webhook", folder / "phones.jsonl", lambda request: allowed
-    )
+    access = SimulatorAccess(published=allowed)
+    return Simulator(CREDENTIALS, "http://127.0.0.1:9/webhook", folder / "phones.jsonl", access)
 
 
 def client_of(simulator: Simulator) -> TestClient:
     app = FastAPI(openapi_url=None)
     app.include_router(simulator.router)
-    return TestClient(app, follow_redirects=False)
+    return TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
 
 
 def test_the_bare_address_leads_to_the_page(tmp_path: Path) -> None:
     client = client_of(simulator(tmp_path))
     assert client.get("/").headers["location"] == "/simulator"
-    assert client.get("/simulator").status_code == 200
     number = client.get("/simulator/graph/v25.0/123", headers={"Authorization": "Bearer t"})
     assert number.json()["id"] == "123"
+
+
+def test_the_printed_link_opens_the_page_and_nothing_else_does(tmp_path: Path) -> None:
+    made = simulator(tmp_path)
+    client, link = client_of(made), made.link("")
+    for wrong in ("/simulator", "/simulator?key=", "/simulator?key=x", link + "x"):
+        locked = client.get(wrong)
+        assert "recado simulator" in locked.text
+        assert not locked.cookies
+    client.cookies.set("recado_simulator", "x")
+    for path in ("state", "events", "media/1"):
+        assert client.get(f"/simulator/api/{path}").status_code == 401
+    for path in ("send", "people", "faults"):
+        assert client.post(f"/simulator/api/{path}", json={}).status_code == 401
+    client.cookies.clear()
+
+    opened = client.get(link)
+    assert opened.headers["location"] == "/simulator"  # without the key, which stays out of the history
+    flags = opened.headers["set-cookie"].lower()
+    assert "httponly" in flags
+    assert "samesite=strict" in flags
+    assert "composer" in client.get("/simulator").text
+    assert client.get("/simulator/api/state").status_code == 200
+    assert simulator(tmp_path).link("") != link
 
 
 def test_the_bare_address_leads_nowhere_if_it_is_not_allowed(tmp_path: Path) -> None:

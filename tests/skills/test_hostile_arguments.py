@@ -23,6 +23,7 @@ from app.tools.context import Services
 from app.tools.files import Files
 from app.turns.profiles import Profiles, TimeZones
 from tests.limits import limited
+from tests.schedule.test_reminders import Sender
 from tests.skills.tools import Rows, context, functions
 from tests.turns.standins import NobodyKnown
 
@@ -106,7 +107,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     await database.tx(
         lambda conn: conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p1', 'simulator', 0)")
     )
-    reminders = Reminders(database, ("simulator",), template=None, wake_person=lambda _: None, alarms=False)
+    reminders = Reminders(database, ("simulator",), template=None, sender=Sender(), alarms=False)
     profiles = Profiles(NobodyKnown(), "UTC")
     services = Services(
         schedule=ScheduleService(database, reminders),

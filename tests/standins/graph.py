@@ -42,6 +42,7 @@ from starlette.routing import Route
 from app.channels.whatsapp.credentials import Credentials
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE, SimulatedPerson
+from app.simulator.access import SimulatorAccess
 from app.simulator.graph import StandInGraph
 from app.simulator.graph_routes import graph_router
 from app.simulator.webhooks import Pace
@@ -121,7 +122,7 @@ def control_app(graph: StandInGraph) -> FastAPI:
     ]
     app = FastAPI(lifespan=lifespan, openapi_url=None)
     app.router.routes.extend(control)
-    app.include_router(graph_router(graph, lambda _: True))
+    app.include_router(graph_router(graph, SimulatorAccess()))
     return app
 
 

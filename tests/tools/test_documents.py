@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.processes.sandbox import Sandbox
+from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
-from app.tools.documents import LARGEST_BYTES, PROGRAM, Document, DocumentError, Documents, kind_of
+from app.tools.documents import LARGEST_BYTES, Document, DocumentError, Documents, kind_of
 from tests.tools import papers
 
+NO_GRANTS = Grants()
 SANDBOX = Sandbox(Settings(_env_file=None))
 
 
@@ -36,7 +37,7 @@ def documents(request: pytest.FixtureRequest) -> Documents:
         return Documents()
     if why := SANDBOX.refusal():
         pytest.skip(why)
-    return Documents(lambda: SANDBOX.command(PROGRAM.parent))
+    return Documents(SANDBOX)
 
 
 @pytest.mark.parametrize(
@@ -88,16 +89,13 @@ def test_documents_whose_words_cannot_be_had(tmp_path: Path, content, code: str)
     assert outcome(tmp_path / "a.pdf") == code
 
 
-def test_a_document_that_is_too_large_starts_no_process(tmp_path: Path) -> None:
+def test_a_document_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "huge.pdf").open("wb") as file:
         file.write(b"%PDF-1.7\n")
         file.truncate(LARGEST_BYTES + 1)
 
-    def prefix() -> list[str]:
-        raise AssertionError("a process was started")
-
     with pytest.raises(DocumentError) as raised:
-        read(tmp_path / "huge.pdf", Documents(prefix))
+        read(tmp_path / "huge.pdf", Documents())
     assert raised.value.code == "TOO_LARGE"
 
 
@@ -107,10 +105,17 @@ def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
         "pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n"
         "time.sleep(600)"
     )
-    endless = [sys.executable, "-c", program, str(tmp_path / "pid")]
+
+    class Endless(Sandbox):
+        def refusal(self) -> str:
+            return ""
+
+        def command(self, folder: Path, grants: Grants = NO_GRANTS) -> list[str]:
+            return [sys.executable, "-c", program, str(tmp_path / "pid")]
+
     (tmp_path / "a.pdf").write_bytes(papers.pdf("x"))
     with pytest.raises(DocumentError) as raised:
-        read(tmp_path / "a.pdf", Documents(lambda: endless, seconds=1))
+        read(tmp_path / "a.pdf", Documents(Endless(Settings(_env_file=None)), seconds=1))
     assert raised.value.code == "UNREADABLE"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -6,6 +6,7 @@ import time
 from sqlite3 import Connection
 from typing import cast
 
+from app.llm.model import WarmUp
 from app.messages import Sender
 from app.people import Conversation
 from app.store import turn_state, turns
@@ -38,11 +39,9 @@ class FailsFirst:
 
 
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
-    async def ready() -> None:
-        return None
-
     limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
-    return TurnScheduler(services_of(store, Catalog(), limits=limits), cast(TurnRunner, runner), ready)
+    services = services_of(store, Catalog(), limits=limits)
+    return TurnScheduler(services, cast(TurnRunner, runner), WarmUp(services.model))
 
 
 async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:

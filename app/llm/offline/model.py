@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Protocol
 
 from app.i18n import detect_language, say
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
@@ -57,6 +58,19 @@ _UNDO = re.compile(
 Phrases = Mapping[str, tuple[str, ...]]
 
 
+class Catalog(Protocol):
+    """Tells what is installed now."""
+
+    @property
+    def index(self) -> ToolIndex: ...
+
+    def phrases(self) -> Phrases:
+        """Return the example phrases by tool name."""
+
+    def for_owners(self) -> Collection[str]:
+        """Return the tools that only owners are offered."""
+
+
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -64,21 +78,16 @@ def _utc_now() -> datetime:
 class OfflineModel:
     """A `Model` of templates.
 
-    `index` and `phrases` (tool name → example phrases) tell what is installed now, and `for_owners` which
-    tools only owners are offered. A turn's `said` is all that its messages said, a line each, in later rounds
+    A turn's `said` is all that its messages said, a line each, in later rounds
     too: the tool results after the last answer in `messages` tell what of it was called already.
     """
 
     def __init__(
         self,
-        index: Callable[[], ToolIndex],
-        phrases: Callable[[], Phrases],
+        catalog: Catalog,
         now: Callable[[], datetime] = _utc_now,
-        for_owners: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        self._index = index
-        self._phrases = phrases
-        self._for_owners = for_owners
+        self._catalog = catalog
         self._now = now
         self.failure = ""
         # a pool of its own: reading words keeps a processor busy and must not hold up files and lookups
@@ -140,7 +149,7 @@ class OfflineModel:
         """Return the tools that fit a fragment by phrase or arithmetic, the surest first."""
         templates = [
             template
-            for tool, listed in self._phrases().items()
+            for tool, listed in self._catalog.phrases().items()
             for phrase in listed
             if (template := read_template(tool, phrase)).points or not pointing
         ]
@@ -157,14 +166,14 @@ class OfflineModel:
         return list(found)
 
     def _looking(self, said: str) -> list[str]:
-        return [step.tool for step in lookup(said, self._documented(), self._phrases()).steps]
+        return [step.tool for step in lookup(said, self._documented(), self._catalog.phrases()).steps]
 
     def _documented(self) -> list[Offer]:
-        documents = map(self._index().document, self._phrases())
+        documents = map(self._catalog.index.document, self._catalog.phrases())
         return [offer_of_document(one.id, one.parameters) for one in documents if one is not None]
 
     def _ranked(self, fragment: str) -> list[str]:
-        hits = self._index().rank(fragment, limit=3) if says_something(fragment) else []
+        hits = self._catalog.index.rank(fragment, limit=3) if says_something(fragment) else []
         return [
             hit.id
             for hit in hits
@@ -172,7 +181,7 @@ class OfflineModel:
         ]
 
     def _category(self, tool: str) -> str:
-        document = self._index().document(tool)
+        document = self._catalog.index.document(tool)
         return (document.category if document is not None else "") or tool
 
     # The answer
@@ -182,7 +191,7 @@ class OfflineModel:
         language, said = person.language, request.said
         read = (read_offer(tool) for tool in request.tools)
         # tools that only lead to texts for a real model are not in the index
-        offers = [offer for offer in read if offer is not None and offer.name in self._index()]
+        offers = [offer for offer in read if offer is not None and offer.name in self._catalog.index]
         results, rounds = results_since_answer(request.messages)
         exchanged = exchanges(request.messages)
         if exchanged and picks_none(exchanged[-1].answer, said, language):
@@ -196,7 +205,7 @@ class OfflineModel:
             return _written(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
         if looks:
-            plan = lookup(said, offers, self._phrases())
+            plan = lookup(said, offers, self._catalog.phrases())
         calls = [step for step in plan.steps if step.missing is None]
         if pending := self._next_round(calls[len(results) :], rounds):
             return _called(request, pending, len(results))
@@ -232,7 +241,7 @@ class OfflineModel:
     def _plan(
         self, request: ModelRequest, offers: Sequence[Offer], person: Person, all_exchanged: list[Exchange]
     ) -> Plan:
-        planner = Planner(offers, self._index(), self._phrases(), Reader(person, self._now))
+        planner = Planner(offers, self._catalog.index, self._catalog.phrases(), Reader(person, self._now))
         exchanged = with_a_subject(all_exchanged, person.language)
         before = exchanged[-1] if exchanged else Exchange()
         said, late = split_late(request.said, request.messages)
@@ -278,7 +287,8 @@ class OfflineModel:
         examples = self._examples(offers, language)
         if talk is not None:
             return replies.talk_text(talk, person.name, examples, language)
-        if not person.is_owner and set(self._aligned(fragments_of(said))[:1]) & set(self._for_owners()):
+        wanted = self._aligned(fragments_of(said))[:1]
+        if not person.is_owner and set(wanted) & set(self._catalog.for_owners()):
             return say(language, "Only the person who owns this assistant can ask me for that.")
         return replies.lost_text(examples, language)
 
@@ -286,7 +296,7 @@ class OfflineModel:
         """Return one example of each category, of tools that take free text first."""
         found: dict[str, str] = {}
         for offer in sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name)):
-            if example := replies.example_of(offer, self._phrases().get(offer.name, ()), language):
+            if example := replies.example_of(offer, self._catalog.phrases().get(offer.name, ()), language):
                 found.setdefault(self._category(offer.name), example)
         return list(found.values())[:_MAX_EXAMPLES]
 

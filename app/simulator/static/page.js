@@ -127,7 +127,7 @@ function listen() {
   events.onerror = () => {
     state.connected = false;
     if (state.current) renderTyping();
-    showError(words().away);
+    showError(events.readyState === EventSource.CLOSED ? words().locked : words().away);
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
   };
 }
