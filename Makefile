@@ -47,7 +47,7 @@ translations: $(VENV)/installed
 	@mkdir -p build
 	$(BIN)/pybabel --quiet extract $(EXTRACT) --no-location --sort-output --project Recado --output build/recado.pot app
 	@for language in es pt; do \
-	  verb="update --no-fuzzy-matching"; test -f $(LOCALES)/$$language/LC_MESSAGES/recado.po || verb=init; \
+	  verb="update --no-fuzzy-matching --ignore-obsolete"; test -f $(LOCALES)/$$language/LC_MESSAGES/recado.po || verb=init; \
 	  $(BIN)/pybabel --quiet $$verb --domain recado --input-file build/recado.pot --output-dir $(LOCALES) --locale $$language || exit 1; \
 	done
 	$(BIN)/pybabel compile --domain recado --directory $(LOCALES) --statistics

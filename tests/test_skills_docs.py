@@ -9,6 +9,7 @@ import yaml
 
 from app.skills import load_skill
 from app.skills.manifest import read_manifest
+from app.skills.sentences import read_sentences
 from app.tools.source import find_tools
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "skills.md"
@@ -71,6 +72,7 @@ def test_the_manifests_and_phrases_of_the_documentation_are_sound() -> None:
         manifest = read_manifest(text.encode(), yaml.safe_load(text.split("---")[1])["name"])
         assert manifest.warnings == ()
         assert set(manifest.fields) <= STANDARD_FIELDS
-    for text in documented("yaml"):
-        phrases = yaml.safe_load(text)
+    sentences, *others = sorted(map(yaml.safe_load, documented("yaml")), key=lambda one: "tools" not in one)
+    assert read_sentences(sentences, sentences["tools"])[1] == []
+    for phrases in others:
         assert all(set(languages) <= {"es", "pt", "en"} for languages in phrases.values())

@@ -28,10 +28,9 @@ from app.installs.sentences import reason_said
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
-from app.mcp.definitions import HeldBack, ServerDefinition, ServerState, is_server_name, state_at_rest
 from app.mcp.mapping_file import add_server
 from app.mcp.mapping_file import remove_server as remove_entry
-from app.mcp.pins import hashes
+from app.mcp.pins import HeldBack, ServerDefinition, ServerState, hashes, is_server_name, state_at_rest
 from app.mcp.server_entry import parse_entry
 from app.messages import JSON
 from app.processes.sandbox import Sandbox

@@ -11,7 +11,7 @@ from app.cli.server import find_server
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration
-from app.mcp.definitions import ServerDefinition
+from app.mcp.pins import ServerDefinition
 from app.messages import JSON
 from app.processes.confine import closes_ports
 from app.processes.sandbox import Sandbox

@@ -11,7 +11,7 @@ from app.installs.plans import Plan
 from app.installs.skills import SkillCandidate
 from app.mcp import pins
 from app.mcp.adapter import findings
-from app.mcp.definitions import HeldBack, ServerState
+from app.mcp.pins import HeldBack, ServerState
 from app.messages import JSON
 from app.skills.findings import Kind
 from app.skills.servers import Server

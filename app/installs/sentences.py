@@ -9,8 +9,8 @@ from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError
 from app.llm.offline.replies import pick_question, undo_text
-from app.mcp.definitions import Phase, ServerState
 from app.mcp.installed import InstalledServer
+from app.mcp.pins import Phase, ServerState
 from app.text import visible
 from app.tools import ToolResult
 from app.tools.result import fetch_code

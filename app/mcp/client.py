@@ -40,8 +40,7 @@ from pydantic import ValidationError
 
 from app import __version__
 from app.mcp.adapter import MAX_NAME, why_unusable
-from app.mcp.definitions import ServerDefinition
-from app.mcp.pins import PINNED
+from app.mcp.pins import PINNED, ServerDefinition
 from app.mcp.remote import open_remote
 from app.mcp.stdio import run_program
 from app.mcp.wire import (

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from app.mcp import installed
-from app.mcp.definitions import ServerDefinition, ServerState, is_server_name
 from app.mcp.installed import InstalledServer, with_smithery_key
 from app.mcp.mapping_file import MappingError, ServerMapping, read_mapping
+from app.mcp.pins import ServerDefinition, ServerState, is_server_name
 from app.mcp.secrets import Secrets
 from app.mcp.server_entry import parse_entry
 from app.mcp.skill_servers import SkillFile, SkillSource, skill_files

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.mcp.definitions import NAME_RULE, is_server_name
+from app.mcp.pins import NAME_RULE, is_server_name
 from app.messages import JSON
 from app.security import write_private
 from app.skills.folder import read_regular

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from app.mcp.adapter import offered_name
 from app.mcp.client import connect
-from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
-from app.mcp.pins import Comparison, Pins, hashes
+from app.mcp.pins import Comparison, Pins, ServerDefinition, ServerState, hashes, state_at_rest
 from app.mcp.supervisor import Limits, show_reason
 from app.mcp.wire import ConnectionLost, Refused, Unreachable
 from app.processes.sandbox import Sandbox

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.errors import RecadoError
-from app.mcp.definitions import NAME_RULE, is_server_name
 from app.mcp.mapping_file import locked
+from app.mcp.pins import NAME_RULE, is_server_name
 from app.messages import JSON
 from app.security import write_private
 from app.settings import is_own

@@ -7,7 +7,7 @@ from typing import get_args
 
 from app.errors import RecadoError
 from app.http.address import Address, FetchError
-from app.mcp.definitions import NAME_RULE, Origin, ServerDefinition, is_server_name
+from app.mcp.pins import NAME_RULE, Origin, ServerDefinition, is_server_name
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.settings import is_own

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from app.mcp.definitions import LONGEST_NAME, is_server_name
 from app.mcp.mapping_file import MappingError, read_mapping
+from app.mcp.pins import LONGEST_NAME, is_server_name
 from app.mcp.secrets import SecretError, Secrets
 from app.messages import JSON
 from app.skills.folder import read_regular

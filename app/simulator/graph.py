@@ -12,12 +12,11 @@ from app.channels.whatsapp.credentials import Credentials
 from app.messages import JSON
 from app.people import SimulatedPerson
 from app.phones import canonical
-from app.simulator.faults import Faults
+from app.simulator.faults import Faults, Refusal
 from app.simulator.history import KEEP, Feed, History
 from app.simulator.limits import SendRates, check_message
 from app.simulator.media import MEDIA_KINDS, MediaShelf
 from app.simulator.people import find_people
-from app.simulator.refusals import Refusal
 from app.simulator.webhooks import (
     Account,
     Notice,

@@ -17,9 +17,9 @@ from starlette.datastructures import UploadFile
 from app.http.limits import bounded_receive
 from app.messages import JSON
 from app.simulator.access import SimulatorAccess
+from app.simulator.faults import Refusal
 from app.simulator.graph import StandInGraph
 from app.simulator.media import LARGEST, MB, StoredFile
-from app.simulator.refusals import Refusal
 
 ADDRESS_SECONDS: Final = 300
 _VERSION = re.compile(r"v\d+\.\d+")

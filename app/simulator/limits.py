@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from app.messages import JSON
-from app.simulator.refusals import Refusal
+from app.simulator.faults import Refusal
 
 NUMBER_PER_SECOND: Final = 80
 PAIR_BURST: Final = 45

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.messages import JSON
+from app.simulator.faults import Refusal
 from app.simulator.people import Objection
-from app.simulator.refusals import Refusal
 
 MB = 1024 * 1024
 LARGEST = 100 * MB

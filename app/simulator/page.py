@@ -20,11 +20,10 @@ from app.http.limits import bounded_receive
 from app.messages import JSON
 from app.people import SimulatedPerson
 from app.simulator.access import SimulatorAccess
-from app.simulator.faults import Faults, fault_bounds
+from app.simulator.faults import CONSEQUENCES, Faults, fault_bounds
 from app.simulator.graph import StandInGraph
 from app.simulator.media import MB
 from app.simulator.people import Objection, new_person
-from app.simulator.refusals import CONSEQUENCES
 
 HEARTBEAT_SECONDS = 15.0
 LARGEST_BODY = 8 * MB

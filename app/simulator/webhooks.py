@@ -15,9 +15,8 @@ from app.channels.whatsapp.signature import sign
 from app.http.endpoint import Endpoint, NoAnswer, NotSent
 from app.messages import JSON
 from app.people import SimulatedPerson
-from app.simulator.faults import Faults
+from app.simulator.faults import Faults, status_error
 from app.simulator.media import MEDIA_KINDS
-from app.simulator.refusals import status_error
 
 ANSWER_SECONDS = 20.0
 

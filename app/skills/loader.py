@@ -22,8 +22,8 @@ from app.skills.folder import (
     stamp,
     stamps_below,
 )
-from app.skills.imports import is_installed
 from app.skills.installed import RECORD, Installed, current, is_installed_folder
+from app.skills.modules import is_installed
 from app.skills.phrases import phrases
 from app.skills.skill import (
     RELEASE_SKILLS,

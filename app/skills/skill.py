@@ -12,9 +12,9 @@ from pathlib import Path
 from app.messages import JSON
 from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, check_size, read_file, signature
-from app.skills.imports import lack_of
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
+from app.skills.modules import lack_of
 from app.skills.sentences import FILE as SENTENCES
 from app.skills.sentences import Sentences, read_sentences
 from app.skills.tools import SkillTools, bundled_tools, described_tools

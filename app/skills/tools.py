@@ -8,9 +8,8 @@ from typing import Any
 
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
-from app.skills.imports import missing_packages
 from app.skills.manifest import Manifest, ManifestError, audience_of
-from app.skills.modules import ToolsModuleError, tool_functions
+from app.skills.modules import ToolsModuleError, missing_packages, tool_functions
 from app.skills.worker_process import WorkerFault
 from app.skills.workers import Workers
 from app.tools import Tool, ToolContext, ToolResult

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from app.messages import JSON
 from app.tools.annotations import BLOCKS, Names, Unresolvable, statements
-from app.tools.docstrings import Docstring, parse_docstring
 from app.tools.plain import sendable
 from app.tools.schema import (
     Missing,
@@ -19,7 +18,7 @@ from app.tools.schema import (
     read_parameters,
     shortened,
 )
-from app.tools.signature import CONTEXTS, GENERATOR, NO_DOCSTRING, names_type
+from app.tools.signature import CONTEXTS, GENERATOR, NO_DOCSTRING, Docstring, names_type, parse_docstring
 
 _REGISTERING = frozenset({"tool", "resource", "prompt"})
 LARGEST_SOURCE = 256 * 1024

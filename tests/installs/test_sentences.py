@@ -9,8 +9,8 @@ from app.installs.entries import read_entry
 from app.installs.progress import Progress
 from app.installs.sentences import choices_text, found_text, installed_text
 from app.llm.offline.replies import pick_question, undo_text, undo_words
-from app.mcp.definitions import HeldBack, ServerState
 from app.mcp.installed import InstalledServer
+from app.mcp.pins import HeldBack, ServerState
 from tests.standins.registry import entry
 from tests.world import until
 

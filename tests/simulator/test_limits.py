@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from app.simulator.faults import Refusal
 from app.simulator.limits import check_message
-from app.simulator.refusals import Refusal
 
 
 def message(**parts: Any) -> dict[str, Any]:

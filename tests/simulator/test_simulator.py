@@ -10,8 +10,8 @@ from app.channels.whatsapp.credentials import Credentials, load_credentials
 from app.channels.whatsapp.errors import HOLD, RETRY, TEMPLATE, read_response
 from app.messages import Refused
 from app.simulator.access import SimulatorAccess
+from app.simulator.faults import CONSEQUENCES, Refusal
 from app.simulator.media import canned_clip
-from app.simulator.refusals import CONSEQUENCES, Refusal
 from app.simulator.simulator import Simulator
 
 CREDENTIALS = Credentials("t", "123", "s", "v")

@@ -15,20 +15,24 @@ from app.llm.offline.arithmetic import asked_calculation, is_calculation
 from app.llm.offline.clauses import fragments_of
 from app.llm.offline.followups import (
     LONGEST_CHOICE,
+    Exchange,
     completed_answer,
     corrected,
+    exchanges,
     may_vary,
     picked_line,
     picks_line,
     picks_none,
     points,
     resolved,
+    results_since_answer,
+    split_late,
     subject_of,
     varied,
+    with_a_subject,
     with_hour,
     with_pronoun,
 )
-from app.llm.offline.history import Exchange, exchanges, results_since_answer, split_late, with_a_subject
 from app.llm.offline.lookups import answering_facts, found_nothing, lookup
 from app.llm.offline.parameters import Kind, Offer, offer_of_document, read_offer
 from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step

@@ -302,9 +302,10 @@ def _sample(parameter: Parameter, language: str) -> str:
 
 def _shown(examples: Sequence[str], language: str) -> str:
     quoted = " · ".join(f"“{one}”" for one in examples)
-    return f"{say(language, 'You can write, for example:')} {quoted}" if examples else ""
+    return say(language, "You can write, for example: {examples}", examples=quoted) if examples else ""
 
 
 def _with_help(text: str, examples: Sequence[str], language: str) -> str:
     said = " ".join(part for part in (text, _shown(examples, language)) if part)
-    return f"{said}\n\n{say(language, 'Write /help for everything I can do.')}"
+    more = say(language, "Write /help for everything I can do.")
+    return f"{said}\n\n{more}"
