@@ -172,7 +172,7 @@ class Assistant:
                 "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,
                 "schedule": ScheduleService(self.store, self.reminders),
-                "zones": TimeZones(self.store, self.profiles),
+                "zones": TimeZones(self.store),
             },
             self.transport,
             int(self.settings.data_quota_mb * MEGABYTE),

@@ -23,7 +23,8 @@ class Alias:
 class Person:
     """A person as prompts, tools and channels see them.
 
-    `language` is "es", "pt" or "en"; `timezone` an IANA name; `country` an ISO 3166 code or "".
+    `language` is "es", "pt" or "en"; `timezone` an IANA name, what they said or else `home_timezone`, that of
+    their number; `country` an ISO 3166 code or "".
     """
 
     id: str
@@ -32,6 +33,7 @@ class Person:
     role: Role = "member"
     language: str = "en"
     timezone: str = "UTC"
+    home_timezone: str = "UTC"
     country: str = ""
 
     @property

@@ -14,6 +14,37 @@ _OLD_BRAZILIAN = re.compile(r"55[1-9][0-9][6-9][0-9]{7}")
 _LONGEST_NATIONAL = 10
 
 
+# where most people live, in countries of several zones
+_MOST_POPULOUS = {
+    "AR": "America/Buenos_Aires",
+    "AU": "Australia/Sydney",
+    "BR": "America/Sao_Paulo",
+    "CA": "America/Toronto",
+    "CD": "Africa/Kinshasa",
+    "CL": "America/Santiago",
+    "CN": "Asia/Shanghai",
+    "CY": "Asia/Nicosia",
+    "DE": "Europe/Berlin",
+    "EC": "America/Guayaquil",
+    "ES": "Europe/Madrid",
+    "ID": "Asia/Jakarta",
+    "KZ": "Asia/Almaty",
+    "MN": "Asia/Ulaanbaatar",
+    "MX": "America/Mexico_City",
+    "MY": "Asia/Kuala_Lumpur",
+    "NZ": "Pacific/Auckland",
+    "PF": "Pacific/Tahiti",
+    "PG": "Pacific/Port_Moresby",
+    "PT": "Europe/Lisbon",
+    "RU": "Europe/Moscow",
+    "UA": "Europe/Kiev",
+    "US": "America/New_York",
+    "UZ": "Asia/Tashkent",
+}
+# a prefix with more zones than this is a whole country's
+_MOST_ZONES_OF_AREA = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """A number that no known country uses. `certain`: its country code is missing."""
@@ -95,7 +126,21 @@ def country_of_zone(timezone: str) -> str:
     return "" if found in {"ZZ", "001"} else found
 
 
-def timezone_of(country_code: str) -> str:
-    """Return the IANA zone of a country that has just one, else ""."""
-    zones = get_global("territory_zones").get(country_code, [])
-    return zones[0] if len(zones) == 1 else ""
+def timezone_of(country_code: str, number: str = "") -> str:
+    """Return the IANA zone of a number's area code, else that in which most people of its country live.
+
+    `number` may be "" where only the country is known. "" if no zone is known for the country either.
+    """
+    zones = get_global("territory_zones").get(country_code, [""])
+    home = str(_MOST_POPULOUS.get(country_code, zones[0]))
+    found = _zones_of_area(number)
+    return found[0] if found and home not in found else home
+
+
+def _zones_of_area(number: str) -> tuple[str, ...]:
+    """Return the zones of the longest known prefix of a number; none for a freephone."""
+    from phonenumbers.timezone import UNKNOWN_TIMEZONE, time_zones_for_geographical_number
+
+    parsed = _parsed("+" + canonical(number), None) if number else None
+    zones = time_zones_for_geographical_number(parsed) if parsed is not None else ()
+    return () if UNKNOWN_TIMEZONE in zones or len(zones) > _MOST_ZONES_OF_AREA else zones

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.phones import country_of_zone, doubt_about
+from app.phones import country, country_of_zone, doubt_about, timezone_of
 
 
 @pytest.mark.parametrize("home", ["MX", ""])
@@ -52,3 +52,33 @@ def test_a_number_of_a_right_form_that_nobody_is_known_to_use_is_only_doubtful(n
 )
 def test_a_zone_names_its_country(zone: str, country: str) -> None:
     assert country_of_zone(zone) == country
+
+
+@pytest.mark.parametrize(
+    ("number", "zone"),
+    [
+        ("5215550100001", "America/Mexico_City"),
+        ("525512345678", "America/Mexico_City"),
+        ("5216641234567", "America/Tijuana"),
+        ("529981234567", "America/Cancun"),
+        ("5511955501234", "America/Sao_Paulo"),
+        ("559291234567", "America/Manaus"),
+        ("14155550123", "America/Los_Angeles"),
+        ("18005550123", "America/New_York"),
+        ("5491122334455", "America/Buenos_Aires"),
+        ("34600111222", "Europe/Madrid"),
+        ("447700900123", "Europe/London"),
+        ("351912345678", "Europe/Lisbon"),
+        ("999999", ""),
+    ],
+)
+def test_a_number_has_the_zone_of_its_area_code_else_of_most_people_of_its_country(
+    number: str, zone: str
+) -> None:
+    assert timezone_of(country(number), number) == zone
+
+
+def test_a_country_alone_has_the_zone_of_most_of_its_people() -> None:
+    assert [timezone_of(code) for code in ("MX", "BR", "US", "CO", "XX")] == [
+        *("America/Mexico_City", "America/Sao_Paulo", "America/New_York", "America/Bogota", "")
+    ]

@@ -27,8 +27,9 @@ class Clocked(Chat):
         return (due - self.now()) / 60
 
 
-HOME = "America/Santiago"
-"""TIMEZONE: what counts for a number of the USA, which has several zones."""
+MACHINE = "America/Santiago"
+HOME = "America/New_York"
+"""The zone of the people's area code, 212, whatever the machine's is."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clocked]:
     folder = tmp_path_factory.mktemp("zones")
     weather, clock = WeatherService(), folder / "clock"
     jump = dial(clock)
-    pieces = world(folder, crowd=20, SWEEP_SECONDS="0.3", TIMEZONE=HOME, **weather.settings)
+    pieces = world(folder, crowd=20, SWEEP_SECONDS="0.3", TIMEZONE=MACHINE, **weather.settings)
     server, graph = next(pieces)
     server.env |= injected(server, CLOCK=clock)
     server.start()
@@ -116,6 +117,36 @@ def test_a_reminder_that_is_set_afterwards_rings_by_the_persons_own_clock(
     assert due.date() - datetime.fromtimestamp(chat.now(), where).date() == timedelta(days=1)
     chat.ask("p19", "hello")
     assert said_zone(chat.server, "p19") == ""
+
+
+@pytest.mark.parametrize(
+    ("person", "asked", "first", "note", "again"),
+    [
+        (
+            *(
+                "p14",
+                "recuérdame mañana a las 9 regar",
+                "✓ Recordatorio mañana 09:00, hora de Nueva York: regar",
+            ),
+            *("Si no es tu hora, dime dónde vives.", "recuérdame pasado mañana a las 9 leer"),
+        ),
+        (
+            *(
+                "p15",
+                "me lembra amanhã às 9 de regar",
+                "✓ Lembrete amanhã 09:00, horário de Nova York: regar",
+            ),
+            *("Se não for o seu horário, me diga onde você mora.", "me lembra depois de amanhã às 9 de ler"),
+        ),
+    ],
+)
+def test_the_first_receipt_names_a_zone_that_was_guessed_and_no_later_one(
+    chat: Clocked, person, asked, first, note, again
+) -> None:
+    assert chat.ask(person, asked).split("\n")[:2] == [first, note]
+    due = chat.due(person)[0].astimezone(ZoneInfo(HOME))
+    assert (due.hour, due.minute) == (9, 0)
+    assert note not in chat.ask(person, again)
 
 
 def test_it_counts_for_what_the_same_message_asks_for(chat: Clocked) -> None:
@@ -203,7 +234,7 @@ def play(body: dict[str, Any]) -> Any:
 
 def test_the_calls_of_a_model_go_by_the_zone_wherever_in_its_round_it_is_set(make_world, model) -> None:
     model_server = model(play)
-    server, graph = make_world(model=model_server, TIMEZONE=HOME)
+    server, graph = make_world(model=model_server, TIMEZONE=MACHINE)
     graph.say("p0", "I live in [[Tokyo]]: remind me twice")
     graph.reply("p0", 1)
     rows = server.rows("SELECT due_at, zone FROM schedules")
@@ -217,7 +248,7 @@ def test_the_calls_of_a_model_go_by_the_zone_wherever_in_its_round_it_is_set(mak
 
 
 def test_words_of_others_set_nobodys_zone(make_world, model) -> None:
-    server, graph = make_world(model=model(play), TIMEZONE=HOME, graph={"window_open": True})
+    server, graph = make_world(model=model(play), TIMEZONE=MACHINE, graph={"window_open": True})
     order = text_body("wamid.f", "set it to [[Tokyo]]", "12125550000", context={"forwarded": True})
     assert server.post(order).status_code == 200
     graph.reply("p0", 1)

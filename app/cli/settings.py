@@ -80,8 +80,8 @@ def zone_hint(settings: Settings) -> str:
     if settings.timezone or local_timezone() not in _UTC_NAMES:
         return ""
     return (
-        "TIMEZONE is not set and this machine is on UTC: people whose country has several zones "
-        "(Mexico, Brazil, the USA) are told UTC; set TIMEZONE=America/Mexico_City or the like"
+        "TIMEZONE is not set and this machine is on UTC: the terminal, and people whose number names no "
+        "country, are told UTC; set TIMEZONE=America/Mexico_City or the like"
     )
 
 

@@ -17,7 +17,7 @@ from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
 from app.schedule.alarm import Reminders
-from app.schedule.wording import local_text, shown_text, when_text
+from app.schedule.wording import city_of, local_text, shown_text, when_text
 from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS
@@ -64,10 +64,8 @@ class ScheduleService:
         if kept is None:
             return refusal(person.language, "TOO_MANY", most=MOST_ACTIVE)
         self._reminders.soon()
-        receipt = say(
-            person.language, "✓ Reminder {when}: {text}", **await asyncio.to_thread(_named, kept, person, now)
-        )
-        return _success(kept, self._with_window(receipt, person, kept, context, now))
+        shown, notes = await self._receipt(kept, person, context, now)
+        return _success(kept, say(person.language, "✓ Reminder {when}: {text}", **shown) + notes)
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""
@@ -126,12 +124,8 @@ class ScheduleService:
         if not isinstance(changed, Schedule):
             return _not_one(person, reminder, changed)
         self._reminders.soon()
-        receipt = say(
-            person.language,
-            "✓ Reminder now {when}: {text}",
-            **await asyncio.to_thread(_named, changed, person, now),
-        )
-        return _success(changed, self._with_window(receipt, person, changed, context, now))
+        shown, notes = await self._receipt(changed, person, context, now)
+        return _success(changed, say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes)
 
     async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
         """Tell a reminder again later: the one quoted or named, else the one told last."""
@@ -168,12 +162,8 @@ class ScheduleService:
                 return refusal(person.language, "NOTHING_TOLD")
             return _not_one(person, reminder, snoozed)
         self._reminders.soon()
-        receipt = say(
-            person.language,
-            "✓ Once more {when}: {text}",
-            **await asyncio.to_thread(_named, snoozed, person, now),
-        )
-        return _success(snoozed, self._with_window(receipt, person, snoozed, context, now))
+        shown, notes = await self._receipt(snoozed, person, context, now)
+        return _success(snoozed, say(person.language, "✓ Once more {when}: {text}", **shown) + notes)
 
     async def cancel(self, reminder: str, context: ToolContext) -> ToolResult:
         """Cancel one reminder."""
@@ -230,20 +220,30 @@ class ScheduleService:
         zone, now = ZoneInfo(person.timezone), time.time()
         return await asyncio.to_thread(read_change, when, had, zone, now, person.language, person.country)
 
-    def _with_window(
-        self, receipt: str, person: Person, kept: Schedule, context: ToolContext, now: float
-    ) -> str:
-        """Add a note to a receipt if WhatsApp's window will be closed by then."""
-        if context.channel == "terminal" or self._reminders.has_template:
-            return receipt
-        if not kept.rule and kept.due_at < now + WINDOW_SECONDS:
-            return receipt
-        note = say(
-            person.language,
-            "WhatsApp lets me write only within 24 hours of your last message. If you have not written by "
-            "then, I tell you as soon as you write.",
-        )
-        return f"{receipt}\n{note}"
+    async def _receipt(
+        self, kept: Schedule, person: Person, context: ToolContext, now: float
+    ) -> tuple[dict[str, str], str]:
+        """Return the time and text that a receipt names, and the notes below it.
+
+        The first one names the time zone, if that was only guessed. Another note says that WhatsApp's window
+        will be closed by then.
+        """
+        key, language = context.idempotency_key, person.language
+        names_zone = await self._store.tx(lambda conn: people.is_first_zone_note(conn, person.id, key))
+        when = await asyncio.to_thread(when_text, kept, now, language, person.timezone)
+        notes = ""
+        if names_zone:
+            city = await asyncio.to_thread(city_of, kept.zone, language)
+            when = say(language, "{when}, {city} time", when=when, city=city)
+            notes = "\n" + say(language, "If that is not your time, tell me where you live.")
+        is_far = bool(kept.rule) or kept.due_at >= now + WINDOW_SECONDS
+        if is_far and context.channel != "terminal" and not self._reminders.has_template:
+            notes += "\n" + say(
+                language,
+                "WhatsApp lets me write only within 24 hours of your last message. "
+                "If you have not written by then, I tell you as soon as you write.",
+            )
+        return {"when": when, "text": shown_text(kept, language)}, notes
 
 
 def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
@@ -312,12 +312,6 @@ def _changed(
     return replace(
         changed, rule=when.rule, start=when.start.isoformat(), zone=person.timezone, due_at=when.due
     )
-
-
-def _named(schedule: Schedule, person: Person, now: float) -> dict[str, str]:
-    """Return the values that a receipt names."""
-    when = when_text(schedule, now, person.language, person.timezone)
-    return {"when": when, "text": shown_text(schedule, person.language)}
 
 
 def _lines(found: Sequence[Schedule], person: Person) -> str:

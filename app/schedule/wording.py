@@ -73,6 +73,13 @@ def local_text(local: datetime, today: date, language: str) -> str:
     return f"{format_date(local, pattern, locale=language)} {clock}"
 
 
+def city_of(zone: str, language: str) -> str:
+    """Return the city after which a zone is called, in the person's language."""
+    from babel.dates import get_timezone_location
+
+    return str(get_timezone_location(zone, locale=language, return_city=True)).rsplit("/")[-1]
+
+
 def rule_text(rule: str, start: datetime, language: str) -> str:
     """Return a rule in words if there are short ones, else as it was written."""
     if rule.startswith(EVERY):

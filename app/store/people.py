@@ -251,10 +251,24 @@ def settle(conn: Connection, person: str, language: str, country: str) -> None:
     conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
 
 
-def set_zone(conn: Connection, person: str, zone: str) -> Row | None:
-    """Keep the time zone that a person said ("" forgets it); return their row, None if they are gone."""
-    changed = conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount
-    return by_id(conn, person).row if changed else None
+def set_zone(conn: Connection, person: str, zone: str) -> bool:
+    """Keep the time zone that a person said ("" forgets it); return False if they are gone."""
+    return bool(conn.execute("UPDATE people SET timezone = ? WHERE id = ?", (zone, person)).rowcount)
+
+
+def is_first_zone_note(conn: Connection, person: str, call: str) -> bool:
+    """Return True for the first call that may tell a person which time zone was guessed for them.
+
+    `call` is its idempotency key: the answer is the same when it is repeated after a crash.
+    """
+    conn.execute(
+        "UPDATE people SET zone_told_by = ? WHERE id = ? AND timezone = '' AND zone_told_by = ''",
+        (call, person),
+    )
+    return (
+        conn.execute("SELECT 1 FROM people WHERE id = ? AND zone_told_by = ?", (person, call)).fetchone()
+        is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,33 +34,30 @@ class Profiles:
         """Return the person of a row with these aliases, as prompts and tools see them.
 
         The language is that of what they said just now, else of what they said before, else their country's.
-        The time zone is what they said, else their country's if it has a single one, else the machine's.
+        The time zone is what they said, else that of their number, else the machine's.
         """
         land = row["country"] or _country(names)
         spoken = detect_language(said[:LANGUAGE_CHARACTERS]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
             people.settle(conn, row["id"], spoken, land)
         known = people.person_of(row, self._access.access_rules(row["realm"]), names)
-        zone = self.zone(row["timezone"], land)
-        return replace(known, language=spoken, timezone=zone, country=land)
+        phone = next((name for name in names if name.isdigit()), "")
+        home = timezone_of(land, phone) or self._default_timezone
+        zone = row["timezone"] or home
+        return replace(known, language=spoken, timezone=zone, home_timezone=home, country=land)
 
     async def renewed(self, store: Database, person: Person) -> Person:
         """Return the person with the time zone that counts now."""
         row = await store.one("SELECT timezone FROM people WHERE id = ?", person.id)
-        zone = self.zone(row["timezone"] if row is not None else "", person.country)
-        return replace(person, timezone=zone)
-
-    def zone(self, said: str, land: str) -> str:
-        """Return the zone that counts: what the person `said`, else that of their country, else ours."""
-        return said or timezone_of(land) or self._default_timezone
+        said = row["timezone"] if row is not None else ""
+        return replace(person, timezone=said or person.home_timezone)
 
 
 class TimeZones:
     """Keeps and forgets a person's time zone: `context.services.zones`."""
 
-    def __init__(self, store: Database, profiles: Profiles) -> None:
+    def __init__(self, store: Database) -> None:
         self._store = store
-        self._profiles = profiles
 
     async def set(self, zone: str, context: ToolContext) -> tuple[str, bool]:
         """Keep an IANA name, "" to go by the person's number again.
@@ -75,10 +72,9 @@ class TimeZones:
             raise LookupError("a time zone belongs to a person, and there is none here")
 
         def write(conn: Connection) -> tuple[str, bool]:
-            row = people.set_zone(conn, asks.id, zone)
-            if row is None:
+            if not people.set_zone(conn, asks.id, zone):
                 raise LookupError("this person was erased meanwhile")
-            counts = self._profiles.zone(zone, row["country"] or asks.country)
+            counts = zone or asks.home_timezone
             return counts, any(one.zone != counts for one in schedules.active(conn, asks.id))
 
         return await self._store.tx(write)

@@ -21,11 +21,10 @@ from app.store.database import Database
 from app.tools import ToolContext, ToolResult
 from app.tools.context import Services
 from app.tools.files import Files
-from app.turns.profiles import Profiles, TimeZones
+from app.turns.profiles import TimeZones
 from tests.limits import limited
 from tests.schedule.test_reminders import Sender
 from tests.skills.tools import Rows, context, functions
-from tests.turns.standins import NobodyKnown
 
 pytestmark = pytest.mark.slow
 
@@ -108,10 +107,9 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         lambda conn: conn.execute("INSERT INTO people (id, realm, created_at) VALUES ('p1', 'simulator', 0)")
     )
     reminders = Reminders(database, ("simulator",), template=None, sender=Sender(), alarms=False)
-    profiles = Profiles(NobodyKnown(), "UTC")
     services = Services(
         schedule=ScheduleService(database, reminders),
-        zones=TimeZones(database, profiles),
+        zones=TimeZones(database),
         files=Files(tmp_path / "files", allow_delete=True, quota=10**6),
     )
     rows = {skill: Rows() for skill in SKILLS}

@@ -13,7 +13,7 @@ from tests.skills.tables import table
 from tests.world import Graph, Server, wait_for, world
 
 MINUTE = 60.0
-ZONE = ZoneInfo("America/Santiago")
+ZONE = ZoneInfo("America/New_York")
 
 
 class Chat:
@@ -29,8 +29,14 @@ class Chat:
         return self.next(person)
 
     def receipt(self, person: str, text: str, **more: Any) -> str:
-        """The first line of the answer: what is said of WhatsApp's window depends on the hour."""
-        return self.ask(person, text, **more).split("\n")[0]
+        """Return the first line of the answer, without the zone that only a person's first receipt names."""
+        return (
+            self.ask(person, text, **more)
+            .split("\n")[0]
+            .replace(", hora de Nueva York", "")
+            .replace(", horário de Nova York", "")
+            .replace(", New York time", "")
+        )
 
     def next(self, person: str) -> str:
         """The person's next message from us."""
