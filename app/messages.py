@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed something
+
 JSON = Any  # any JSON value; the one place where `Any` is allowed to travel
 
 

@@ -179,3 +179,20 @@ def test_there_is_an_end_to_what_is_asked(make_world, model, skills):
     (row,) = server.rows("SELECT count(*) AS open FROM approvals WHERE state = 'open'")
     assert row["open"] == 20
     assert mails(skills) == []
+
+
+@pytest.mark.parametrize(
+    ("filled", "said", "no", "told"),
+    [
+        ("agrega leche a la lista", "borra la lista de compras", "No", "De acuerdo, no lo hago."),
+        ("adiciona leite na lista", "apaga a lista de compras", "Não", "Tudo bem, não vou fazer."),
+    ],
+    ids=["es", "pt"],
+)
+def test_a_no_is_acknowledged_in_the_persons_language(make_world, filled, said, no, told):
+    _, graph = make_world()
+    graph.say("p0", filled)
+    graph.reply("p0")
+    graph.say("p0", said)
+    press(graph, "p0", asked(graph, "p0"), no)
+    assert graph.reply("p0", 3) == told

@@ -51,6 +51,48 @@ def test_three_quick_messages_are_one_turn_and_one_reply_that_answers_all(make_w
     assert len(server.rows("SELECT 1 FROM turns")) == 1
 
 
+def test_an_edit_of_a_waiting_message_takes_its_place(make_world, model):
+    server, graph = make_world(model=model(echo), BURST_QUIET_SECONDS="0.6")
+    first = graph.say("p0", "buy two tickets")
+    graph.inbound({"person": "p0", "type": "edit", "original": first, "text": "buy three tickets"})
+    assert graph.reply("p0") == "you said: buy three tickets"
+    wait_for(lambda: not open_work(server), "the turn")
+    assert len(graph.sends("p0")) == len(server.rows("SELECT 1 FROM turns")) == 1
+    graph.inbound({"person": "p0", "type": "edit", "original": first, "text": "buy four tickets"})
+    assert graph.reply("p0", 2) == "you said: buy four tickets"
+
+
+@pytest.mark.parametrize(
+    ("said", "offer", "undone"),
+    [
+        (
+            "anota que la clave del portón es verde",
+            "Borraste tu mensaje, pero ya había hecho esto:\n✓ Nota guardada: ",
+            "Si no lo quieres, dime que lo deshaga.",
+        ),
+        (
+            "anota que o portão é verde",
+            "Você apagou sua mensagem, mas eu já tinha feito isto:\n✓ Nota salva: ",
+            "Se não quiser, me diga para desfazer.",
+        ),
+    ],
+    ids=["es", "pt"],
+)
+def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(make_world, said, offer, undone):
+    server, graph = make_world(BURST_QUIET_SECONDS="0")
+    wamid = graph.say("p0", said)
+    graph.reply("p0")
+    wait_for(lambda: not open_work(server), "the turn")
+    for _ in range(2):
+        graph.inbound({"person": "p1", "type": "revoke", "original": wamid})
+        graph.inbound({"person": "p0", "type": "revoke", "original": wamid})
+    answer = graph.reply("p0", 2)
+    assert offer in answer
+    assert undone in answer
+    assert len(graph.texts("p0")) == 2
+    assert graph.texts("p1") == []
+
+
 def test_a_slow_model_on_one_conversation_does_not_delay_another(make_world, model):
     quick: list[str] = []
 

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from app.i18n import detect_language, say
-from app.messages import Inbound, Outgoing
+from app.messages import RECEIPT_MARK, Inbound, Outgoing
 from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm
 from app.phones import country
 from app.settings import Settings
@@ -81,6 +81,19 @@ class AccessPolicy:
             _language(person, replace(message, text="")),  # the letters of a code are of no language
             "This assistant is now yours. Write /help to see what it can do; "
             "let others in with: recado people allow PHONE",
+        )
+        return Draft(text, (Outgoing(text),))
+
+    def deleted_too_late(self, person: Person, message: Inbound, reply: str) -> Draft | None:
+        """Return the offer to undo what the reply to a deleted message says was done, None if nothing was."""
+        receipts = [line for line in reply.splitlines() if line.startswith(RECEIPT_MARK)]
+        if not receipts:
+            return None
+        text = say(
+            _language(person, message),
+            "You deleted your message, but I had already done this:\n{receipts}\n"
+            "If you do not want it, tell me to undo it.",
+            receipts="\n".join(receipts),
         )
         return Draft(text, (Outgoing(text),))
 

@@ -63,6 +63,8 @@ class IntakeNotices(Protocol):
 
     def owner_welcome(self, person: Person, message: Inbound) -> Draft: ...
 
+    def deleted_too_late(self, person: Person, message: Inbound, reply: str) -> Draft | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
@@ -129,8 +131,14 @@ def _take_one(
     ):
         classified = replace(classified, kind="answer")
     elif message.kind in SILENT_KINDS:
-        if message.kind == "revoke":
-            _withdraw(conn, person.id, message.quoted, now)
+        if message.kind == "revoke" and not _withdraw(conn, person.id, message.quoted, now):
+            _offer_undo(conn, rules, person, conversation, message, now, taken)
+        return
+    elif (
+        message.kind == "edit"
+        and classified.kind == "message"
+        and _replaces_waiting(conn, person.id, message)
+    ):
         return
     _queue(conn, rules, who, conversation, classified, row, taken, now)
 
@@ -170,13 +178,45 @@ def _queue(
         taken.wake.add(conversation.id)
 
 
-def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> None:
-    """Close a message that the person deleted before a turn took it up."""
-    conn.execute(
+def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> bool:
+    """Close a message that the person deleted before a turn took it up; return False if it did not wait."""
+    closed = conn.execute(
         "UPDATE inbox SET done_at = ? WHERE turn_id IS NULL AND done_at IS NULL AND person_id = ?"
         " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')",
         (now, person, wamid),
     )
+    return closed.rowcount > 0
+
+
+def _offer_undo(
+    conn: Connection,
+    rules: IntakeRules,
+    person: Person,
+    conversation: Conversation,
+    message: Inbound,
+    now: float,
+    taken: IntakeResult,
+) -> None:
+    """Offer to undo what was done for a message that the person deleted afterwards, if anything was."""
+    turn = conn.execute(
+        "SELECT t.reply FROM inbox i JOIN turns t ON t.id = i.turn_id JOIN messages m ON m.id = i.message_id"
+        " WHERE m.wamid = ? AND m.direction = 'in' AND i.person_id = ? AND t.state = 'done'",
+        (message.quoted, person.id),
+    ).fetchone()
+    draft = rules.notices.deleted_too_late(person, message, turn["reply"]) if turn is not None else None
+    if draft is not None:
+        put_reply(conn, conversation, f"deleted:{message.quoted}", draft, now)
+        taken.notices.add(person.id)
+
+
+def _replaces_waiting(conn: Connection, person: str, edit: Inbound) -> bool:
+    """Put the new words of an edited message in place of the old ones if no turn has taken it up yet."""
+    replaced = conn.execute(
+        "UPDATE messages SET text = ? WHERE wamid = ? AND direction = 'in' AND person_id = ? AND id IN"
+        " (SELECT message_id FROM inbox WHERE turn_id IS NULL AND done_at IS NULL AND kind = 'message')",
+        (edit.text, edit.quoted, person),
+    )
+    return replaced.rowcount > 0
 
 
 def _is_new(conn: Connection, rules: IntakeRules, message_id: str, now: float) -> bool:

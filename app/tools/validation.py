@@ -228,6 +228,12 @@ class _Checker:
             value = self._mend(value, self._definition(schema))
         for part in schema.get("allOf", ()):
             value = self._mend(value, part)
+        if kinds == ["array"] and value is not None and not isinstance(value, list | tuple):
+            value = (
+                [value]
+                if self._fits(self._mend(value, schema.get("items")), schema.get("items", {}))
+                else value
+            )
         if "anyOf" in schema:
             value = self._alternative(value, schema["anyOf"])
         if isinstance(value, Mapping) and schema.keys() & {"properties", "additionalProperties"}:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 import orjson
 
 from app.llm.model import ToolCall
-from app.messages import JSON, MediaFile
+from app.messages import JSON, RECEIPT_MARK, MediaFile
 from app.routing.selector import changed
 from app.routing.tool_search import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
@@ -15,7 +15,6 @@ from app.store.turn_state import JournalRow
 from app.tools import ToolResult
 from app.tools.plain import loads
 
-RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed something
 LONGEST_RECEIPT = 300
 
 

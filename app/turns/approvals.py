@@ -347,7 +347,8 @@ def _refusal(tool: Tool, last: Approval) -> ToolResult:
         "failed": f"the question about {tool.name} could not be delivered, so it did not run",
     }
     hint = "do not call it again with the same arguments; ask what to do instead"
-    return ToolResult.failure("DENIED", said.get(last.state, f"{tool.name} was not agreed to"), hint)
+    refused = said.get(last.state, f"{tool.name} was not agreed to")
+    return ToolResult.failure("DENIED", refused, hint, answer=last.state)
 
 
 def _asked_already(tool: Tool) -> ToolResult:

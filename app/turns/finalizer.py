@@ -11,12 +11,13 @@ import structlog
 
 from app.i18n import say
 from app.llm.errors import ModelError
+from app.messages import RECEIPT_MARK
 from app.search.words import fold
 from app.store import alerts, journal, learned_phrases, outbox, turns
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.tools.masking import mask_text
-from app.turns.actions import RECEIPT_MARK, answer_key
+from app.turns.actions import answer_key
 from app.turns.routing import RoutingFeedback, routing_feedback
 from app.turns.state import TurnContext, TurnServices
 

@@ -24,6 +24,9 @@ OPEN = AccessRules("whatsapp", open=True, code_key=b"c" * 32)
 class Notices:
     """Short notices."""
 
+    def deleted_too_late(self, person: Person, message: Inbound, reply: str) -> Draft | None:
+        return None
+
     def too_fast(self, person: Person, message: Inbound) -> Draft:
         return draft("too fast")
 

@@ -25,6 +25,8 @@ _FOR_MODELS = spaced(
     UNAVAILABLE UNKNOWN_TOOL
     """
 )
+# their messages tell of our own parts
+_ENGINE_ONLY = spaced("INTERNAL NOT_OFFERED NO_TTY OUTPUT_TOO_LARGE UNKNOWN_TOOL")
 _FREE_TEXT = spaced("text content body note message task")
 # verbs that no example shows: nobody should try them first
 _TAKES_AWAY = re.compile(
@@ -59,8 +61,11 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
     code = str(error.get("code"))
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
     meta = value.get("meta")
-    if isinstance(meta, dict) and meta.get("waits") is True and code == "DENIED":
-        return say(language, "I asked you that already: the question above still waits for your answer.")
+    if isinstance(meta, dict) and code == "DENIED":
+        if meta.get("waits") is True:
+            return say(language, "I asked you that already: the question above still waits for your answer.")
+        if meta.get("answer") == "no":
+            return say(language, "All right, I will not do it.")
     if not message[0].isupper():  # words of the engine
         if code == "DENIED":
             return say(language, "I did not do it: I do not have your yes.")
@@ -68,6 +73,10 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
             return say(language, "It took too long, so I gave it up.")
         if code == "OUTCOME_UNKNOWN":
             return say(language, "It was interrupted, and I do not know whether it was done.")
+        if code == "BAD_REQUEST":
+            return say(language, "I could not do that with those words. Can you say it another way?")
+        if code in _ENGINE_ONLY:
+            return say(language, "That did not work") + "."
     hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()
     failed = say(language, "That did not work")
     told = f"{failed}. {message}" if message[0].isupper() else f"{failed}: {message}"
