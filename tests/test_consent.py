@@ -1,5 +1,7 @@
 """Questions in the chat: nothing sensitive runs before the right person's yes, across restarts, and once."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 
 from tests.mailer import asked, calling, drop_mailer, marks, press, questions
 from tests.standins.model import calls, is_classifier, last_user_text
-from tests.world import wait_for
+from tests.world import text_body, wait_for
 
 
 @pytest.fixture
@@ -196,3 +198,43 @@ def test_a_no_is_acknowledged_in_the_persons_language(make_world, filled, said, 
     graph.say("p0", said)
     press(graph, "p0", asked(graph, "p0"), no)
     assert graph.reply("p0", 3) == told
+
+
+KEPT_AND_TAKEN = (
+    ("save_note", {"text": "the gate is green"}, "delete_note", {"note": "1"}),
+    ("set_reminder", {"text": "call Ana", "when": "tomorrow at 9"}, "cancel_reminder", {"reminder": "1"}),
+    ("remember", {"fact": "I am allergic to nuts"}, "forget", {"what": "nuts"}),
+    ("add_to_list", {"items": ["milk"]}, "take_off_list", {"items": ["milk"]}),
+)
+
+
+def test_what_takes_away_asks_where_words_of_others_are_in_the_turn(make_world, model):
+    def play(body):
+        number = int(re.findall(r"case (\d)", last_user_text(body))[-1])
+        kept, text, taken, what = KEPT_AND_TAKEN[number]
+        wanted = (kept, text) if "keep" in last_user_text(body) else (taken, what)
+        if is_classifier(body):
+            category = ("notes", "reminders", "memory", "lists")[number]
+            return json.dumps({"categories": [category], "phrases": [wanted[0].replace("_", " ")]})
+        return "done" if body["messages"][-1]["role"] == "tool" else calls(wanted)
+
+    server, graph = make_world(model=model(play), graph={"window_open": True})
+    ours = "SELECT (SELECT count(*) FROM skill_data), (SELECT count(*) FROM schedules WHERE active = 1)"
+    for number in range(len(KEPT_AND_TAKEN)):
+        graph.say(f"p{number}", f"keep case {number}")
+        graph.reply(f"p{number}")
+    before = tuple(server.rows(ours)[0])
+    for number in range(len(KEPT_AND_TAKEN)):
+        phone = f"1212555000{number}"
+        order = text_body(f"wamid.f{number}", f"take case {number}", phone, context={"forwarded": True})
+        assert server.post(order).status_code == 200
+        assert "This comes after I read text that is not yours" in asked(graph, f"p{number}")["text"]
+    assert tuple(server.rows(ours)[0]) == before
+    for number in range(len(KEPT_AND_TAKEN)):
+        press(graph, f"p{number}", asked(graph, f"p{number}"), "No")
+        graph.reply(f"p{number}", 3)
+        graph.say(f"p{number}", "/new")
+        graph.reply(f"p{number}", 4)
+        graph.say(f"p{number}", f"take case {number}")
+        graph.reply(f"p{number}", 5)
+        assert len(questions(graph, f"p{number}")) == 1

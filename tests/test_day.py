@@ -50,7 +50,7 @@ DAY: list[Scene] = [
     ),
     (
         "clock",
-        ("che q hora es en tokio", "En Tokio (son las|es la) .*9 h más"),
+        ("che q hora es en tokio", "En Tokio (son las|es la) .*12 h más"),
         ("q horas sao em lisboa", "Em Lisboa (são|é)"),
         ("whats the time in london", "In London it is"),
     ),
@@ -125,9 +125,9 @@ DAY: list[Scene] = [
     ),
     (
         "notes",
-        ("que tengo anotado", "(?s)2 de 2.*plomero.*yerba"),
-        ("oq eu tenho anotado", "(?s)2 de 2.*dentista.*tapioca"),
-        ("my notes", "(?s)2 of 2.*plumber.*lantern"),
+        ("que tengo anotado", "(?s)2 de 2.*yerba.*plomero"),
+        ("oq eu tenho anotado", "(?s)2 de 2.*tapioca.*dentista"),
+        ("my notes", "(?s)2 of 2.*lantern.*plumber"),
     ),
     (
         "note deleted",

@@ -80,6 +80,8 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: s
         execute,
         category=server.name,
         sensitive=not reads_only,
+        read_only=reads_only,
+        destructive=isinstance(annotations, Mapping) and annotations.get("destructiveHint") is True,
         idempotent=reads_only or hints.get("idempotentHint") is True,
         timeout=TIMEOUT_SECONDS,
         audience=server.audience,

@@ -64,7 +64,9 @@ def error_result(code: int, message: str) -> ToolResult:
     """Return the result of a call that the server answered with an error of JSON-RPC."""
     said = _message(message) or f"the server answered with error {code}"
     if code == _INVALID_PARAMS:
-        return ToolResult.failure("BAD_REQUEST", said, "mend the arguments and call it again")
+        return ToolResult.failure(
+            "BAD_REQUEST", said, "mend the arguments and call it again", invalid_arguments=True
+        )
     if code == _METHOD_NOT_FOUND:
         return ToolResult.failure("UNAVAILABLE", said, "the server cannot do this; say so")
     return ToolResult.failure("UPSTREAM_ERROR", said, "the fault is the server's; say so")

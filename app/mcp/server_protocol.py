@@ -227,14 +227,39 @@ class _Response:
 
 
 def _definition(tool: Tool) -> ToolDefinition:
-    """Return a tool with its hints; not `idempotent`, which ours are only with a key that no caller gives."""
-    words = tool.mcp_definition()
+    """Return a tool with its hints.
+
+    Idempotent are only those that read: the others are so with a key that no caller of ours gives.
+    """
     hints = ToolAnnotations(
-        read_only_hint=tool.harmless, destructive_hint=tool.sensitive, open_world_hint=tool.outside
+        read_only_hint=tool.read_only,
+        idempotent_hint=tool.read_only,
+        destructive_hint=not tool.read_only and (tool.destructive or tool.sensitive),
+        open_world_hint=tool.outside,
     )
     return ToolDefinition(
-        name=tool.name, description=words["description"], input_schema=tool.input_schema, annotations=hints
+        name=tool.name,
+        title=tool.name.replace("_", " ").capitalize(),
+        description=tool.mcp_definition()["description"],
+        input_schema=tool.input_schema,
+        output_schema=_RESULT,
+        annotations=hints,
     )
+
+
+_RESULT = {
+    "type": "object",
+    "properties": {
+        "ok": {"type": "boolean"},
+        "data": {"description": "what the tool returned, if it is ok"},
+        "error": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
+        },
+        "meta": {"type": "object"},
+    },
+    "required": ["ok"],
+}
 
 
 async def _to_result(result: ToolResult) -> CallToolResult:

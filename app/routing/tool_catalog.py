@@ -398,6 +398,10 @@ class ToolCatalog:
             for tool, languages in self._snapshot.phrases.items()
         }
 
+    def read_only(self) -> frozenset[str]:
+        """Return the names of the tools that change nothing."""
+        return frozenset(name for name, tool in self._snapshot.tools.items() if tool.read_only)
+
     def for_owners(self) -> frozenset[str]:
         """Return the names of the tools that only owners are offered."""
         return frozenset(name for name, tool in self._snapshot.tools.items() if tool.audience == "owners")

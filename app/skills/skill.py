@@ -34,7 +34,9 @@ log = logging.getLogger(__name__)
 
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 
-_TOOL_LISTS = frozenset({"sensitive-tools", "idempotent-tools", "harmless-tools", "include-tools"})
+_TOOL_LISTS = frozenset(
+    f"{word}-tools" for word in ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
+)
 _ONE_WORD = frozenset({"timeout-seconds"})
 _OUR_KEYS = (
     _TOOL_LISTS | _ONE_WORD | {"calls-per-minute", "own-results", "search-results", "settings", "audience"}

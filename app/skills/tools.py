@@ -169,6 +169,8 @@ class _Options:
     ) -> None:
         self._manifest = manifest
         self._sensitive = manifest.words("sensitive-tools")
+        self._destructive = manifest.words("destructive-tools")
+        self._read_only = manifest.words("read-only-tools")
         self.idempotent = manifest.words("idempotent-tools")
         self.harmless = manifest.words("harmless-tools")
         self._own = manifest.words("own-results")
@@ -178,7 +180,7 @@ class _Options:
         self._all, self._rates = 0, dict[str, int]()
         for word in manifest.words("calls-per-minute"):
             self._read_rate(word)
-        named = {*self._sensitive, *self._own} - {"*"}
+        named = {*self._sensitive, *self._destructive, *self._read_only, *self._own} - {"*"}
         named = {*named, *self.idempotent, *self.harmless, *self._rates, *self._searches}
         self.warnings += [
             f"metadata names the tool {name!r}, which scripts/tools.py does not have"
@@ -198,6 +200,8 @@ class _Options:
         return {
             "category": self._manifest.name,
             "sensitive": not {name, "*"}.isdisjoint(self._sensitive),
+            "destructive": not {name, "*"}.isdisjoint(self._destructive),
+            "read_only": not {name, "*"}.isdisjoint(self._read_only),
             "idempotent": name in self.idempotent,
             "timeout": self._timeout,
             "calls_per_minute": self._rates.get(name, self._all),

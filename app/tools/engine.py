@@ -19,6 +19,7 @@ from app.tools.plain import TooLarge, dumps
 from app.tools.registry import ToolRegistry, close_names
 from app.tools.result import OUTPUT_LIMIT, ToolResult, bounded, own_words, raised, settled, too_large
 from app.tools.tool import Tool
+from app.tools.validation import InvalidArguments
 
 log = structlog.get_logger(__name__)
 
@@ -114,6 +115,10 @@ class ExecutionEngine:
         try:
             checked = tool.validate_args(args)
             tool.check(checked, context)
+        except InvalidArguments as error:
+            return ToolResult.failure(
+                "BAD_REQUEST", str(error), "mend the arguments and call it again", invalid_arguments=True
+            )
         except ValueError as error:
             return ToolResult.failure("BAD_REQUEST", own_words(error), "mend the arguments and call it again")
         except BaseException as error:  # a check that calls exit() ends its call, not the server

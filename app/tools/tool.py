@@ -36,7 +36,9 @@ class Tool:
 
     `check(args, context)` raises ValueError for arguments that fit the schema and still cannot be taken;
     it also runs in a dry run and must have no effect. `harmless` tools change nothing of the world: they
-    are never asked about and run in a dry run too. `examples` are sentences that lead to this tool.
+    are never asked about and run in a dry run too. `read_only` tools change nothing, but may reach others.
+    `destructive` ones take away what the person keeps: in a turn that holds words of others they need a yes.
+    `examples` are sentences that lead to this tool.
 
     A call of an `idempotent` tool that comes to UPSTREAM_RATE_LIMIT or UPSTREAM_ERROR is tried again, after
     the seconds in `meta.retry_after` or a growing pause, as long as that fits into `timeout`.
@@ -65,6 +67,8 @@ class Tool:
         wants_context: bool | None = None,
         examples: Iterable[str] = (),
         harmless: bool = False,
+        read_only: bool = False,
+        destructive: bool = False,
         check: PathCheck | None = None,
         adapters: Mapping[str, Any] | None = None,
         fills: Mapping[str, Any] | None = None,
@@ -93,6 +97,8 @@ class Tool:
         self.audience: Audience = audience
         self.examples: tuple[str, ...] = tuple(sendable(list(examples)))
         self.harmless = harmless
+        self.read_only = read_only or harmless
+        self.destructive = destructive
         self.warnings = tuple(warnings)
         self.calls_per_minute = calls_per_minute
         self.outside = outside
@@ -120,6 +126,8 @@ class Tool:
         timeout: float = 30.0,
         audience: Audience = "everyone",
         harmless: bool = False,
+        read_only: bool = False,
+        destructive: bool = False,
         check: PathCheck | None = None,
         calls_per_minute: int = 0,
         outside: bool = True,
@@ -141,6 +149,8 @@ class Tool:
             wants_context=signature.wants_context,
             examples=signature.docstring.examples,
             harmless=harmless,
+            read_only=read_only,
+            destructive=destructive,
             check=check,
             adapters=signature.adapters,
             fills=signature.fills,

@@ -235,6 +235,12 @@ def _schema(tool: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+READ_ONLY = [
+    *("time_in_place", "calculate", "list_notes", "search_notes", "get_weather", "list_reminders"),
+    *("read_file", "list_people", "convert_currency"),
+]
+
+
 class Installed:
     """What the built-in model is told of what is installed."""
 
@@ -244,6 +250,9 @@ class Installed:
 
     def phrases(self) -> Mapping[str, tuple[str, ...]]:
         return self._phrases
+
+    def read_only(self) -> Collection[str]:
+        return READ_ONLY
 
     def for_owners(self) -> Collection[str]:
         return ()

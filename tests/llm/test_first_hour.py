@@ -46,6 +46,32 @@ ANSWERS = {
 }
 
 
+NO_ORDERS = """
+¿ya agregaste el pan a la lista?
+¿puedes decirme si compré leche?
+¿cuándo anoté la placa?
+cuando vivía en Lima anotaba todo
+si compro leche te aviso
+tengo que comprar pan?
+mi hermano compró leche
+nunca borres la nota de la placa
+no sé si borrar la nota
+me dijeron que cancelara la cita del banco
+quem colocou leite na lista?
+quando eu anotei a placa?
+se eu comprar leite te aviso
+ainda não comprei o pão
+você apagou meu lembrete?
+minha mãe colocou ovos na lista dela
+who added milk to the list?
+never forget that i am vegetarian?
+should i buy bread
+if i buy milk i will tell you
+my brother bought milk
+i haven't bought the bread yet
+""".strip().splitlines()
+
+
 class Person:
     """A person who writes a message at a time, and sees what it led to."""
 
@@ -99,6 +125,19 @@ def test_questions_negations_memories_and_wishes_change_nothing(make_world: Any,
         person.says(text)
     before = person.data()
     assert len(before) >= 4
-    for _, text in messages(samples, "changes_nothing.jsonl"):
+    for text in [*(text for _, text in messages(samples, "changes_nothing.jsonl")), *NO_ORDERS]:
         called, _ = person.says(text)
         assert person.data() == before, (text, called)
+
+
+def test_an_undo_is_of_the_last_action_and_positions_are_those_shown_last(make_world: Any) -> None:
+    person = Person(make_world(), "p0")
+    for text in ("anota que el doctor se llama Ruiz", "anota que el taller abre a las 8", "mis notas"):
+        person.says(text)
+    assert "taller" in person.says("borra la segunda")[1]
+    assert "taller" in person.says("deshacer")[1]
+    assert person.says("agrega leche, pan y huevos a la lista")[0] == "add_to_list"
+    person.says("qué hay en la lista")
+    assert "pan" in person.says("ya compré el segundo")[1]
+    person.says("recuérdame mañana a las 9 llamar al banco")
+    assert person.says("deshacer") == ("", "¿Qué deshago? Dímelo con una frase completa.")

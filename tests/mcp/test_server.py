@@ -158,7 +158,10 @@ async def test_both_eras_list_and_call(server: Server, era: str) -> None:
     assert hints["search_tools"]["read_only_hint"]
     assert hints["write_file"]["destructive_hint"]
     assert not hints["save_note"]["read_only_hint"]
-    assert not any("idempotent_hint" in hint for hint in hints.values()), "no caller gives our key"
+    assert not hints["save_note"]["idempotent_hint"], "no caller gives our key"
+    assert sum(hint["read_only_hint"] for hint in hints.values()) >= 30
+    assert tools["set_reminder"].title == "Set reminder"
+    assert tools["calculate"].output_schema["required"] == ["ok"]
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])

@@ -25,8 +25,8 @@ def test_a_saved_note_is_listed_with_a_receipt(ana) -> None:
     assert save("  comprar pan ", context=ana)["summary"] == "✓ Nota guardada: comprar pan"
     save("llamar al banco", context=ana)
     answer = listing(context=ana)
-    assert answer["summary"] == "Tus notas (2 de 2):\n2. llamar al banco\n1. comprar pan"
-    assert [note["number"] for note in answer["notes"]] == [2, 1]
+    assert answer["summary"] == "Tus notas (2 de 2):\n1. comprar pan\n2. llamar al banco"
+    assert [note["number"] for note in answer["notes"]] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_numbers_stay_when_another_note_is_deleted(ana) -> None:
     assert delete("2", context=ana)["summary"].startswith("✓ Nota 2 borrada: dos\n")
     save("cuatro", context=ana)
     assert [(note["number"], note["text"]) for note in listing(context=ana)["notes"]] == [
-        (4, "cuatro"),
-        (3, "tres"),
         (1, "uno"),
+        (3, "tres"),
+        (4, "cuatro"),
     ]
     assert search("dos", context=ana)["count"] == 0
 
@@ -96,7 +96,7 @@ def test_a_note_is_deleted_by_number_words_or_last(ana, wanted: str, left: list[
     for text in ("pan", "pan integral", "leche"):
         save(text, context=ana)
     assert "✓" in delete(wanted, context=ana)["summary"]
-    assert texts(listing(context=ana)) == left
+    assert texts(listing(context=ana))[::-1] == left
 
 
 def test_a_number_alone_shows_the_note_that_has_it(ana) -> None:
@@ -169,7 +169,7 @@ def test_a_changed_note_keeps_its_number(ana) -> None:
         save(text, context=ana)
     assert edit("pan", "pan integral", context=ana)["summary"] == "✓ Nota 1 cambiada: pan integral"
     assert edit("1", "y manteca", append=True, context=ana)["number"] == 1
-    assert texts(listing(context=ana)) == ["leche", "pan integral\ny manteca"]
+    assert texts(listing(context=ana)) == ["pan integral\ny manteca", "leche"]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_change_that_cannot_be_made_changes_nothing(ana, note: str, text: str,
     save("pan negro", context=ana)
     save("pan blanco", context=ana)
     assert edit(note, text, context=ana)["error"]["code"] == code
-    assert texts(listing(context=ana)) == ["pan blanco", "pan negro"]
+    assert texts(listing(context=ana)) == ["pan negro", "pan blanco"]
 
 
 def test_a_deleted_note_comes_back_with_its_number(ana) -> None:
@@ -193,7 +193,7 @@ def test_a_deleted_note_comes_back_with_its_number(ana) -> None:
         save(text, context=ana)
     delete("2", context=ana)
     assert undo(context=ana)["summary"] == "✓ Nota 2 otra vez como estaba: dos"
-    assert [note["number"] for note in listing(context=ana)["notes"]] == [3, 2, 1]
+    assert [note["number"] for note in listing(context=ana)["notes"]] == [1, 2, 3]
     assert undo(context=ana)["error"]["code"] == "NOTHING_TO_UNDO"
 
 
@@ -205,7 +205,7 @@ def test_what_was_done_last_is_undone_first(ana) -> None:
     undo(context=ana)
     assert texts(listing(context=ana)) == ["dos"]
     undo(context=ana)
-    assert texts(listing(context=ana)) == ["dos", "uno"]
+    assert texts(listing(context=ana)) == ["uno", "dos"]
 
 
 @pytest.mark.parametrize("wanted", ["1", "nota 1", "la de pan", "pan"])

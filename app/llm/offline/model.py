@@ -71,6 +71,9 @@ class Catalog(Protocol):
     def phrases(self) -> Phrases:
         """Return the example phrases by tool name."""
 
+    def read_only(self) -> Collection[str]:
+        """Return the tools that change nothing."""
+
     def for_owners(self) -> Collection[str]:
         """Return the tools that only owners are offered."""
 
@@ -118,7 +121,8 @@ class OfflineModel:
         if fragments and len(words(said)) <= LONGEST_CHOICE:
             meant, topic = self._talked_about(with_pronoun(said, language), request.recent)
             goes_on = self._goes_on(said) or not tools
-            tools = [*meant, *(topic if meant or goes_on else ()), *tools]
+            best = (*meant[:1], *tools[:1]) if meant and not self._goes_on(said) else ()
+            tools = [*best, *meant, *(topic if meant or goes_on else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
             ranked += self._looking(said)
@@ -204,6 +208,8 @@ class OfflineModel:
         plan = self._plan(request, offers, person, exchanged) if offers and asks else Plan()
         if plan.lacking:
             return _written(request, replies.lacking_text(plan.lacking, language))
+        if not plan.steps and _UNDO.fullmatch(fold(said)):
+            return _written(request, say(language, "What should I undo? Tell me in a whole sentence."))
         facts = answering_facts(request.facts, said) if asks else []
         if facts and not results and all(step.guessed for step in plan.steps):
             return _written(request, replies.facts_text(facts, language))
@@ -245,15 +251,18 @@ class OfflineModel:
     def _plan(
         self, request: ModelRequest, offers: Sequence[Offer], person: Person, all_exchanged: list[Exchange]
     ) -> Plan:
-        planner = Planner(offers, self._catalog.index, self._catalog.phrases(), Reader(person, self._now))
+        catalog = self._catalog
+        reader = Reader(person, self._now)
+        planner = Planner(offers, catalog.index, catalog.phrases(), reader, catalog.read_only())
         exchanged = with_a_subject(all_exchanged, person.language)
         before = exchanged[-1] if exchanged else Exchange()
         said, late = split_late(request.said, request.messages)
         if timed := with_hour(before, said, person.language):
             said, exchanged = timed, exchanged[:-1]
             before = exchanged[-1] if exchanged else Exchange()
-        if _UNDO.fullmatch(fold(said)) and (undone := self._undone(planner, before)).steps:
-            return undone
+        if _UNDO.fullmatch(fold(said)):
+            undone = self._undone(planner, before)
+            return undone if undone.steps else _of_last_receipt(planner, said, exchanged)
         said = corrected(planner, said, exchanged) or said
         if (picked := picked_line(planner, said, exchanged)) != Plan():
             return picked
@@ -303,6 +312,17 @@ class OfflineModel:
             if example := replies.example_of(offer, self._catalog.phrases().get(offer.name, ()), language):
                 found.setdefault(self._category(offer.name), example)
         return list(found.values())[:_MAX_EXAMPLES]
+
+
+def _of_last_receipt(planner: Planner, said: str, exchanged: Sequence[Exchange]) -> Plan:
+    """Return the plan of an "undo" if it is about what was done last, as far as that is known."""
+    plan = planner.plan(said)
+    last = next((one for one in reversed(exchanged) if one.is_receipt), None)
+    if last is not None and fold(said).strip() in fold(last.answer):
+        return plan  # the receipt names these words
+    done = {planner.category(step.tool) for step in planner.plan(last.said).steps} if last else set()
+    is_other = last is not None and any(planner.category(step.tool) not in done for step in plan.steps)
+    return Plan() if is_other else plan
 
 
 def _categories_beside(planner: Planner, plan: Plan) -> list[str]:

@@ -15,6 +15,7 @@ from app.llm.offline.templates import (
     Alignment,
     Template,
     align,
+    is_no_order,
     opens_with_reversal,
     read_template,
     trimmed,
@@ -106,8 +107,8 @@ class _Part:
 class Planner:
     """Plans with the tools offered now, known only by their schemas, phrases and index entries.
 
-    `topic`: the categories of what is talked about, the surest first; phrases such as "cancel it" then mean
-    one of these. None: any.
+    Tools that are not `read_only` follow only an order that fits one of their phrases. `topic`: the
+    categories of what is talked about, the surest first; "cancel it" then means one of these. None: any.
     """
 
     def __init__(
@@ -116,12 +117,14 @@ class Planner:
         index: ToolIndex,
         phrases: Mapping[str, Sequence[str]],
         reader: Reader,
+        read_only: Collection[str] = (),
         topic: Sequence[str] | None = None,
     ) -> None:
         self.offers = {offer.name: offer for offer in offers}
         self.reader = reader
         self._index = index
         self._phrases = {name: tuple(phrases.get(name, ())) for name in self.offers}
+        self._read_only = read_only
         self._topic = topic or ()
         self._known: dict[str, list[Step]] = {}
         self._words_read = 0
@@ -136,7 +139,9 @@ class Planner:
 
     def about(self, topic: Sequence[str]) -> "Planner":
         """Return a planner for the same tools, with this topic."""
-        return Planner(list(self.offers.values()), self._index, self._phrases, self.reader, topic)
+        return Planner(
+            list(self.offers.values()), self._index, self._phrases, self.reader, self._read_only, topic
+        )
 
     def category(self, tool: str) -> str:
         document = self._index.document(tool)
@@ -269,6 +274,8 @@ class Planner:
         for alignment in aligned:
             if asking and alignment.strength < asked_at and self._asks_rather(asking[0], alignment):
                 break  # a question about what was said is better than an answer to what was not
+            if alignment.template.tool not in self._read_only and is_no_order(clause, alignment.template):
+                continue
             offer = self.offers[alignment.template.tool]
             arguments = self._from_slots(offer, alignment, clause)
             if arguments is None:
@@ -389,7 +396,8 @@ class Planner:
         text = clause[:LONGEST_PLANNED]
         if not says_something(text) or _DEFINITION.match(fold(text)) or opens_with_reversal(text):
             return []
-        hits = self._index.rank(text, among=self.offers.keys(), limit=2)
+        reading = self.offers.keys() & set(self._read_only)
+        hits = self._index.rank(text, among=reading, limit=2)
         if not hits or (len(hits) > 1 and hits[0].score < _CLEARLY_AHEAD * hits[1].score):
             return []
         offer = self.offers[hits[0].id]

@@ -66,6 +66,8 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
             return say(language, "I asked you that already: the question above still waits for your answer.")
         if meta.get("answer") == "no":
             return say(language, "All right, I will not do it.")
+    if isinstance(meta, dict) and meta.get("invalid_arguments") is True:
+        return say(language, "I could not do that with those words. Can you say it another way?")
     if not message[0].isupper():  # words of the engine
         if code == "DENIED":
             return say(language, "I did not do it: I do not have your yes.")
@@ -73,8 +75,6 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
             return say(language, "It took too long, so I gave it up.")
         if code == "OUTCOME_UNKNOWN":
             return say(language, "It was interrupted, and I do not know whether it was done.")
-        if code == "BAD_REQUEST":
-            return say(language, "I could not do that with those words. Can you say it another way?")
         if code in _ENGINE_ONLY:
             return say(language, "That did not work") + "."
     hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()

@@ -45,6 +45,15 @@ _REVERSING = spaced(
     disse
     """
 )
+# begin a question or a condition
+_ASKING = spaced(
+    """
+    que cual cuales cuando cuanto cuantos cuanta cuantas donde como quien quienes acaso si
+    qual quais quando quanto quantos quanta quantas onde quem sera se
+    what which when where who whose how why whether should shall did do does have has had is are am was were
+    if
+    """
+)
 _SAME_WORDS = tuple(
     spaced(group)
     for group in (
@@ -176,6 +185,15 @@ def opens_with_reversal(text: str) -> bool:
     """Tell whether a message begins with a negation, a doubt or a question about what was or would be."""
     found = [word.text for word in spans(text)[:4]]
     return any(word in _REVERSING for word in found) or "por que" in " ".join(found)
+
+
+def is_no_order(text: str, template: Template) -> bool:
+    """Return True for a question or a condition, unless the template itself begins with that word."""
+    if text.rstrip(" .!").endswith("?") or text.lstrip().startswith("¿"):
+        return True
+    first = next((word.text for word in spans(text) if word.text not in COURTESIES or word.text == "i"), "")
+    begins = template.parts[0]
+    return first in _ASKING and not (isinstance(begins, _Literal) and begins.text == first)
 
 
 def trimmed(raw: str) -> str:

@@ -123,7 +123,7 @@ def save_note(text: str, context=None) -> dict:
 
 
 def list_notes(limit: int = 20, context=None) -> dict:
-    """Lists the person's notes, the newest first, with their numbers.
+    """Lists the person's newest notes with their numbers, the newest at the end.
 
     Args:
         limit: How many to list, 50 at most.
@@ -137,7 +137,7 @@ def list_notes(limit: int = 20, context=None) -> dict:
     entries = notes.entries
     if not entries:
         return {"summary": say("none"), "count": 0, "notes": []}
-    shown = entries[: max(1, min(int(limit), MOST_SHOWN))]
+    shown = entries[: max(1, min(int(limit), MOST_SHOWN))][::-1]
     text = say("list", shown=len(shown), count=len(entries), lines=_lines(shown))
     return {"summary": text, "count": len(entries), "notes": _fields(shown, context)}
 
