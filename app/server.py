@@ -94,7 +94,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=15,
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=CONNECTIONS + 128,
     )
     server = _Server(config, app.state.close_streams)
     loop = asyncio.get_running_loop()

@@ -120,7 +120,7 @@ def test_a_whole_list_is_deleted_only_after_a_yes(offline):
     ask("put charger on the packing list")
     assert ask("delete the list") == "", "a question has buttons"
     assert "Shall I delete the list “packing” with all that is on it?" in chat.question("p2")
-    assert ask("no").startswith("I did not do it")
+    assert ask("no") == "All right, I will not do it."
     assert ask("my lists") == "Your lists:\n• Shopping: 2 left\n• Packing: 1 left"
     ask("delete the packing list")
     assert ask("yes") == "✓ List deleted with all that was on it: Packing"

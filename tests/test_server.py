@@ -1,5 +1,6 @@
 """Connections that do not come to the point: too slow, too large, silent. And what is there at the start."""
 
+import resource
 import socket
 import subprocess
 import sys
@@ -9,9 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from app.http.limits import HEAD_BYTES, REQUEST_SECONDS
+from app.http.limits import CONNECTIONS, HEAD_BYTES, REQUEST_SECONDS
 from app.settings import Settings
-from tests.world import ROOT, Server, wait_for
+from tests.world import ROOT, Server, connected, free_port, text_body, wait_for
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
@@ -130,6 +131,39 @@ def test_heavy_libraries_wait_until_something_needs_them() -> None:
     code = f"import sys, app.server; print({late} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"
+
+
+UNSIGNED = (
+    b"POST /webhook HTTP/1.1\r\nHost: localhost\r\nX-Hub-Signature-256: sha256=" + b"0" * 64 + b"\r\n"
+    b"Content-Length: 3000000\r\n\r\n"
+)
+
+
+def test_unsigned_bodies_and_idle_connections_do_not_keep_signed_webhooks_out(tmp_path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    server = Server(tmp_path, **connected(free_port()), ALLOWED_PHONE_NUMBERS="525550100001").start()
+    held: list[socket.socket] = []
+    try:
+        held = [opened(server, UNSIGNED) for _ in range(60)]
+        for number in range(15):
+            for connection in held:
+                with suppress(OSError):  # it had to make room
+                    connection.sendall(b"x" * 64_000)
+            for body in (
+                text_body(f"wamid.a{number}", "hola"),
+                text_body(f"wamid.b{number}", "hola " * 60_000),
+            ):
+                assert server.post(body).status_code == 200, number
+        held += [opened(server) for _ in range(CONNECTIONS + 100)]
+        for number in range(5):
+            assert server.post(text_body(f"wamid.c{number}", "hola")).status_code == 200
+        assert server.rows("SELECT count(*) FROM messages WHERE direction = 'in'")[0][0] == 35
+    finally:
+        for connection in held:
+            connection.close()
+        server.kill()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.slow

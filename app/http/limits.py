@@ -1,6 +1,7 @@
 """Limits that keep slow, large and many clients from shutting Meta's webhooks out."""
 
 import asyncio
+import math
 import resource
 
 from fastapi import HTTPException
@@ -9,6 +10,8 @@ from starlette.types import Message, Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 CONNECTIONS = 2000
+PEER_CONNECTIONS = 256  # of one address that is not this machine: behind a proxy all of them may be its own
+SMALL_BODY = 64 * 1024  # there is always room for one of this size
 REQUEST_SECONDS = 30.0  # from a request's first byte (of the first request: from the connection) to its last
 ANSWER_SECONDS = 30.0  # until a client goes on reading an answer that fills the buffers
 HEAD_BYTES = 64 * 1024
@@ -38,12 +41,16 @@ def bounded_receive(receive: Receive, limit: int) -> Receive:
 
 
 class BodyReader:
-    """Reads request bodies, each of at most `body_bytes`, all that are on their way `held_bytes` together."""
+    """Reads request bodies, each of at most `body_bytes`, large ones of `held_bytes` together.
+
+    When these are full, the large body that has been coming for longest is given up for the newcomer: nobody
+    can keep others out by sending slowly.
+    """
 
     def __init__(self, body_bytes: int, held_bytes: int) -> None:
         self._body_bytes = body_bytes
         self._held_bytes = held_bytes
-        self._held = 0
+        self._large: dict[asyncio.Timeout, int] = {}  # bytes of each that is coming, the oldest first
 
     async def read(self, request: Request) -> bytes:
         """Return the body. Raise HTTPException 413 or 503 over a limit, ClientDisconnect if it broke off."""
@@ -51,17 +58,27 @@ class BodyReader:
         if declared.isdigit() and int(declared) > self._body_bytes:
             raise self._too_large()
         body = bytearray()
+        given_up = asyncio.timeout(None)
         try:
-            async for chunk in request.stream():
-                if len(body) + len(chunk) > self._body_bytes:
-                    raise self._too_large()
-                if self._held + len(chunk) > self._held_bytes:
-                    raise HTTPException(503, "too much at once, send it again")
-                self._held += len(chunk)
-                body += chunk
+            async with given_up:
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > self._body_bytes:
+                        raise self._too_large()
+                    if len(body) > SMALL_BODY:
+                        self._large[given_up] = len(body)
+                        self._make_room(given_up)
+        except TimeoutError:
+            raise HTTPException(503, "too much at once, send it again") from None
         finally:
-            self._held -= len(body)
+            self._large.pop(given_up, None)
         return bytes(body)
+
+    def _make_room(self, newcomer: asyncio.Timeout) -> None:
+        while sum(self._large.values()) > self._held_bytes:
+            oldest = next(one for one in self._large if one is not newcomer or len(self._large) == 1)
+            del self._large[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"a body has at most {self._body_bytes} bytes")
@@ -70,9 +87,11 @@ class BodyReader:
 class ImpatientConnection(HttpToolsProtocol):
     """uvicorn's connection, aborted if a request is too slow, its head too large or its answer not read.
 
-    uvicorn bounds none of these, so a few hundred connections that trickle would use all of them up.
+    uvicorn bounds none of these, so a few hundred connections that trickle would use all of them up. Where
+    there are too many connections, the one that has waited for its request for longest makes room.
     """
 
+    connections: set["ImpatientConnection"]  # type: ignore[assignment]
     _request_timer: asyncio.TimerHandle | None = None
     _answer_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0  # all of a request but its body: head, sizes of chunks, trailers
@@ -80,6 +99,8 @@ class ImpatientConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._expect_request()
+        if len(self.connections) > PEER_CONNECTIONS:
+            self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         _cancel(self._request_timer)
@@ -119,9 +140,28 @@ class ImpatientConnection(HttpToolsProtocol):
     def _unsupported_upgrade_warning(self) -> None:
         """Answer as if plain HTTP had been asked for; strangers write no lines into the log."""
 
+    def _make_room(self) -> None:
+        open_ = [one for one in self.connections if not one.transport.is_closing()]
+        peers = [one for one in open_ if one._peer == self._peer]
+        is_crowd = self._peer not in _THIS_MACHINE and len(peers) > PEER_CONNECTIONS
+        if is_crowd or len(open_) > CONNECTIONS:
+            oldest = min(peers if is_crowd else open_, key=lambda one: one._waits_until)
+            oldest.transport.abort()
+
+    @property
+    def _peer(self) -> str:
+        return self.client[0] if self.client else ""
+
+    @property
+    def _waits_until(self) -> float:
+        return self._request_timer.when() if self._request_timer is not None else math.inf
+
     def _expect_request(self) -> None:
         if self._request_timer is None:
             self._request_timer = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+
+_THIS_MACHINE = frozenset(("127.0.0.1", "::1", ""))
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

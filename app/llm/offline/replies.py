@@ -26,7 +26,7 @@ _FOR_MODELS = spaced(
     """
 )
 # their messages tell of our own parts
-_ENGINE_ONLY = spaced("INTERNAL NOT_OFFERED NO_TTY OUTPUT_TOO_LARGE UNKNOWN_TOOL")
+_ENGINE_ONLY = spaced("INTERNAL NOT_OFFERED OUTPUT_TOO_LARGE UNKNOWN_TOOL")
 _FREE_TEXT = spaced("text content body note message task")
 # verbs that no example shows: nobody should try them first
 _TAKES_AWAY = re.compile(
