@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from app.ops.private_log import forget_all
 from app.people import Realm
 from app.simulator import history
 from app.store import Store, personal_data
@@ -42,6 +43,7 @@ class Erasure:
 
     def __init__(self, store: Store, phones: Phones, running: RunningWork | None = None) -> None:
         self._store = store.database
+        self._data_dir = store.disk.folder
         self._folders = store.folders
         self._phones = phones
         self._running = running
@@ -58,6 +60,7 @@ class Erasure:
             await self._running.end(erased)
         if erased.who.realm == "simulator":
             self._phones.forget(erased.who.names)
+        await asyncio.to_thread(forget_all, self._data_dir)
         try:
             await asyncio.to_thread(self._folders.remove, [erased.who.id])
         finally:

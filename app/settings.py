@@ -240,7 +240,8 @@ SECRET_VARIABLES = (
 
 _OWN_DATA = (
     *("admin_token", "server.json", "simulator.json", "simulator.jsonl", "simulator.jsonl.new"),
-    *(".cache", "mcp", "media", "quarantine", "secrets", "skills", "skills-removed", "traces", "workers"),
+    *(".cache", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
+    *("traces", "workers"),
 )
 """What is written into DATA_DIR beside the database and the workspace."""
 

@@ -11,6 +11,18 @@ _BLANK = re.compile(  # fillers, a braille blank, all variation selectors but th
 )
 
 
+class Private:
+    """A text that may hold people's words: the log shows its length alone."""
+
+    def __init__(self, text: object) -> None:
+        self.text = str(text)
+
+    def __str__(self) -> str:
+        return f"({len(self.text)} characters, kept apart)"
+
+    __repr__ = __str__
+
+
 def visible(text: str) -> str:
     """Return a text on one line, with control, bidirectional and other invisible characters written out.
 

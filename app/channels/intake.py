@@ -20,6 +20,7 @@ from app.store import alerts, approvals, inbox, outbox
 from app.store.database import Database
 from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
 from app.store.outbox import StatusEffect
+from app.text import Private
 from app.turns.inbound import classify_inbound
 from app.turns.scheduler import TurnScheduler
 
@@ -133,4 +134,4 @@ def _log_received(received: Received) -> None:
     for effect in received.applied:
         if effect.error:
             level = log.warning if effect.again else log.error
-            level("delivery failed", code=effect.code, reason=effect.error, again=effect.again)
+            level("delivery failed", code=effect.code, reason=Private(effect.error), again=effect.again)

@@ -12,6 +12,7 @@ from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, aliases, outbox
 from app.store.database import Database
 from app.store.outbox import NextSend, OutboxRow
+from app.text import Private
 
 log = structlog.get_logger(__name__)
 
@@ -172,14 +173,15 @@ class Sender:
             if alerts.close_alerts(conn, "send:", now):
                 return outbox.release_held(conn, now)
         elif isinstance(result, Unknown):
-            log.warning("send of unknown outcome", outbox=row.id, reason=result.detail)
+            log.warning("send of unknown outcome", outbox=row.id, reason=Private(result.detail))
             outbox.mark_unknown(conn, row.id, result.detail, now + self._reconcile)
         else:
             self._refused(conn, row, result, now)
         return []
 
     def _refused(self, conn: Connection, row: OutboxRow, result: Refused, now: float) -> None:
-        log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=result.detail)
+        detail = Private(result.detail)
+        log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=detail)
         if result.then == "retry" and not _was_tried_enough(result, row):
             due = now + backoff(result, row.attempts)
             outbox.retry(conn, row.id, due, result.code, result.detail)

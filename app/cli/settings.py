@@ -138,9 +138,10 @@ def secrets_of(settings: Settings) -> Iterator[str]:
 def configure_logs(settings: Settings, usual: str) -> None:
     """Log to stderr at LOG_LEVEL if it is set, else at the command's usual level."""
     from app.ops.logs import configure
+    from app.ops.private_log import FOLDER
 
     level = settings.log_level if "log_level" in settings.model_fields_set else usual
-    configure(level, settings.log_json, secrets_of(settings))
+    configure(level, settings.log_json, secrets_of(settings), settings.data_dir / FOLDER)
 
 
 def _fault(detail: "ErrorDetails") -> str:

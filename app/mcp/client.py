@@ -54,6 +54,7 @@ from app.mcp.wire import (
 )
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
+from app.text import Private
 
 log = structlog.get_logger(__name__)
 
@@ -271,7 +272,7 @@ class Connection:
             try:
                 await self._subscribe()
             except MCPError as error:
-                log.debug("a server tells no news", server=self._server, error=error.message)
+                log.debug("a server tells no news", server=self._server, error=Private(error.message))
                 return
             except (SubscriptionLost, TimeoutError):
                 pass  # tried again below

@@ -27,6 +27,7 @@ from app.mcp.wire import (
 )
 from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
+from app.text import Private
 
 log = structlog.get_logger(__name__)
 
@@ -82,13 +83,17 @@ class StdioLink(ServerLink, MessageStream):
         self._unread = 0
         self._rubbish = 0
         self._fault = ""
+        self._was_called = False
 
     async def end_reason(self) -> str:
         if self._fault or not self.ended.is_set():
             return self._fault
         await self._process.wait()
-        exited = self._process.exit_reason
-        return ": ".join(part for part in (exited and f"it {exited}", find_cause(self._printed())) if part)
+        exited, cause = self._process.exit_reason, find_cause(self._printed())
+        if cause and self._was_called:  # what it printed may be of any person's call
+            log.info("a server's last words", server=self._definition.name, said=Private(cause))
+            cause = ""
+        return ": ".join(part for part in (exited and f"it {exited}", cause) if part)
 
     def _printed(self) -> str:
         text = str(self._process.printed)
@@ -152,6 +157,7 @@ class StdioLink(ServerLink, MessageStream):
             self._give_up("it does not read what it is sent")
             raise anyio.BrokenResourceError
         message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        self._was_called = self._was_called or message.get("method") == "tools/call"
         self._unread += 1
         try:
             self._process.input.write(orjson.dumps(message) + b"\n")

@@ -5,10 +5,12 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterable, MutableMapping
+from pathlib import Path
 from typing import Any, TextIO
 
 import structlog
 
+from app.ops.private_log import PrivateLog
 from app.text import visible, visible_lines
 
 _NOISY = (
@@ -24,13 +26,17 @@ LONGEST_KEPT = 1000
 _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 
-def configure(level: str, as_json: bool, secrets: Iterable[str]) -> None:
-    """Set up structlog and the standard library's logging to write one form to stderr."""
+def configure(level: str, as_json: bool, secrets: Iterable[str], private: Path | None = None) -> None:
+    """Set up structlog and the standard library's logging to write one form to stderr.
+
+    `private` is the folder for texts that may hold people's words; None keeps none of them.
+    """
     scrub = _Scrub([secret for secret in secrets if len(secret) >= 4])
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper("iso", utc=True),
         structlog.processors.format_exc_info,
+        PrivateLog(private),
         scrub,
     ]
     renderers: list[Any] = (

@@ -11,6 +11,7 @@ from typing import Protocol
 import structlog
 
 from app.errors import RecadoError
+from app.ops.private_log import forget_old
 from app.store import (
     Store,
     approvals,
@@ -133,6 +134,7 @@ class Sweep:
             await asyncio.to_thread(
                 self._quarantine.discard_old, now, await approvals.open_subjects(self._store)
             )
+            await asyncio.to_thread(forget_old, self._disk.folder, now)
             await media.sweep(self._store, self._files, now)
             await personal_data.remove_erased_folders(self._store, self._folders)
         except (OSError, RecadoError) as error:

@@ -18,6 +18,7 @@ from app.store import schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS, Draft
 from app.store.schedules import Due, Firing, Schedule
+from app.text import Private
 
 log = structlog.get_logger(__name__)
 
@@ -132,7 +133,7 @@ class Reminders:
                 firings.append(self._firing(due, is_open, now))
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
-                log.error("a reminder cannot be told", schedule=due.schedule.id, error=reason)
+                log.error("a reminder cannot be told", schedule=due.schedule.id, error=Private(reason))
                 faulty.append(due.schedule)
         return firings, faulty
 

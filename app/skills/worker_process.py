@@ -46,6 +46,7 @@ from app.skills.frames import (
     length,
 )
 from app.skills.proxies import answer_ask, serialize_context
+from app.text import Private
 from app.tools.context import ToolContext
 from app.tools.masking import mask_text
 from app.tools.result import ToolError, ToolResult
@@ -277,7 +278,8 @@ class _LoggedTail(PrintedTail):
             self._second, self._left = now, PRINTED_BYTES
         logged, self._left = text[: self._left], max(0, self._left - len(text))
         if logged and log.is_enabled_for(logging.DEBUG):
-            log.debug("a skill printed", skill=self._skill, text=mask_text(logged.decode("utf-8", "replace")))
+            said = Private(mask_text(logged.decode("utf-8", "replace")))
+            log.debug("a skill printed", skill=self._skill, said=said)
 
 
 class _RunningCall:

@@ -12,6 +12,7 @@ from app.messages import JSON
 from app.processes.host import clear_workdirs
 from app.skills.folder import Signature, signature
 from app.skills.worker_process import START_SECONDS, Worker, WorkerFault, cancel, unsent
+from app.text import Private
 from app.tools.context import ToolContext
 from app.tools.result import ToolResult
 
@@ -150,9 +151,8 @@ class Workers:
             if used.worker is worker:
                 used.worker = None
         used.failures += 1
-        log.warning(
-            "a skill's worker failed", skill=folder.name, how=how, in_a_row=used.failures, said=worker.said
-        )
+        said = Private(worker.said)
+        log.warning("a skill's worker failed", skill=folder.name, how=how, in_a_row=used.failures, said=said)
         if used.failures >= FAILURES and not used.aside:
             used.aside = f"set aside after {FAILURES} failures in a row, until its folder changes: {how}"
             log.error("a skill is set aside", skill=folder.name, reason=used.aside)

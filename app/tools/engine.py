@@ -11,6 +11,7 @@ import structlog
 
 from app.messages import JSON, seconds_in
 from app.store.tool_statistics import UNKNOWN_TOOL
+from app.text import Private
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
 from app.tools.context import CallTerms, Recorder, ToolContext
 from app.tools.limits import DaemonThreads, Rates
@@ -396,5 +397,6 @@ def _timed_out(tool: Tool, started: bool) -> ToolResult:
 def _raised(tool: Tool, error: BaseException, args: JSON) -> ToolResult:
     result = raised(tool.name, error)
     if result.code == "INTERNAL" and result.error is not None:
-        log.warning("tool raised", tool=tool.name, error=result.error.message, args=mask_arguments(args))
+        said, given = Private(result.error.message), Private(mask_arguments(args))
+        log.warning("tool raised", tool=tool.name, error=type(error).__name__, said=said, args=given)
     return result

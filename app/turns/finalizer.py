@@ -16,6 +16,7 @@ from app.search.words import fold
 from app.store import alerts, journal, learned_phrases, outbox, turns
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
+from app.text import Private
 from app.tools.masking import mask_text
 from app.turns.actions import answer_key
 from app.turns.routing import RoutingFeedback, routing_feedback
@@ -63,7 +64,15 @@ class TurnFinalizer:
     async def model_failed(self, turn: TurnContext, error: ModelError) -> None:
         """Tell the person honestly and shortly, and the operator everything."""
         cause = mask_text(str(error))
-        log.error("model failed", turn=turn.id, person=turn.person.id, error=cause)
+        said = Private(cause)
+        log.error(
+            "model failed",
+            turn=turn.id,
+            person=turn.person.id,
+            cause=error.cause,
+            status=error.status,
+            said=said,
+        )
         language = turn.person.language
         if error.is_too_long:
             text = say(
@@ -89,7 +98,7 @@ class TurnFinalizer:
 
     async def abandoned(self, turn: TurnContext, reason: str) -> None:
         """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
-        log.error("turn given up", turn=turn.id, person=turn.person.id, reason=reason)
+        log.error("turn given up", turn=turn.id, person=turn.person.id, reason=Private(reason))
         text = say(
             turn.person.language,
             "Something went wrong on my side and I could not finish this. The person who runs me was told.",

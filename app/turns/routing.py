@@ -16,6 +16,7 @@ from app.routing.tool_search import SEARCH_TOOLS
 from app.search.words import spaced, words
 from app.store.inbox import in_own_words
 from app.store.traces import ModelCall
+from app.text import Private
 from app.tools.masking import mask_text
 from app.turns.actions import Round, Routed
 from app.turns.prompt import classifier_trace
@@ -52,7 +53,7 @@ async def route_turn(turn: TurnContext, model: Model) -> tuple[Routed, JSON, Mod
     catalog = turn.tools.catalog
     classified = await classify_intent(model, _request(turn), turn.tools.index, turn.tools.skill_index)
     if classified.problem:
-        problem = mask_text(classified.problem)
+        problem = Private(mask_text(classified.problem))
         log.warning("classifier failed", turn=turn.id, person=turn.person.id, problem=problem)
     intent = classified.intent
     choice = _choose(turn, intent)

@@ -316,5 +316,5 @@ async def test_of_what_a_worker_prints_some_is_logged_each_second(house: House) 
     house.drop("deaf", DEAF)
     with capture_logs() as logs:
         seconds = (await house.call("prints")).data
-    logged = sum(len(entry["text"]) for entry in logs if entry["event"] == "a skill printed")
+    logged = sum(len(entry["said"].text) for entry in logs if entry["event"] == "a skill printed")
     assert logged <= (seconds + 2) * 8 * 1024 < 500 * 4096

@@ -25,6 +25,7 @@ from app.messages import (
     Unknown,
 )
 from app.phones import digits, other_form
+from app.text import Private
 
 log = structlog.get_logger(__name__)
 
@@ -90,7 +91,7 @@ class GraphClient:
         try:
             await self._endpoint.post(self._messages, orjson.dumps(body), SEND_SECONDS)
         except (NotSent, NoAnswer) as error:
-            log.debug("typing not shown", error=str(error))
+            log.debug("typing not shown", error=Private(error))
 
     async def _post(self, body: dict[str, Any]) -> SendResult:
         try:
