@@ -13,6 +13,7 @@ from app.phones import canonical
 
 GRAPH_API = "https://graph.facebook.com/v25.0"
 
+SHORTEST_TOKEN = 16  # characters of ADMIN_TOKEN, which opens the console and /mcp
 _MOST = 10**12
 """What is counted has room for it in a row of the database."""
 _LONGEST_NUMBER = 15
@@ -106,6 +107,16 @@ class Settings(BaseSettings):
     @classmethod
     def _from_home(cls, value: Path | None) -> Path | None:
         return value and _at_home(value)
+
+    @field_validator("admin_token")
+    @classmethod
+    def _hard_to_guess(cls, value: SecretStr) -> SecretStr:
+        if 0 < len(value.get_secret_value()) < SHORTEST_TOKEN:
+            raise ValueError(
+                f"expected at least {SHORTEST_TOKEN} characters; take it out, and one is made, "
+                "or make one: openssl rand -hex 32"
+            )
+        return value
 
     @field_validator("timezone")
     @classmethod

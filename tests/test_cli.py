@@ -283,8 +283,10 @@ def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
     second = house.call("token", "--renew").stdout
     assert second not in ("", first)
     assert house.call("token").stdout == second
-    assert house.call("token", ADMIN_TOKEN="of-my-own").stdout == "of-my-own\n"
-    assert "change it there" in house.call("token", "--renew", status=1, ADMIN_TOKEN="of-my-own").stderr
+    assert house.call("token", ADMIN_TOKEN="of-my-own-alone-").stdout == "of-my-own-alone-\n"
+    assert (
+        "change it there" in house.call("token", "--renew", status=1, ADMIN_TOKEN="of-my-own-alone-").stderr
+    )
 
 
 def skill(folder: Path, name: str, code: str, *, body: str = "") -> Path:

@@ -319,6 +319,20 @@ def test_a_reply_to_a_message_that_had_to_wait_quotes_it(make_world, model):
     assert quoted["you said: second"] == {"message_id": wamids["you said: second"]}
 
 
+def test_a_body_older_than_redeliveries_is_a_dead_letter(make_world, model):
+    server, _ = make_world(model=model(echo))
+    for days, wamid in ((9, "wamid.old"), (7, "wamid.new")):
+        at = str(int(time.time() - days * 86_400))
+        assert (
+            server.post(text_body(wamid, f"after {days} days", "12125550000", timestamp=at)).status_code
+            == 200
+        )
+    wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'done'"), "the turn of the newer one")
+    kept = [row["wamid"] for row in server.rows("SELECT wamid FROM messages WHERE direction = 'in'")]
+    (dead,) = server.rows("SELECT reason FROM dead_letters")
+    assert (kept, dead["reason"]) == (["wamid.new"], "older than 8 days by its own time")
+
+
 def test_outsiders_get_200_no_reply_and_no_model_call(make_world, model):
     model_server = model(echo)
     server, graph = make_world(model=model_server)

@@ -141,8 +141,8 @@ def test_figures_need_the_token(make_world):
 
 
 def test_figures_are_since_a_day(make_world):
-    server, _ = make_world(ADMIN_TOKEN="of-the-operator")
-    token = {"authorization": "Bearer of-the-operator"}
+    server, _ = make_world(ADMIN_TOKEN="of-the-operator-alone")
+    token = {"authorization": "Bearer of-the-operator-alone"}
     for since, status in (("2026-11-21", 200), ("", 400), ("'; --", 400)):
         asked = server.http.post("/admin/tools", json={"since": since}, headers=token)
         assert asked.status_code == status, asked.text

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from sqlite3 import Connection
 
 import structlog
@@ -13,6 +13,7 @@ from app.channels.sender import Sender
 from app.channels.terminal import typed_line
 from app.channels.whatsapp.errors import HOLD
 from app.channels.whatsapp.payloads import Webhook
+from app.messages import Unreadable
 from app.ops.metrics import Metrics
 from app.phones import mask
 from app.schedule.alarm import Reminders
@@ -27,6 +28,7 @@ from app.turns.scheduler import TurnScheduler
 log = structlog.get_logger(__name__)
 
 COMMIT_SECONDS = 3.0
+OLDEST_SECONDS = 8 * 86_400.0  # Meta sends a webhook again for seven days
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Intake:
         After the time-out the function stays queued: it may still be committed.
         """
         rules, now = self._access.intake_rules(self._access.realm), time.time()
+        webhook = _without_old(webhook, now)
         classified = [classify_inbound(message) for message in webhook.messages]
         written = self._store.submit(
             lambda conn: _receive(conn, rules, webhook, classified, now), then=self._after_webhook
@@ -100,6 +103,16 @@ class Intake:
         for person in taken.notices:
             self._wakes.sender.wake(person)
         self._wakes.reminders.heard(taken.expect | taken.wake)
+
+
+def _without_old(webhook: Webhook, now: float) -> Webhook:
+    """Make messages that are too old to be redeliveries unreadable: somebody plays a kept body again."""
+    old = [message for message in webhook.messages if 0 < message.at < now - OLDEST_SECONDS]
+    if not old:
+        return webhook
+    told = [Unreadable("older than 8 days by its own time", asdict(message)) for message in old]
+    fresh = [message for message in webhook.messages if message not in old]
+    return replace(webhook, messages=fresh, unreadable=[*webhook.unreadable, *told])
 
 
 def _receive(

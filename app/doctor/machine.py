@@ -16,7 +16,6 @@ from app.settings import SECRET_VARIABLES, Settings
 from app.store.disk_space import MEGABYTE, Disk, is_full
 
 _ALIKE = 0.8
-_SHORTEST_TOKEN = 16
 _OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
 _OF_OTHERS = {
     "OPENAI_API_BASE": "OPENAI_BASE_URL",
@@ -50,11 +49,7 @@ def check_names(path: Path) -> Iterator[Finding]:
 
 
 def _open_to_others(settings: Settings, path: Path) -> Iterator[Finding]:
-    """Report a token that can be guessed, and secrets that every user of the machine may read."""
-    length = len(settings.admin_token.get_secret_value())
-    if 0 < length < _SHORTEST_TOKEN:
-        fact = f"ADMIN_TOKEN has {length} characters and can be guessed: it opens /console and /mcp"
-        yield Finding(WARN, "configuration", fact, "take it out, and one is made; or: openssl rand -hex 32")
+    """Report secrets that every user of the machine may read."""
     if path.is_file() and path.stat().st_mode & stat.S_IROTH and _given(path).intersection(SECRET_VARIABLES):
         fact = "every user of this machine may read the secrets in .env"
         yield Finding(WARN, "configuration", fact, f"chmod go-rwx {path.resolve()}")

@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from app.http.limits import bounded_receive
-from app.security import AdminToken, bearer_of, is_local, same_token
+from app.security import AdminToken, is_local
 
 ADMIN_BODY_BYTES = 256 * 1024
 _BEARER = HTTPBearer(auto_error=False, description="The administrator's token (`recado token`)")
@@ -25,11 +25,11 @@ class Guard:
         self, request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
     ) -> None:
         """Answer 401 unless the request carries a token."""
-        _require(self._has_token(request))
+        _require(await self._has_token(request))
 
     async def local_or_token(self, request: Request) -> None:
         """Answer 401 unless the request comes from this machine or carries a token."""
-        _require(is_local(request) or self._has_token(request))
+        _require(is_local(request) or await self._has_token(request))
 
     def route_class(self) -> type[APIRoute]:
         """Return a route that checks the token before the body, which FastAPI reads before any dependency."""
@@ -40,7 +40,7 @@ class Guard:
                 handle = super().get_route_handler()
 
                 async def guarded(request: Request) -> Response:
-                    _require(guard._has_token(request))
+                    _require(await guard._has_token(request))
                     return await handle(
                         Request(request.scope, bounded_receive(request.receive, ADMIN_BODY_BYTES))
                     )
@@ -49,9 +49,8 @@ class Guard:
 
         return GuardedRoute
 
-    def _has_token(self, request: Request) -> bool:
-        given = bearer_of(request)
-        return same_token(given, self.server_token) or same_token(given, self.admin_token.value())
+    async def _has_token(self, request: Request) -> bool:
+        return await self.admin_token.opens(request, self.server_token)
 
 
 def _require(allowed: bool) -> None:

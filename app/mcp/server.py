@@ -43,7 +43,7 @@ class ToolServer:
         self._closed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(Request(scope))
+        refusal = await self._refusal(Request(scope))
         protocol = None if refusal is not None else await self._started()
         if protocol is not None:
             await protocol.handle(scope, receive, send)
@@ -58,8 +58,8 @@ class ToolServer:
                 await self._protocol.close()
                 self._protocol = None
 
-    def _refusal(self, request: Request) -> Response | None:
-        if not self._token.opens(request):
+    async def _refusal(self, request: Request) -> Response | None:
+        if not await self._token.opens(request):
             said = "send the administrator's token (recado token) as a bearer"
             return _error(said, 401, {"WWW-Authenticate": "Bearer"})
         if is_from_a_page(request):

@@ -33,6 +33,8 @@ _ENOUGH_COVERED = 0.6
 _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
 _INTERJECTION = re.compile(r"^\W*(?:no|não|nao|nope|sí|si|sim|yes)\s*[,.;:!]\s*(?=\S)", re.IGNORECASE)
+_WIDEST_BLANK = " " * 20
+_LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
 _DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
@@ -149,7 +151,7 @@ class Planner:
 
     def plan(self, said: str) -> Plan:
         """Return the steps that `said` asks for, in its order."""
-        said = _INTERJECTION.sub("", said)
+        said = _INTERJECTION.sub("", _LONG_BLANK.sub(_WIDEST_BLANK, said))
         cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
         cut = cut if cut > 0 else LONGEST_PLANNED
         found = lines(said[:cut])
