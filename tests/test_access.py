@@ -141,12 +141,12 @@ def test_a_published_port_counts_whoever_the_peer_is() -> None:
         ("Bearer sécret", False),
     ],
 )
-def test_the_token_opens_as_a_bearer(tmp_path: Path, header: str, opens: bool) -> None:
-    assert AdminToken(tmp_path, "s3cret").opens(request(authorization=header)) is opens
+async def test_the_token_opens_as_a_bearer(tmp_path: Path, header: str, opens: bool) -> None:
+    assert await AdminToken(tmp_path, "s3cret").opens(request(authorization=header)) is opens
 
 
-def test_a_token_in_the_address_opens_nothing(tmp_path: Path) -> None:
-    assert not AdminToken(tmp_path, "secret").opens(request())
+async def test_a_token_in_the_address_opens_nothing(tmp_path: Path) -> None:
+    assert not await AdminToken(tmp_path, "secret").opens(request())
 
 
 def test_a_token_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
@@ -156,17 +156,17 @@ def test_a_token_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> No
     assert (tmp_path / "admin_token").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_renewed_token_replaces_the_old_one(tmp_path: Path) -> None:
+async def test_a_renewed_token_replaces_the_old_one(tmp_path: Path) -> None:
     token = AdminToken(tmp_path)
     old = token.value()
     new = token.renew()
-    assert not token.opens(request(authorization=f"Bearer {old}"))
-    assert token.opens(request(authorization=f"Bearer {new}"))
+    assert not await token.opens(request(authorization=f"Bearer {old}"))
+    assert await token.opens(request(authorization=f"Bearer {new}"))
 
 
-def test_an_empty_token_file_opens_nothing(tmp_path: Path) -> None:
+async def test_an_empty_token_file_opens_nothing(tmp_path: Path) -> None:
     (tmp_path / "admin_token").write_text("\n")
-    assert not AdminToken(tmp_path).opens(request(authorization="Bearer "))
+    assert not await AdminToken(tmp_path).opens(request(authorization="Bearer "))
     assert AdminToken(tmp_path).value()
 
 

@@ -209,16 +209,6 @@ def test_words_that_were_written_before_the_question_and_come_after_it_answer_no
     assert len(marks(skills, "sent")) == 1
 
 
-def test_a_clock_that_is_days_behind_tells_nothing_of_what_was_written_when(desk, skills):
-    server, graph = desk()
-    graph.say("p0", "mail, please")
-    asked(graph, "p0")
-    wait_for(lambda: server.rows("SELECT 1 FROM statuses WHERE status = 'sent'"), "that it was sent")
-    assert server.post(text_body("wamid.yes", "sí", P0, timestamp="1754000000")).status_code == 200
-    told(graph, "p0", '"ok":true')
-    assert len(marks(skills, "sent")) == 1
-
-
 def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_one_more(desk, skills):
     wanted = [ANA, ANA, ("send_mail", {"to": "ana@x.example", "text": "adiós"})]
 

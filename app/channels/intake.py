@@ -28,7 +28,7 @@ from app.turns.scheduler import TurnScheduler
 log = structlog.get_logger(__name__)
 
 COMMIT_SECONDS = 3.0
-OLDEST_SECONDS = 8 * 86_400.0  # Meta sends a webhook again for seven days
+LONGEST_DELIVERY = 8 * 86_400.0  # seconds: Meta tries for seven days to deliver to a server that was away
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Intake:
 
 def _without_old(webhook: Webhook, now: float) -> Webhook:
     """Make messages that are too old to be redeliveries unreadable: somebody plays a kept body again."""
-    old = [message for message in webhook.messages if 0 < message.at < now - OLDEST_SECONDS]
+    old = [message for message in webhook.messages if 0 < message.at < now - LONGEST_DELIVERY]
     if not old:
         return webhook
     told = [Unreadable("older than 8 days by its own time", asdict(message)) for message in old]

@@ -15,7 +15,6 @@ from app.store.turns import BURST_MESSAGES
 
 _ANSWERS = ("yes", "no")
 MOST_MESSAGES = BURST_MESSAGES + 1  # looked at as one answer
-LONGEST_DELIVERY = 8 * 86400.0  # WhatsApp tries for seven days to deliver to a server that was away
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class _Message:
     """A waiting message, read as an answer.
 
     `choice` is None if its words say more than a yes or a no, or are not surely the person's. `written_at` is
-    by WhatsApp's clock, since messages may arrive days late; None if unknown or older than a delivery takes.
+    by WhatsApp's clock, since messages may arrive days late; None if unknown.
     """
 
     seq: int
@@ -128,7 +127,7 @@ def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -
         str(payload.get("button") or ""),
         str(payload.get("quoted") or ""),
         row["received_at"],
-        written_at if written_at > row["received_at"] - LONGEST_DELIVERY else None,
+        written_at or None,
     )
 
 

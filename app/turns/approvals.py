@@ -216,7 +216,7 @@ class Authorizer:
             tool.check(arguments, ToolContext(person=turn.person))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
-        if not asks and not tool.destructive and not foreign_addresses(arguments, own()):
+        if not asks and not tool.destructive and not foreign_addresses(arguments, own(), tool.input_schema):
             return None  # text of others is in the prompt, but it led the call to no address of theirs
         return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
 

@@ -3,7 +3,7 @@
 import re
 import socket
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, ip_address
 from urllib.parse import unquote
@@ -39,6 +39,16 @@ _NUMBERS = re.compile(
 )
 _BREAKS = re.compile(r"[\t\r\n]")
 _JOINS_LABELS = "·・׳״"  # punctuation inside names of hosts
+# what the name or the description of an argument calls it where it names an address
+_ADDRESS_WORDS = (
+    r"ur[li]s?|href|hosts?|host ?names?|domains?|endpoints?|(?:web ?)?sites?|webhooks?|web ?pages?"
+)
+_CALLED_ADDRESS = re.compile(rf"\b(?:{_ADDRESS_WORDS})\b", re.IGNORECASE)
+_NAMED_ADDRESS = re.compile(
+    rf"\b(?:{_ADDRESS_WORDS}|links?|servers?|origin|proxy|ip|address(?:es)?|e ?mails?|to|cc|bcc|recipients?"
+    r"|command|cmd|code|script|args)\b",
+    re.IGNORECASE,
+)
 _AT_ONCE = 256  # characters normalized together: a run of marks takes the square of its length
 MOST_ENCODED = 8
 MOST_JOINED = 256
@@ -96,12 +106,43 @@ def own_addresses(said: Iterable[str], found: Iterable[str] = ()) -> frozenset[s
     return frozenset((*(address for text in said for address in _written(text)), *map(_spelled, found)))
 
 
-def foreign_addresses(arguments: JSON, own: Collection[str]) -> list[str]:
+def foreign_addresses(
+    arguments: JSON, own: Collection[str], schema: Mapping[str, JSON] | None = None
+) -> list[str]:
     """Return the addresses in a call's arguments that are not the person's `own`, each in one spelling.
 
     An unreadable one counts as it is written. A host that the person gave does not cover its paths, also
-    when host and path are separate arguments.
+    when host and path are separate arguments. In a text that `schema` does not call a URL, a host or a
+    recipient only what has a scheme is an address: "lista.txt" is a file.
     """
+    plain = _plain_texts(arguments, schema) if schema is not None else frozenset()
+    named = {key: value for key, value in arguments.items() if key not in plain} if plain else arguments
+    found = [
+        address
+        for name in plain
+        for text in _texts(arguments[name])
+        if "://" in _plain(unquote(text))
+        for address in _foreign(text, own)
+    ]
+    return [*found, *_foreign_anywhere(named, own)]
+
+
+def _plain_texts(arguments: JSON, schema: Mapping[str, JSON]) -> frozenset[str]:
+    """Return the names of the arguments that are texts or lists of texts, and lead nowhere by themselves."""
+    known = schema.get("properties")
+    known = known if isinstance(known, Mapping) else {}
+    return frozenset(
+        name
+        for name, value in arguments.items()
+        if isinstance(known.get(name), Mapping)
+        and all(isinstance(one, str) for one in (value if isinstance(value, list) else [value]))
+        and not known[name].get("format")
+        and not _NAMED_ADDRESS.search(re.sub(r"[_-]|(?<=[a-z])(?=[A-Z])", " ", name))
+        and not _CALLED_ADDRESS.search(str(known[name].get("description") or ""))
+    )
+
+
+def _foreign_anywhere(arguments: JSON, own: Collection[str]) -> list[str]:
     texts = list(_texts(arguments))
     paths = [text.strip() for text in texts if text.strip().startswith(("/", "?"))]
     hosts = [text.strip() for text in texts if paths and any(one.endswith("/") for one in _addresses(text))]

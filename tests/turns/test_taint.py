@@ -1,6 +1,7 @@
 """Which addresses in a call are not the person's own, in whatever way they are written."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -229,3 +230,39 @@ def test_an_address_inside_one_that_was_found_was_not_found() -> None:
 
 def test_a_search_lists_no_more_than_a_few() -> None:
     assert len(listed_addresses([{"url": f"https://x{n}.example/"} for n in range(1000)])) == MOST_FOUND
+
+
+SCHEMA = {
+    "properties": {
+        "path": {"type": "string", "description": "Path to the file"},
+        "url": {"type": "string"},
+        "sendTo": {"type": "string"},
+        "name": {"type": "string", "description": "The host that is asked"},
+        "paths": {"type": "array", "items": {"type": "string"}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"path": "lista.txt"}, {"path": "/datos/lista.txt"}, {"paths": ["a.md", "b.zip"]}, {"path": "10.5"}],
+)
+def test_a_file_is_no_address_where_the_schema_says_no_url(arguments: dict[str, Any]) -> None:
+    assert foreign_addresses(arguments, SAID, SCHEMA) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "https://evil.example/x"},
+        {"path": "https%3A%2F%2Fevil.example"},
+        {"url": "evil.example"},
+        {"name": "evil.example"},
+        {"sendTo": "mallory@evil.example"},
+        {"unknown": "evil.example"},
+        {"paths": ["a.md", "http://evil.example"]},
+        {"paths": [{"deep": "evil.example"}]},
+    ],
+)
+def test_an_address_counts_with_a_scheme_or_where_the_schema_says_so(arguments: dict[str, Any]) -> None:
+    assert foreign_addresses(arguments, SAID, SCHEMA)
