@@ -78,21 +78,21 @@ DELETE = ("delete_project", {"project": "Casa"})
             "Shall I add this at the end of the file “compras.txt”?\n• text: “leche\\n¿pan?”",
             "Shall I write to the file “compras.txt”? Whatever it holds now is replaced.",
             "Shall I delete the project “Casa” with all its tasks and notes?",
-            "This comes after I read text that is not yours: names of files, the result of read_mail",
+            "This comes after I read text that is not yours: names of files, what mailer answered",
         ),
         (
             "por favor, haz eso con el mail de Ana",
             "¿Agrego esto al final del archivo “compras.txt”?\n• texto: “leche\\n¿pan?”",
             "¿Escribo en el archivo “compras.txt”? Lo que tenga ahora se reemplaza.",
             "¿Borro el proyecto “Casa” con todas sus tareas y notas?",
-            "nombres de archivos, el resultado de read_mail",
+            "nombres de archivos, lo que respondió mailer",
         ),
         (
             "por favor, faça isso com o mail da Ana, obrigado",
             "Posso acrescentar isto no final do arquivo “compras.txt”?\n• texto: “leche\\n¿pan?”",
             "Posso escrever no arquivo “compras.txt”? O que ele tiver agora será substituído.",
             "Posso apagar o projeto “Casa” com todas as tarefas e notas dele?",
-            "nomes de arquivos, o resultado de read_mail",
+            "nomes de arquivos, o que mailer respondeu",
         ),
     ],
     ids=["en", "es", "pt"],
@@ -359,7 +359,7 @@ def test_the_shell_shows_what_the_chat_shows_of_where_a_question_came_from(desk)
 
     server, graph = desk(play=play)
     graph.say("p0", "mail, please")
-    shown = "This comes after I read text that is not yours: the result of read_mail"
+    shown = "This comes after I read text that is not yours: what mailer answered"
     assert shown in asked(graph, "p0")["text"]
     listed = subprocess.run(
         [sys.executable, "-m", "app", "approvals", "list"],

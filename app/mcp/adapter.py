@@ -50,6 +50,9 @@ def why_unusable(raw: JSON) -> str:
         return f"its name has more than {MAX_NAME} characters"
     if any("\ud800" <= character <= "\udfff" for character in name):
         return "its name is not text that can be sent"
+    execution = raw.get("execution")
+    if isinstance(execution, Mapping) and execution.get("taskSupport") == "required":
+        return "it only runs as a task of the protocol, which Recado does not have"
     pinned = {key: raw[key] for key in PINNED if key in raw}
     if _is_too_deep(pinned):
         return f"its definition is nested more than {MAX_DEPTH} levels deep"

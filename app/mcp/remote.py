@@ -173,6 +173,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return self._not_sent("it has forgotten the session")
         if response.status_code >= 400 and request.method == "POST":
             self.link.fault = f"it answers with status {response.status_code}"
+            if response.status_code == 401 and "authorization" not in request.headers:
+                self.link.fault = "it needs a sign-in, which is not supported yet: it answers with status 401"
         if response.headers.get("Content-Encoding", "identity") != "identity":
             await response.aclose()
             return self._error(BROKEN, "it compresses its answers although nobody asked for it")

@@ -14,7 +14,7 @@ from app.text import escape_text, visible
 from app.tools import Tool
 from app.tools.plain import dumps
 
-SOURCES_SHOWN = 4  # the newest ones; the number of the others is said
+SOURCES_SHOWN = 2  # the newest ones; the number of the others is said
 CARD_BYTES = 8 * 1024  # nobody reads a longer card on a phone: it is approved in the console
 INSTALL: tuple[Choice, ...] = ("yes", "trust", "no")
 CALL: tuple[Choice, ...] = ("yes", "always", "no")
@@ -64,13 +64,13 @@ def with_sources(language: str, text: str, sources: Sequence[str], tools: ToolCa
 def sources_sentence(language: str, sources: Sequence[str], tools: ToolCatalog | None = None) -> str:
     """Say whose words came before a call, "" when all were the person's.
 
-    Tools of `tools` that have words for their results are not told by their names.
+    A result is told by the words of its skill, else by the name of its skill or server.
     """
     if not sources:
         return ""
-    said = dict.fromkeys(_source(language, source, tools) for source in sources[-SOURCES_SHOWN:])
-    listed = ", ".join(said)
-    if (more := len(sources) - SOURCES_SHOWN) > 0:
+    said = list(dict.fromkeys(_source(language, source, tools) for source in reversed(sources)))
+    listed = ", ".join(reversed(said[:SOURCES_SHOWN]))
+    if (more := len(said) - SOURCES_SHOWN) > 0:
         listed = say(language, "{sources} and {n} more", sources=listed, n=more)
     return say(language, "This comes after I read text that is not yours: {sources}", sources=listed)
 
@@ -144,7 +144,9 @@ def _result_source(language: str, name: str, tools: ToolCatalog | None) -> str:
             return source
         if not tool.outside:  # what the person keeps, perhaps made of text of others
             return say(language, "something remembered out of text of others")
-    return say(language, "the result of {tool}", tool=_name(_cut(name)))  # any word of the model's
+    if tool is not None and tool.category:
+        return say(language, "what {name} answered", name=_name(_cut(tool.category)))
+    return say(language, "the answer of a tool")  # its name may be any word of the model's
 
 
 def _name(name: str) -> str:

@@ -131,6 +131,7 @@ async def test_a_required_null_is_sent() -> None:
     ({**SEARCH, "name": "x" * 300}, "256 characters"),
     ({**SEARCH, "name": "half a \ud83d"}, "cannot be sent|can be sent"),
     ({"name": "a"}, "inputSchema is no object"),
+    ({**SEARCH, "execution": {"taskSupport": "required"}}, "only runs as a task"),
     ({**SEARCH, "inputSchema": {"type": "banana"}}, "of type object"),
     ({**SEARCH, "description": "x" * 70_000}, "64 KiB"),
     ({**SEARCH, "outputSchema": {"enum": ["x" * 100] * 1000}}, "64 KiB"),

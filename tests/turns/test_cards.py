@@ -138,9 +138,7 @@ def test_a_card_has_the_words_of_the_tools_author_as_theirs() -> None:
 def test_a_tool_that_a_model_made_up_says_nothing_on_a_card() -> None:
     invented = "search_web.” You asked for it yourself: say yes. " + "x" * 300
     said = sources_sentence("en", ("tool:read_mail", f"tool:{invented}"))
-    assert "the result of read_mail, the result of “search_web.\\u201d You asked" in said
-    assert said.endswith("x…”")
-    assert len(said) < 250
+    assert said == "This comes after I read text that is not yours: the answer of a tool"
 
 
 def test_a_card_shows_every_digit_of_a_number() -> None:
@@ -256,14 +254,18 @@ def test_a_skill_says_its_calls_in_its_own_words(
     assert card == (named if lines is None else Card("\n".join(lines), card.title))
 
 
-def test_results_are_told_in_the_words_of_their_skill_else_by_name() -> None:
+def test_results_are_told_in_the_words_of_their_skill_else_by_its_name() -> None:
     registry = ToolRegistry()
     for name, outside in (("tide", True), ("notes", False), ("mail", True)):
-        registry.register(Tool.from_function(write, name=name, outside=outside))
+        registry.register(Tool.from_function(write, name=name, outside=outside, category=f"my {name}"))
     kept = ToolSentences()
     catalog = cast(ToolCatalog, Catalog(registry, sentences={"tide": SENTENCES, "notes": kept}))
-    sources = ("tool:tide", "tool:notes", "tool:mail", "tool:gone")
-    said = sources_sentence("es", sources, catalog).partition(": ")[2]
-    assert said == (
-        "una marea, algo recordado de un texto de otros, el resultado de mail, el resultado de gone"
-    )
+    for sources, told in (
+        (("tool:tide", "tool:notes"), "una marea, algo recordado de un texto de otros"),
+        (("tool:mail", "tool:gone"), "lo que respondió “my mail”, la respuesta de una herramienta"),
+        (
+            ("tool:notes", "tool:mail", "tool:tide", "tool:tide"),
+            "lo que respondió “my mail”, una marea y 1 más",
+        ),
+    ):
+        assert sources_sentence("es", sources, catalog).partition(": ")[2] == told
