@@ -104,7 +104,8 @@ def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house
     code = 'def break_down():\n    """Breaks down."""\n    __import__("os")._exit(3)\n'
     folder = lamps(house.folder / "mine")
     (folder / "SKILL.md").write_text(
-        "---\nname: lamps\ndescription: Lamps.\nmetadata:\n  idempotent-tools: break_down\n---\n"
+        "---\nname: lamps\ndescription: Lamps.\nmetadata:\n"
+        "  idempotent-tools: break_down\n  read-only-tools: break_down\n---\n"
     )  # what may not be repeated is asked about once its outcome is unknown
     tools = folder / "scripts" / "tools.py"
     tools.write_text(code)
@@ -216,8 +217,11 @@ def test_a_terminal_is_told_nothing_by_a_folder(
 
 
 def test_what_a_tool_says_in_the_terminal_is_only_text(house: House) -> None:
-    tools = lamps(house.folder / "mine") / "scripts" / "tools.py"
-    tools.write_text(
+    folder = lamps(house.folder / "mine")
+    (folder / "SKILL.md").write_text(
+        "---\nname: lamps\ndescription: Lamps.\nmetadata:\n  read-only-tools: break_down\n---\n"
+    )
+    (folder / "scripts" / "tools.py").write_text(
         'def break_down() -> dict:\n    """Breaks down.\n\n    Example: break down\n    """\n'
         '    return {"summary": "\\x1b[2JDone"}\n'
     )

@@ -23,7 +23,7 @@ _DEEPEST_SCHEMA = 64
 _MOST_STEPS = 50_000  # parts and alternatives that one check may look at
 _MOST_MATCHED = 4096  # characters of texts with patterns in one check
 _LONGEST_PATTERN = 200
-_PATTERNS = jsonschema_rs.RegexOptions(size_limit=64 * 1024, dfa_size_limit=256 * 1024)
+_PATTERNS = jsonschema_rs.RegexOptions(size_limit=128 * 1024, dfa_size_limit=256 * 1024)
 _INTEGER = re.compile(r"[+-]?\d{1,400}")
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
 

@@ -19,7 +19,7 @@ pytestmark = [
 
 CONVERSATIONS = {
     "Ana": [
-        ("¿Qué hora es en Tokio?", "9 h más que tu hora"),
+        ("¿Qué hora es en Tokio?", "15 h más que tu hora"),
         ("¿Cuánto es 12% de 3,450?", "414"),
         ("Guarda una nota: comprar pan", "comprar pan"),
         ("Mis notas", "comprar pan"),

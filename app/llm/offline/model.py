@@ -211,7 +211,12 @@ class OfflineModel:
         if not plan.steps and _UNDO.fullmatch(fold(said)):
             return _written(request, say(language, "What should I undo? Tell me in a whole sentence."))
         facts = answering_facts(request.facts, said) if asks else []
-        if facts and not results and all(step.guessed for step in plan.steps):
+        is_guess = all(step.guessed for step in plan.steps)
+        if asks and is_guess and self._is_for_owners(person, said):
+            return _written(
+                request, say(language, "Only the person who owns this assistant can ask me for that.")
+            )
+        if facts and not results and is_guess:
             return _written(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
         if looks:
@@ -300,10 +305,12 @@ class OfflineModel:
         examples = self._examples(offers, language)
         if talk is not None:
             return replies.talk_text(talk, person.name, examples, language)
-        wanted = self._aligned(fragments_of(said))[:1]
-        if not person.is_owner and set(wanted) & set(self._catalog.for_owners()):
-            return say(language, "Only the person who owns this assistant can ask me for that.")
         return replies.lost_text(examples, language)
+
+    def _is_for_owners(self, person: Person, said: str) -> bool:
+        """Tell whether the message fits best a tool of the owner's, and comes from somebody else."""
+        wanted = self._aligned(fragments_of(said))[:1]
+        return not person.is_owner and bool(set(wanted) & set(self._catalog.for_owners()))
 
     def _examples(self, offers: Sequence[Offer], language: str) -> list[str]:
         """Return one example of each category, of tools that take free text first."""
