@@ -4,6 +4,7 @@ Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first serve
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
@@ -117,19 +118,43 @@ async def _negotiate(
     probing: AbstractAsyncContextManager[object],
 ) -> "Connection":
     """Try each greeting on a link of its own: some servers answer nothing after one they do not know."""
+    if definition.downloads and not known:
+        await _fetch(definition, open_link)
     attempt = partial(_attempt, stack, definition, open_link)
+    silent_seconds = 0.0
     if known not in HANDSHAKE_PROTOCOL_VERSIONS:
+        is_quick = not (known or definition.downloads)
+        seconds = PROBE_SECONDS if is_quick else _KNOWN_PROBE_SECONDS
         try:
-            async with nullcontext() if known else probing:
-                return await attempt(Connection.discover, _KNOWN_PROBE_SECONDS if known else PROBE_SECONDS)
+            async with probing if is_quick else nullcontext():
+                return await attempt(Connection.discover, seconds)
         except Unstartable:
             raise
         except Unreachable as error:
+            silent_seconds = seconds if isinstance(error, _Silent) else 0.0
             log.debug("a server does not speak 2026-07-28", server=definition.name, why=str(error))
+    began = time.monotonic()
     try:
-        return await attempt(Connection.initialize, None)
+        connection = await attempt(Connection.initialize, None)
     except _OnlyModern:  # it was slow to say so
         return await attempt(Connection.discover, None)
+    took = time.monotonic() - began
+    connection.is_sure_of_revision = not silent_seconds or took < silent_seconds / 2
+    return connection
+
+
+async def _fetch(definition: ServerDefinition, open_link: _OpenLink) -> None:
+    """Have a command fetch its program; ended meanwhile, it would leave half of it.
+
+    The handshake is asked for, which it may take minutes to answer; how it answers does not matter.
+    """
+    try:
+        async with AsyncExitStack() as stack:
+            await _attempt(stack, definition, open_link, Connection.initialize, None)
+    except Unstartable:
+        raise
+    except Unreachable:
+        pass  # told by what is tried next
 
 
 async def _attempt(
@@ -161,12 +186,16 @@ async def _greet(connection: "Connection", greet: _Greeting, seconds: float | No
         async with asyncio.timeout(seconds):
             await greet(connection)
     except TimeoutError:
-        return Unreachable("it does not answer")
+        return _Silent("it does not answer")
     except (MCPError, RuntimeError, ValidationError) as error:
         if isinstance(error, MCPError) and error.code == UNSUPPORTED_PROTOCOL_VERSION:
             return _OnlyModern("it speaks none of the revisions with a handshake")
         return Unreachable(await connection.link.end_reason() or _describe(error))
     return None
+
+
+class _Silent(Unreachable):
+    """A server that does not speak what it was asked, or had no time to answer."""
 
 
 class _OnlyModern(Unreachable):
@@ -180,6 +209,8 @@ class Connection:
         self.link = link
         # The server says that its tools changed.
         self.changed = asyncio.Event()
+        # No newer one that the server speaks was missed because it was slow.
+        self.is_sure_of_revision = True
         self._server = definition.name
         self._dispatcher = _TolerantDispatcher(link)
         self.session = ClientSession(

@@ -22,7 +22,18 @@ Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty"]
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
-_FETCHING_COMMANDS = frozenset({"npx", "uvx", "pipx", "bunx"})
+# Commands that fetch a program before they run it; by their first argument, where others of theirs do not.
+_FETCHING_COMMANDS = {
+    "npx": "",
+    "uvx": "",
+    "bunx": "",
+    "pipx": "run",
+    "docker": "run",
+    "podman": "run",
+    "uv": "tool",
+    "npm": "exec",
+    "pnpm": "dlx",
+}
 _MIN_SECRET = 4
 # In what tools say shorter ones are left: they are words of all sorts.
 _MIN_SECRET_IN_RESULTS = 8
@@ -77,7 +88,8 @@ class ServerDefinition:
     @property
     def downloads(self) -> bool:
         """Tell whether its command first fetches what is not here, which may take minutes."""
-        return self.command.rpartition("/")[2] in _FETCHING_COMMANDS
+        first = _FETCHING_COMMANDS.get(self.command.rpartition("/")[2])
+        return first is not None and (not first or self.args[:1] == (first,))
 
     @property
     def secrets(self) -> tuple[str, ...]:

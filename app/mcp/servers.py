@@ -175,7 +175,7 @@ class McpServers:
             definition, self._sandbox, known=known, allowed=self._allowed, probing=self._probing
         )
         async with connecting as connection:
-            if connection.revision != known:
+            if connection.revision != known and connection.is_sure_of_revision:
                 kept = {"of": _start_mark(definition), "revision": connection.revision}
                 await asyncio.to_thread(write_private, path, json.dumps(kept))
             yield connection

@@ -1,6 +1,8 @@
 """A server as a process: the pair of streams that the SDK talks through, bounded in what they take."""
 
 import asyncio
+import os
+import re
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,6 +29,7 @@ from app.mcp.wire import (
 )
 from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
+from app.rmtree import remove
 from app.text import Private
 
 log = structlog.get_logger(__name__)
@@ -37,6 +40,8 @@ MAX_UNREAD = 500
 # Of lines that are no messages, before a server is given up; the shortest count as MIN_LINE_BYTES.
 RUBBISH_BYTES = 64 * 1024 * 1024
 MIN_LINE_BYTES = 64
+# Where npx keeps a program: the cache, and a hash of the program's name.
+_NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
 
 
 @asynccontextmanager
@@ -54,6 +59,8 @@ async def run_program(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIt
         yield link
     finally:
         await process.end(GRACE_SECONDS if link.grace else 0.0)
+        if definition.downloads:
+            await asyncio.to_thread(_remove_half_install, definition, str(process.printed))
 
 
 async def _command(definition: ServerDefinition, sandbox: Sandbox) -> Command:
@@ -66,6 +73,19 @@ async def _command(definition: ServerDefinition, sandbox: Sandbox) -> Command:
     except ValueError as error:
         raise Unstartable(str(error)) from error
     return Command(args, environment, folder, "reaper" if sandbox.off else "sandbox", piped=True)
+
+
+def _remove_half_install(definition: ServerDefinition, printed: str) -> None:
+    """Remove a program that `npx` left half installed, as what it printed says: the next start fetches it."""
+    if "MODULE_NOT_FOUND" not in printed:
+        return
+    environment = {**os.environ, **dict(definition.env)}
+    homes = (definition.home, environment.get("HOME", ""))
+    caches = {environment.get("npm_config_cache", ""), *(f"{home}/.npm" for home in homes if home)}
+    for cache, program in set(_NPX_PROGRAM.findall(printed)):
+        if cache in caches:
+            log.warning("a half installed program is removed", server=definition.name, program=program)
+            remove(f"{cache}/_npx/{program}")
 
 
 class StdioLink(ServerLink, MessageStream):

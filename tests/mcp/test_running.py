@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,38 @@ async def test_a_process_that_ignored_the_probe_is_replaced_and_the_revision_rem
     await again.start("one", scenario)
     await again.servers.stop()
     assert len(starts.read_text().split()) == 3
+
+
+async def test_a_program_that_is_fetched_is_not_ended_meanwhile_and_half_of_one_is_removed(
+    manager: Manager, tmp_path: Path
+) -> None:
+    """`npx`, as it behaves: ended while it installs, it leaves what lacks a module at every later start."""
+    cache, npx = tmp_path / "cache", tmp_path / "npx"
+    program = cache / "_npx" / "0123456789abcdef"
+    npx.write_text(
+        "#!/bin/sh\n"
+        f"if [ -e {program}/half ]; then\n"
+        f"  echo 'ERR_MODULE_NOT_FOUND: no package zod imported from {program}/node_modules/x.js' >&2\n"
+        "  exit 1\nfi\n"
+        f"[ -e {program}/whole ] || {{ mkdir -p {program}; touch {program}/half; sleep 4; }}\n"
+        f'mv -f {program}/half {program}/whole 2>/dev/null\nexec "$@"\n'
+    )
+    npx.chmod(0o755)
+
+    def definition(**scenario: str) -> dict[str, Any]:
+        args, env = tuple(command(**scenario)), (("npm_config_cache", str(cache)),)
+        return {"command": str(npx), "args": args, "env": env}
+
+    state = await manager.start("cold", **definition(eras="modern"))
+    assert (state.phase, state.revision, state.deaths) == ("ready", "2026-07-28", 0)
+    state = await manager.start("warm", **definition(eras="both"))
+    assert (state.phase, state.revision) == ("ready", "2026-07-28")
+    state = await manager.start("older", **definition(eras="legacy"))
+    assert (state.phase, state.revision) == ("ready", "2025-11-25")
+
+    (program / "whole").rename(program / "half")
+    state = await manager.start("broken", **definition(eras="legacy", unknown="exit"))
+    assert state.phase == "ready"
 
 
 async def test_a_slow_server_of_the_newest_revision_is_recognised_by_its_refusal(manager: Manager) -> None:
@@ -273,6 +306,7 @@ async def test_stopping_ends_all_that_servers_started(manager: Manager) -> None:
 HOST = """
 import asyncio, os, sys
 from pathlib import Path
+from typing import Any
 from app.processes.sandbox import Grants
 from tests.mcp.manager import Manager, descendants
 from tests.standins.mcp_server import command, tool
