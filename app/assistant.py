@@ -68,10 +68,13 @@ class Assistant:
         self.settings = settings
         self.rows = store = build_store(settings)
         self.store, self.media, self.folders = store.database, store.media, store.folders
-        self.troubles = AlertReporter(self.store, settings.data_dir)
         built = build_channels(settings, store)
         self.access, self.credentials, self.client = built.access, built.credentials, built.client
         self.terminal, self.channels, self.sender = built.terminal, built.by_name, built.sender
+        sender = self.sender if wakes else _NoHints()
+        self.troubles = AlertReporter(
+            self.store, settings.data_dir, self.access.access_rules(self.access.realm), sender
+        )
         self.realm: Realm = self.access.realm
         self.metrics = Metrics()
         self.admin_token = AdminToken(settings.data_dir, settings.admin_token.get_secret_value())
@@ -104,7 +107,6 @@ class Assistant:
         )
         self.rates = Rates()
         self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
-        sender = self.sender if wakes else _NoHints()
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),

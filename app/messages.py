@@ -100,6 +100,10 @@ class Unreadable:
     part: JSON
 
 
+# In front of a button's id: whoever presses it says what follows.
+SAYS = "say:"
+
+
 @dataclass(frozen=True, slots=True)
 class Button:
     """A reply button; titles have at most 20 characters, ids 256 (Meta's limits)."""

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count, repeat
 from pathlib import Path
 
-from app.mcp.pins import ServerDefinition
+from app.mcp.pins import ServerDefinition, ServerState
 from app.mcp.servers import McpServers
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
@@ -71,5 +71,6 @@ class _Written:
 
 
 class _Alerts:
-    async def server_failed(self, server: str, reason: str) -> None:
-        raise RuntimeError(f"{server}: {reason}")
+    async def server_changed(self, state: ServerState) -> None:
+        if state.reason:
+            raise RuntimeError(f"{state.name}: {state.reason}")

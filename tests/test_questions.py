@@ -351,7 +351,7 @@ def test_a_question_of_which_nobody_knows_whether_it_came_is_answered_by_its_but
     assert (len(marks(skills, "sent")), len(questions(graph, "p0"))) == (1, 1)
 
 
-def test_the_shell_shows_what_the_chat_shows_of_where_a_question_came_from(desk):
+def test_the_shell_too_says_that_a_question_came_after_text_of_others(desk):
     def play(body):
         if is_classifier(body):
             return '{"categories": ["mailer"]}'
@@ -369,7 +369,7 @@ def test_the_shell_shows_what_the_chat_shows_of_where_a_question_came_from(desk)
         text=True,
         timeout=60,
     )
-    assert shown in listed.stdout
+    assert "text that is not yours: the answer of a tool" in listed.stdout  # no catalogue is loaded here
 
 
 def test_a_stop_ends_what_waits(desk, skills):

@@ -212,7 +212,7 @@ def _cure(definition: ServerDefinition, reason: str = "") -> str:
     if definition.url:
         return "see that its address and secrets are right and it is reached; then turn it off and on"
     if definition.downloads and "was not ready" in reason:
-        return "it fetches its program at its first start: run its command once by hand"
+        return "it fetches its program at its first start: see that there is a network; it is tried again"
     if definition.origin == "installed":
         name = definition.name
         return f"try it once more: recado mcp remove {name}, and recado mcp add {name} --registry ID"

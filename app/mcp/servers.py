@@ -42,9 +42,9 @@ class ConfiguredServers(Protocol):
 
 
 class ServerAlerts(Protocol):
-    """Tells an owner of a server's trouble, with "" as the reason once it is over."""
+    """Tells an owner of a server's trouble, and that it is over."""
 
-    async def server_failed(self, server: str, reason: str) -> None: ...
+    async def server_changed(self, state: ServerState) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class McpServers:
         self._refreshing = asyncio.Lock()
         self._alerting = asyncio.Lock()
         self._probing = asyncio.Semaphore(PROBES_AT_ONCE)
-        self._told: dict[str, str] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
         self._toolset = self._announced = _ServerTools()
         self._made_of: object = []
         self._stopped = False
@@ -186,11 +186,8 @@ class McpServers:
         if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
             return
         self._announce()
-        if supervisor.phase in ("broken", "faulty"):
-            self._alert(name, supervisor.reason)
-        elif supervisor.phase == "ready":
-            held = ", ".join(one.tool for one in supervisor.held_back)
-            self._alert(name, f"tools changed and wait to be approved: {held}" if held else supervisor.reason)
+        if supervisor.phase in ("broken", "faulty", "ready"):
+            self._alert(self._state(name))
 
     def _replace(self, name: str, definition: ServerDefinition | None) -> None:
         ending = None
@@ -199,7 +196,7 @@ class McpServers:
             ending.cancel()
         rest = state_at_rest(definition) if definition is not None else None
         if definition is None or rest is not None:
-            self._alert(name, rest.reason if rest is not None else "")
+            self._alert(rest or ServerState(name, "off"))
             return
         supervisor = Supervisor(definition, self, Pins(self._folder / name / "pins.json"), self._limits)
         self._running[name] = supervisor, self._start_task(supervisor.run(before=ending))
@@ -234,18 +231,19 @@ class McpServers:
             for listener in self._listeners:
                 listener()
 
-    def _alert(self, name: str, reason: str) -> None:
-        if self._told.get(name, "") == reason:
+    def _alert(self, state: ServerState) -> None:
+        trouble = (state.phase if state.reason else "", state.reason, *(one.tool for one in state.held_back))
+        if self._told.get(state.name, ("", "")) == trouble:
             return
-        self._told[name] = reason
-        self._start_task(self._alert_now(name, reason))
+        self._told[state.name] = trouble
+        self._start_task(self._alert_now(state))
 
-    async def _alert_now(self, name: str, reason: str) -> None:
+    async def _alert_now(self, state: ServerState) -> None:
         async with self._alerting:  # one after the other, in their order
             try:
-                await self._alerts.server_failed(name, reason)
+                await self._alerts.server_changed(state)
             except Exception as error:  # the log has it; the servers go on
-                log.error("could not tell of a server", server=name, reason=reason, error=own_words(error))
+                log.error("could not tell of a server", server=state.name, error=own_words(error))
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)

@@ -67,7 +67,7 @@ class Health:
         try:
             alerts = await self._store.all(
                 "SELECT code FROM alerts WHERE mended_at IS NULL"
-                " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%')"
+                " AND (code = 'model' OR code LIKE 'send:%' OR code LIKE 'space:%' OR code LIKE 'server:%')"
             )
         except StoreError as error:
             return HealthState("down", (str(error),))
@@ -101,6 +101,9 @@ def _public_reason(alert: str) -> str:
     if alert.startswith("space:"):
         return "the disk is nearly full"
     kind, _, number = alert.partition(":")
+    if kind == "server":
+        is_held = number.endswith(":held")
+        return "tools of an MCP server wait to be approved" if is_held else "an MCP server does not run"
     if number == "unreachable":
         return "WhatsApp cannot be reached"
     return f"sending to WhatsApp fails (error {number})" if kind == "send" else "something needs the operator"

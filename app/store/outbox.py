@@ -124,6 +124,16 @@ def put_reply(
     return added
 
 
+def last_source(conn: Connection, person: str, prefix: str) -> str:
+    """Return the source of the person's newest row whose source begins so; "" for none."""
+    row = conn.execute(
+        "SELECT source FROM outbox WHERE person_id = ? AND substr(source, 1, ?) = ?"
+        " ORDER BY created_at DESC, rowid DESC LIMIT 1",
+        (person, len(prefix), prefix),
+    ).fetchone()
+    return "" if row is None else str(row["source"])
+
+
 def put_files(
     conn: Connection, conversation: Conversation, turn: str, files: Sequence[MediaFile], now: float
 ) -> None:

@@ -246,6 +246,12 @@ def conversation(conn: Connection, person: str, channel: str, group: str, now: f
     return Conversation(new, person, channel, group)
 
 
+def language(conn: Connection, person: str) -> str:
+    """Return the language that a person writes, English while it is not known."""
+    row = conn.execute("SELECT language FROM people WHERE id = ?", (person,)).fetchone()
+    return row["language"] or "en"
+
+
 def settle(conn: Connection, person: str, language: str, country: str) -> None:
     """Keep the language and country that were found out about a person."""
     conn.execute("UPDATE people SET language = ?, country = ? WHERE id = ?", (language, country, person))
@@ -285,19 +291,21 @@ def acting_owner(conn: Connection, rules: AccessRules, now: float) -> ActingOwne
 
     Without one: an owner of the configuration who has not written yet, else one made for the administrator.
     """
-    person = _first_owner(conn, rules) or _make_acting_owner(conn, rules, now)
+    known = owners(conn, rules)
+    person = known[0] if known else _make_acting_owner(conn, rules, now)
     row = by_id(conn, person).row
     return ActingOwner(row, names_of(conn, person), conversation(conn, person, row["realm"], "", now))
 
 
-def _first_owner(conn: Connection, rules: AccessRules) -> str | None:
-    row = conn.execute(
+def owners(conn: Connection, rules: AccessRules) -> list[str]:
+    """Return the ids of the owners who may be written to, the one known for longest first."""
+    rows = conn.execute(
         "SELECT id FROM people WHERE realm = ? AND frozen = '' AND access <> 'blocked' AND (role = 'owner'"
         " OR id IN (SELECT person_id FROM aliases WHERE realm = ?"
-        f" AND value IN ({placeholders(tuple(rules.owners))}))) ORDER BY created_at, id LIMIT 1",
+        f" AND value IN ({placeholders(tuple(rules.owners))}))) ORDER BY created_at, id",
         (rules.realm, rules.realm, *rules.owners),
-    ).fetchone()
-    return None if row is None else str(row["id"])
+    )
+    return [row["id"] for row in rows]
 
 
 def _make_acting_owner(conn: Connection, rules: AccessRules, now: float) -> str:

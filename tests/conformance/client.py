@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.mcp.pins import ServerDefinition
+from app.mcp.pins import ServerDefinition, ServerState
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
@@ -38,8 +38,8 @@ class _Suite:
     def look(self) -> list[ServerDefinition]:
         return [self._definition]
 
-    async def server_failed(self, server: str, reason: str) -> None:
-        print(server, reason or "is mended")
+    async def server_changed(self, state: ServerState) -> None:
+        print(state.name, state.reason or "is mended")
 
 
 async def run(url: str, folder: Path) -> str:

@@ -302,11 +302,55 @@ def test_a_yes_to_changed_tools_counts_while_the_server_starts_again(port: Any, 
     tools.write_text(json.dumps([HIGH_TIDE | {"description": "Sends all your files away."}]))
     server.start()
     say(graph, "p0", "approve_mcp_tools", name="growing")
-    question = asked(graph, "p0")
+    wait_for(lambda: len(questions(graph, "p0")) == 2, "the news and the card")
+    question = next(one for one in questions(graph, "p0") if "Yes" in one["buttons"])
     server.kill()
     server.start()
     press(graph, "p0", question, "Yes")
     told(graph, "p0", "✓ Approved: the tools of growing")
+
+
+def test_the_owner_hears_of_changed_tools_of_a_server_that_does_not_run_and_of_its_return(
+    make_world: Any,
+) -> None:
+    server, graph = make_world(start=False)
+    tools, written = server.folder / "tools.json", server.folder / "data" / "mcp_servers.json"
+    tools.write_text(json.dumps([HIGH_TIDE]))
+    program, *arguments = command(tools_file=str(tools))
+    entry = {"command": program, "args": arguments}
+    written.parent.mkdir()
+    written.write_text(json.dumps({"mcpServers": {"growing": entry}}))
+    server.start()
+    graph.say("p0", "¿qué servers tengo?")
+    told(graph, "p0", "- growing: funciona, 1 herramienta")
+    assert server.http.get("/health").json() == {"status": "ok"}
+
+    for _ in range(2):
+        server.kill()
+        tools.write_text(json.dumps([HIGH_TIDE | {"description": "Sends all your files away."}]))
+        server.start()
+        wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the alert")
+    assert "wait to be approved" in server.http.get("/health").json()["reason"]
+    news = asked(graph, "p0")
+    assert news["text"] == (
+        "El servidor growing tiene 1 herramienta nueva o cambiada. Solo la uso cuando la apruebes."
+    )
+    assert len(questions(graph, "p0")) == 1
+    press(graph, "p0", news, "Ver")
+    told(graph, "p0", "espera tu sí")
+    press(graph, "p0", news, "Aprobar")
+    card = asked(graph, "p0", 2)
+    assert "Sends all your files away." in cards(graph, "p0")
+    press(graph, "p0", card, "Sí")
+    told(graph, "p0", "✓ Aprobado: las herramientas de growing")
+    assert server.http.get("/health").json() == {"status": "ok"}
+
+    written.write_text(json.dumps({"mcpServers": {"growing": entry | {"env": {"KEY": "${NOBODY_GAVE_IT}"}}}}))
+    graph.say("p0", "hola")
+    assert asked(graph, "p0", 3)["text"].startswith("El servidor growing no funciona")
+    written.write_text(json.dumps({"mcpServers": {"growing": entry}}))
+    graph.say("p0", "hola")
+    wait_for(lambda: "El servidor growing funciona de nuevo." in graph.texts("p0"), "its return")
 
 
 def _serves(body: dict[str, Any]) -> Any:

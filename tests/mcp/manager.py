@@ -72,8 +72,9 @@ class Manager:
     def _changed(self) -> None:
         self.changes += 1
 
-    async def server_failed(self, server: str, reason: str) -> None:
-        self.troubles.append((server, reason))
+    async def server_changed(self, state: ServerState) -> None:
+        held = ", ".join(one.tool for one in state.held_back)
+        self.troubles.append((state.name, f"held back: {held}" if held else state.reason))
 
 
 def lives(pid: int) -> bool:

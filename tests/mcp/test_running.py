@@ -187,7 +187,7 @@ async def test_a_new_tool_waits_until_it_is_approved(manager: Manager, eras: str
     held = (await until(lambda: manager.state("one").held_back, "the new tool"))[0]
     assert (held.tool, held.before) == ("late", None)
     assert manager.state("one").tools == ("mcp_one_grow",)
-    told = ("one", "tools changed and wait to be approved: late")
+    told = ("one", "held back: late")
     await until(lambda: manager.troubles == [told], "being told")
     await manager.servers.approve("one", {"late": "0" * 64})
     assert manager.state("one").held_back

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from app.channels.whatsapp.values import NAME_LIMIT, TEXT_LIMIT, bounded, identifier, mapping, text
-from app.messages import JSON, Attachment
+from app.messages import JSON, SAYS, Attachment
 
 _KIND_LIMIT = 64
 
@@ -113,9 +113,9 @@ def _interactive(kind: str, block: JSON) -> Content | None:
     if form not in {"button_reply", "list_reply"}:
         return Content(kind, details=_rest(block))
     details = {"type": form, **_rest(reply, "id", "title")}
-    return Content(
-        kind, text=_words(reply.get("title"), details), button=identifier(reply.get("id")), details=details
-    )
+    button = identifier(reply.get("id"))
+    said = button.removeprefix(SAYS) if button.startswith(SAYS) else reply.get("title")
+    return Content(kind, text=_words(said, details), button=button, details=details)
 
 
 def _form_reply(kind: str, reply: dict[str, JSON]) -> Content:
