@@ -244,9 +244,11 @@ def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
 
     Raise RecadoError if none fits, or there is no list to search.
     """
-    found, as_of = asyncio.run(_search(settings, words))
+    found, topics, as_of = asyncio.run(_search(settings, words))
     if not found:
-        raise RecadoError(f"no server of the registry fits {words!r}; try other words, in English")
+        raise RecadoError(
+            f"no server of the registry fits {words!r}; there are some for: {', '.join(topics) or 'nothing'}"
+        )
     if as_json:
         return json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2)
     lines = [line for one in found for line in _listed(one)]
@@ -281,8 +283,8 @@ def remove_server(settings: Settings, name: str) -> str:
     )
 
 
-async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]:
-    """Return the best matches, and the date of the list they come from."""
+async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequence[str], str]:
+    """Return the best matches, without any the nearest topics, and the date of the list they come from."""
     async with _directory(settings) as directory:
         synced_at = (await directory.kept()).synced_at
         if synced_at is not None and time.time() - synced_at > FRESH_SECONDS:
@@ -290,9 +292,10 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], str]
                 async with asyncio.timeout(FIRST_SECONDS):
                     await directory.refresh()
         found = await directory.search(words, MAX_CHOICES)
+        topics = [] if found else await directory.nearest_topics(words, "en")
         synced_at = (await directory.kept()).synced_at
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
-    return found, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
+    return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
 async def _install(settings: Settings, name: str, registry_id: str, *, trusted: bool, asks: bool) -> str:

@@ -6,7 +6,7 @@ A skill's tools reach `SkillInstalls` and `ServerInstalls` as `context.services.
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -238,7 +238,7 @@ class ServerInstalls:
         except RecadoError as error:
             return server_refusal(language, error)
         if not found:
-            return not_found(language, words)
+            return not_found(language, words, await self._directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": found_text(language, found)})
 
@@ -388,7 +388,8 @@ class ServerInstalls:
         try:
             found = await resolve(self._directory, name)
             if found.entry is None:
-                return _choices(language, name, found)
+                topics = [] if found.choices else await self._directory.nearest_topics(name, language)
+                return _choices(language, name, found, topics)
             if (reason := found.entry.reason) is not None:
                 return not_installable(language, found.entry.name, reason)
             values, network = arguments.get("values") or {}, arguments.get("network")
@@ -484,10 +485,10 @@ def _language(context: ToolContext) -> str:
     return context.person.language if context.person is not None else "en"
 
 
-def _choices(language: str, name: str, found: Resolved) -> ToolResult:
-    """List the servers to choose from, in their authors' words."""
+def _choices(language: str, name: str, found: Resolved, topics: Sequence[str]) -> ToolResult:
+    """List the servers to choose from, in their authors' words; without any, say what there are some for."""
     if not found.choices:
-        return not_found(language, name)
+        return not_found(language, name, topics)
     names = [entry.name for entry in found.choices]
     summary = choices_text(language, found.choices)
     return ToolResult.success({"names": names, "summary": summary}, outside=True)

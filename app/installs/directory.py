@@ -1,9 +1,10 @@
 """Finds servers by what a person calls them, in a mirror of the registry (docs/decisions/0012)."""
 
 import asyncio
+import difflib
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -12,7 +13,7 @@ from pathlib import Path
 from app.http.transport import Transport
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
-from app.installs.mirror import Kept, Mirror
+from app.installs.mirror import ALIKE, NAMESPACE, Kept, Mirror
 from app.installs.registry import Registry, Smithery
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.settings import Settings
@@ -24,6 +25,7 @@ OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
 FIRST_SECONDS = 25.0  # how long a search waits for the first list
 WORDS_CHARACTERS = 200
 RANKED = 60  # so many of the best by words are put in order
+TOPICS_SHOWN = 6
 MAX_CHOICES = 8  # servers that a person chooses from
 # Shares of the best one's score: below the first an entry is no answer, above the second about as good.
 _WORTH = 0.3
@@ -100,6 +102,11 @@ class Directory:
             return also
         return [*listed[: limit - len(also)], *also]
 
+    async def nearest_topics(self, said: str, language: str) -> list[str]:
+        """Return what there are servers for, named in a language: what is spelled like the said first, then
+        what there are most servers for."""
+        return await asyncio.to_thread(self._nearest_topics, search_words(said[:WORDS_CHARACTERS]), language)
+
     async def get(self, name: str) -> Entry | None:
         """Return a server in its newest version, from the registry or, if that is away, from the mirror.
 
@@ -168,6 +175,16 @@ class Directory:
         named = self._mirror.entry(words.strip())
         ordered = _in_order(found, frozenset([*wanted, *map(stem, wanted)]))
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:limit]
+
+    def _nearest_topics(self, said: Sequence[str], language: str) -> list[str]:
+        counts = self._mirror.counts([topic.word for topic in _topics()])
+        known = [topic for topic in _topics() if counts[topic.word]]
+
+        def distance(topic: Topic) -> tuple[bool, int]:
+            is_alike = any(difflib.get_close_matches(stem(word), topic.stems, 1, ALIKE) for word in said)
+            return not is_alike, -counts[topic.word]
+
+        return [topic.names[language] for topic in sorted(known, key=distance)[:TOPICS_SHOWN]]
 
     def _fetching(self) -> "asyncio.Task[None]":
         """Return the fetch that is under way, or start one."""
@@ -242,7 +259,7 @@ def resolve_local(said: str, names: Iterable[str]) -> str:
 
 def search_words(query: str) -> list[str]:
     """Return the words that a search or a name is about; all of them if it is about servers as such."""
-    said = words(query.lower())  # GitHub is one word
+    said = words(NAMESPACE.sub(" ", query.lower()))  # GitHub is one word
     return [word for word in said if word not in ALL_STOP_WORDS and word not in _SEARCH_NOISE] or said
 
 
@@ -288,16 +305,35 @@ def _take_exception(task: "asyncio.Task[None]") -> None:
         task.exception()
 
 
+@dataclass(frozen=True)
+class Topic:
+    """A subject of servers: its word in entries, its name by language, and all words that lead to it."""
+
+    word: str
+    names: Mapping[str, str]
+    stems: frozenset[str]
+
+
+@cache
+def _topics() -> tuple[Topic, ...]:
+    lines = [line for line in _TOPICS.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return tuple(
+        Topic(
+            line.split()[0],
+            dict(zip(("en", "es", "pt"), line.split(), strict=False)),
+            frozenset(map(stem, words(line))),
+        )
+        for line in lines
+    )
+
+
 @cache
 def _topics_by_stem() -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for line in _TOPICS.read_text("utf-8").splitlines():
-        if line.startswith("#"):
-            continue
-        topic, *others = line.split()
-        for word in (topic, *others):
-            found.setdefault(stem(word), []).append(topic)
-    return {word: tuple(dict.fromkeys(topics)) for word, topics in found.items()}
+    for topic in _topics():
+        for word in topic.stems:
+            found.setdefault(word, []).append(topic.word)
+    return {word: tuple(topics) for word, topics in found.items()}
 
 
 def _equals_folded(name: str, said: str) -> bool:

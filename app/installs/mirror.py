@@ -1,6 +1,7 @@
 """The last known list of the registry, in a database of its own that may be lost and fetched again."""
 
 import difflib
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -20,7 +21,9 @@ MIRROR_BYTES = 128 * 1024 * 1024
 BUSY_SECONDS = 10.0
 ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of another
 _SHORTEST_BEGINNING = 4
-_VERSION = 1
+_VERSION = 2
+# A namespace in front of a name, or alone: it says who publishes a server, not what it is for.
+NAMESPACE = re.compile(r"\b(?:(?:io|com|org|net|dev|ai|app|co|me|sh)(?:\.[a-z0-9-]+)+/?)", re.IGNORECASE)
 _TABLES = (
     "DROP TABLE IF EXISTS entries",
     "DROP TABLE IF EXISTS stems",
@@ -129,6 +132,15 @@ class Mirror:
 
         return self._do(read)
 
+    def counts(self, words: Sequence[str]) -> dict[str, int]:
+        """Return how many entries hold each word."""
+
+        def read(connection: sqlite3.Connection) -> dict[str, int]:
+            sql = "SELECT count(*) FROM stems WHERE stems MATCH ?"
+            return {word: connection.execute(sql, (f'"{stem(word)}"',)).fetchone()[0] for word in words}
+
+        return self._do(read)
+
     def respelled(self, words: Sequence[str]) -> list[str]:
         """Return words of entries that are spelled much like these."""
 
@@ -179,7 +191,8 @@ class Mirror:
 def _index(connection: sqlite3.Connection, id: int, entry: Entry) -> None:
     connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
     if entry.status != "deleted":
-        texts = (entry.own_name, entry.title, entry.description, entry.publisher)
+        title, description = (NAMESPACE.sub(" ", text) for text in (entry.title, entry.description))
+        texts = (entry.own_name, title, description, entry.publisher)
         stems = (" ".join([*terms(text.lower()), *terms(text)]) for text in texts)  # github, and git, hub
         connection.execute(
             "INSERT INTO stems (rowid, own_name, title, description, publisher) VALUES (?, ?, ?, ?, ?)",

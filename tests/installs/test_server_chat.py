@@ -262,6 +262,28 @@ def test_hostile_words_are_quoted_on_the_card_and_named(port: Any) -> None:
     assert "What is started, whole: “python tide-oracle==1.0.0”" in listed
 
 
+def test_servers_are_found_in_the_words_of_three_languages_and_a_vain_search_names_topics(
+    make_world: Any,
+) -> None:
+    sky, rain, plans = (f"io.github.ana/{name}" for name in ("sky", "rain", "plans"))
+    about = {sky: sky, rain: "Weather of the next days", plans: "Calendar of a team"}
+    served = RegistryServer([entry(name, name.rpartition("/")[2], text) for name, text in about.items()])
+    _, graph = make_world(MCP_REGISTRY_URL=served.url)
+    for asks in ("¿hay un servidor para el clima?", "tem algum servidor de previsão?"):
+        count = len(graph.texts("p0"))
+        graph.say("p0", asks)
+        assert rain in graph.reply("p0", count + 1)
+        assert sky not in graph.texts("p0")[-1]
+    for asks, said in (
+        ("busca un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
+        ("busca um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
+        ("search the registry for football", "There are servers for, among others: weather, calendar."),
+    ):
+        graph.say("p0", asks)
+        told(graph, "p0", said)
+    served.stop()
+
+
 def test_a_look_at_a_server_says_where_there_is_no_sandbox(port: Any) -> None:
     _, graph = port(SANDBOX="off")
     graph.say("p0", f"show me the server {TIDES}")
