@@ -20,6 +20,11 @@ def main() -> int:
             faults += show("server", revision, suite.server_outcomes(url, revision, Path(folder, "results")))
         with tempfile.TemporaryDirectory() as folder:
             faults += show("client", revision, list(suite.client_outcomes(revision, Path(folder))))
+    for leg in get_args(suite.Leg):
+        left_out = suite.left_out(leg)
+        print(f"\n{leg} · not run · {len(left_out)}")
+        for scenario, reason in left_out.items():
+            print(f"  not run   {scenario:45} {reason}")
     return 1 if faults else 0
 
 
@@ -29,7 +34,8 @@ def show(leg: str, revision: str, outcomes: list[suite.Outcome]) -> int:
     counts = ", ".join(f"{verdicts.count(one)} {one}" for one in get_args(suite.Verdict))
     print(f"\n{leg} · {revision} · {counts}")
     for one in outcomes:
-        print(f"  {one.verdict:9} {one.scenario:45} {one.statuses['SUCCESS']} checks  {one.fault}".rstrip())
+        told = one.fault or one.not_ours
+        print(f"  {one.verdict:9} {one.scenario:45} {one.statuses['SUCCESS']} checks  {told}".rstrip())
     return verdicts.count("FAILS")
 
 

@@ -46,12 +46,15 @@ class NotHere(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one scenario: its checks by status, and what is wrong with them, "" where all is as expected."""
+    """Of one scenario: its checks by status, and what is wrong with them, "" where all is as expected.
+
+    `not_ours` is why none of it is asked of a host of tools.
+    """
 
     scenario: str
     statuses: Counter[str]
     fault: str
-    not_ours: bool = False
+    not_ours: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -89,6 +92,28 @@ def required(leg: Leg, revision: str) -> list[str]:
     sets = HOME / "node_modules/@modelcontextprotocol/conformance/requirements"
     listed = yaml.safe_load((sets / f"{revision}.yaml").read_text())[leg]
     return [scenario for scenario in listed if not scenario.startswith("auth/")]
+
+
+def left_out(leg: Leg) -> dict[str, str]:
+    """The scenarios of the suite that are not run, with the reason."""
+    program = HOME / "node_modules" / ".bin" / "conformance"
+    environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    told = subprocess.run([program, "list"], env=environment, capture_output=True, text=True, timeout=60)
+    _, _, rest = told.stdout.partition(f"{leg.capitalize()} scenarios")
+    lines = rest.partition("\n\n")[0].splitlines()
+    run = {scenario for revision in REVISIONS for scenario in required(leg, revision)}
+    found = {}
+    for line in lines:
+        scenario, _, revisions = line.strip().removeprefix("- ").partition(" ")
+        if not line.startswith("  - ") or scenario in run:
+            continue
+        if scenario.startswith("auth/"):
+            found[scenario] = "signing in to a server is not supported yet"
+        elif "extension" in revisions:
+            found[scenario] = "an extension of the protocol that is not here"
+        else:
+            found[scenario] = f"no requirement of {' or '.join(REVISIONS)}"
+    return found
 
 
 def server_outcomes(url: str, revision: str, results: Path) -> list[Outcome]:
@@ -166,20 +191,22 @@ def _outcome(leg: Leg, scenario: str, results: Path, folder: str) -> Outcome:
     bad = {
         one["id"]: one.get("errorMessage", "") for one in checks if one["status"] in ("FAILURE", "WARNING")
     }
-    not_ours = _not_ours(leg)
+    excuses = not_ours(leg)
     statuses = Counter(one["status"] for one in checks)
-    return Outcome(scenario, statuses, _fault(not_ours, scenario, bad), scenario in not_ours)
+    return Outcome(scenario, statuses, _fault(excuses, scenario, bad), excuses.get(scenario, ""))
 
 
-def _fault(not_ours: frozenset[str], scenario: str, failing: dict[str, str]) -> str:
-    if scenario in not_ours:
+def _fault(excuses: dict[str, str], scenario: str, failing: dict[str, str]) -> str:
+    if scenario in excuses:
         return "" if failing else "it passes: take it out of not_ours.yml"
-    excused = {entry.partition(":")[2] for entry in not_ours if entry.startswith(f"{scenario}:")}
+    excused = {entry.partition(":")[2] for entry in excuses if entry.startswith(f"{scenario}:")}
     faults = [f"{check}: {message}" for check, message in failing.items() if check not in excused]
     faults += [f"{check} passes: take it out of not_ours.yml" for check in excused - failing.keys()]
     return "; ".join(faults)
 
 
 @cache
-def _not_ours(leg: Leg) -> frozenset[str]:
-    return frozenset(yaml.safe_load((HERE / "not_ours.yml").read_text())[leg])
+def not_ours(leg: Leg) -> dict[str, str]:
+    """What is not asked of a host of tools, as scenario or scenario:check, with the reason."""
+    listed = yaml.safe_load((HERE / "not_ours.yml").read_text())[leg]
+    return {entry: reason for reason, entries in listed.items() for entry in entries}
