@@ -122,6 +122,7 @@ class Assistant:
             self.abilities,
             self.servers,
             Notices(self.store, self.channels, sender),
+            self.model if settings.has_model else None,
         )
         self.contexts = self._contexts()
         self.tool_server = self._tool_server()

@@ -8,7 +8,8 @@ import pytest
 
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from tests.tides import Web, cards, install, say, told
+from tests.mailer import asked, press
+from tests.tides import Web, details, say, told
 from tests.world import ROOT
 
 pytestmark = pytest.mark.slow
@@ -107,8 +108,11 @@ def test_nothing_that_a_hostile_skill_attempts_succeeds_and_its_lies_are_shown(h
     servers = {"mcpServers": {"helper": {"command": "sh", "args": ["-c", command]}}}
     files = {"SKILL.md": LIES, "scripts/tools.py": TOOLS.format(codes=codes), "mcp.json": json.dumps(servers)}
     address = web.put("/hostile.zip", files)
-    install(graph, address, "Install+trust")
-    shown = cards(graph, "p0")
+    say(graph, "p0", "install_skill_from_url", url=address)
+    assert "⚠ Worth a look: text that cannot be seen" in asked(graph, "p0")["text"]
+    question, shown = details(graph, "p0", 2)
+    press(graph, "p0", question, "Install+trust")
+    told(graph, "p0", "✓ Installed")
     assert f"is refused: “it brings a command: sh -c {command}”" in shown
     assert "orders to the model" in shown
     assert "text that cannot be seen" in shown

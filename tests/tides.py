@@ -109,6 +109,12 @@ def told(graph: Any, person: str, words: str) -> str:
     return str(wait_for(found, f"{words!r}; there are: {graph.texts(person)}"))
 
 
+def details(graph: Any, person: str, count: int, word: str = "details") -> tuple[dict[str, Any], str]:
+    """Has the whole card shown as the `count`-th question; gives it, and all that the person was sent."""
+    graph.say(person, word)
+    return asked(graph, person, count), cards(graph, person)
+
+
 def install(graph: Any, address: str, button: str = "Install", count: int = 1) -> dict[str, Any]:
     """Installs as p0; gives the question."""
     say(graph, "p0", "install_skill_from_url", url=address)

@@ -407,6 +407,15 @@ def mcp_add(
     trust: Annotated[
         bool, typer.Option("--trust", help="For --registry: its reading tools run without asking.")
     ] = False,
+    folder: Annotated[
+        str, typer.Option(metavar="F", help="For --registry: the folder in the workspace that it may use.")
+    ] = "",
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="K=V", help="For --registry: a value it asks for.")
+    ] = None,
+    no_network: Annotated[
+        bool, typer.Option("--no-network", help="For --registry: it gets no internet.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Add a server: NAME, and what it is.
@@ -417,13 +426,19 @@ def mcp_add(
     ways = [bool(registry), bool(url), json_file is not None, bool(command)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --registry ID, --url URL, --json FILE and -- COMMAND")
-    if (env and not command) or (header and not url) or ((trust or yes) and not registry):
-        raise typer.BadParameter("-e goes with -- COMMAND, -H with --url, --trust and --yes with --registry")
+    for_registry = trust or yes or folder or values or no_network
+    if (env and not command) or (header and not url) or (for_registry and not registry):
+        raise typer.BadParameter(
+            "-e goes with -- COMMAND, -H with --url; --trust, --folder, --set, --no-network and --yes with "
+            "--registry"
+        )
     settings = command_settings("ERROR")
     if registry:
-        from app.cli.mcp import install_server
+        from app.cli.mcp import RegistryChoice, install_server
 
-        show(install_server(settings, name, registry, trusted=trust, asks=not yes))
+        network = False if no_network else None
+        choice = RegistryChoice(registry, folder, tuple(values or ()), network, trusted=trust)
+        show(install_server(settings, name, choice, asks=not yes))
         return
     from app.cli.mcp import add_entry, command_entry, file_entry, remote_entry
 

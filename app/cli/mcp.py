@@ -22,7 +22,7 @@ from app.http.transport import Transport
 from app.installs.card_text import CardWriter, held_back_question, held_back_text
 from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
-from app.installs.errors import RegistryError
+from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval, Stage
 from app.installs.sentences import reason_said
 from app.installs.servers import ServerInstaller, ServerRequest
@@ -186,11 +186,11 @@ def _wish(one: Mapping[str, JSON]) -> str:
     return f"The skill {one['skill']} would use the server {wanted}: recado mcp add NAME --registry {wanted}"
 
 
-def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
+def _pairs(texts: Iterable[str], option: str, value: str = "'${VARIABLE}'") -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     for name, equals, _ in pairs:
         if not equals or not name:
-            raise RecadoError(f"{option} {name!r}: write {option} NAME='${{VARIABLE}}'")
+            raise RecadoError(f"{option} {name!r}: write {option} NAME={value}")
     return {name: value for name, _, value in pairs}
 
 
@@ -255,14 +255,25 @@ def search_text(settings: Settings, words: str, *, as_json: bool) -> str:
     return "\n".join([*lines, "", f"Install one: recado mcp add NAME --registry ID ({as_of})"])
 
 
-def install_server(settings: Settings, name: str, registry_id: str, *, trusted: bool, asks: bool) -> str:
+@dataclass(frozen=True)
+class RegistryChoice:
+    """A server of the registry and what it is given: a folder of the workspace, values as `K=V`."""
+
+    registry_id: str
+    folder: str = ""
+    values: tuple[str, ...] = ()
+    network: bool | None = None
+    trusted: bool = False
+
+
+def install_server(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> str:
     """Show what an entry would install, ask, install it and return what to tell.
 
     Raise RecadoError if it cannot be installed, the answer is no, or nobody can be asked.
     """
     if asks and not sys.stdin.isatty():
         raise RecadoError("a server is installed after a yes: run this in a terminal, or with --yes")
-    return asyncio.run(_install(settings, name, registry_id, trusted=trusted, asks=asks))
+    return asyncio.run(_install(settings, name, choice, asks=asks))
 
 
 def remove_server(settings: Settings, name: str) -> str:
@@ -298,23 +309,32 @@ async def _search(settings: Settings, words: str) -> tuple[Sequence[Entry], Sequ
     return found, topics, f"{as_of}; {directory.trouble}" if directory.trouble else as_of
 
 
-async def _install(settings: Settings, name: str, registry_id: str, *, trusted: bool, asks: bool) -> str:
+async def _install(settings: Settings, name: str, choice: RegistryChoice, *, asks: bool) -> str:
+    values = _pairs(choice.values, "--set", "VALUE")
     async with _directory(settings) as directory:
-        entry = await directory.get(registry_id)
+        entry = await directory.get(choice.registry_id)
     if entry is None:
-        raise RecadoError(f"the registry has no server {registry_id!r}; find one: recado mcp search WORDS")
+        raise RecadoError(
+            f"the registry has no server {choice.registry_id!r}; find one: recado mcp search WORDS"
+        )
     if entry.reason is not None:
         raise RecadoError(f"{entry.name} cannot be installed: {reason_said('en', entry.reason)}")
     skills = _SkillNames(frozenset(skill.name for skill in read_skills(settings).skills))
     installer = ServerInstaller(settings, Sandbox(settings), skills)
-    plan = await installer.propose(ServerRequest(entry, name))
+    request = ServerRequest(entry, name, values, choice.folder, choice.network)
+    try:
+        plan = await installer.propose(request)
+    except InstallError as error:
+        if error.code == "NEEDS_FOLDER":
+            raise RecadoError(f"{error}: name one of the workspace with --folder, . for all of it") from error
+        raise
     if plan.name != name:
         raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
     text = CardWriter(settings.sandbox != "off", settings.confirmation_mode).install("en", plan)
     show(text.whole)
     if asks and not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
-    approval = Approval(plan.subject, "shell", trusted)
+    approval = Approval(plan.subject, "shell", choice.trusted)
     record = await installer.commit(approval, lambda stage: show(_STAGES[stage]))
     missing = definition_of(configuration(settings), name).missing
     lines = [f"Installed {record.name} {record.version}. It is started at the next message."]

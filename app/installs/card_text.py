@@ -67,13 +67,12 @@ class CardWriter:
         if isinstance(candidate, SkillCandidate):
             return say(
                 language,
-                "Install: I ask before each of its calls. Install+trust: only where it says so itself, and "
-                "where a call goes to an address that you did not write.",
+                "Install: I ask before each call. Install+trust: only before those that it marks, or that go "
+                "to an address you did not write.",
             )
         return say(
             language,
-            "Install: I ask before each of its calls. Install+trust: not before those that, as it says "
-            "itself, only read.",
+            "Install: I ask before each call. Install+trust: not before those that, as it says, only read.",
         )
 
     def _skill(self, language: str, candidate: SkillCandidate, max_bytes: int | None) -> CardText:

@@ -28,6 +28,7 @@ from app.installs.sentences import (
     choices_text,
     found_text,
     installed_text,
+    needs_folder,
     not_asked,
     not_found,
     not_installable,
@@ -42,7 +43,10 @@ from app.installs.sentences import (
     unknown_here,
 )
 from app.installs.servers import ServerInstaller, ServerRequest
+from app.installs.short_cards import PHONE_CHARACTERS, short_server_card, short_skill_card
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
+from app.installs.translation import Translator
+from app.llm.model import Model
 from app.mcp.installed import InstalledServer, records
 from app.mcp.mapping_file import set_enabled
 from app.mcp.pins import ServerState, hashes, subject_of
@@ -51,7 +55,7 @@ from app.messages import JSON
 from app.people import Person
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
-from app.store.approvals import OpenQuestion
+from app.store.approvals import Choice, OpenQuestion
 from app.text import visible
 from app.tools import ToolContext, ToolResult
 from app.tools.masking import holds_secret
@@ -59,7 +63,8 @@ from app.tools.plain import loads
 from app.turns.approvals import Refused
 from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources
 
-CARD_LIMIT = CARD_BYTES - 1024  # of a skill's card: the sources of a tainted turn stand beside it
+CARD_LIMIT = CARD_BYTES - 1024  # of a skill's whole card: the sources of a tainted turn stand beside it
+SOURCES_CHARACTERS = 140  # for whose words came before, which stands below a short card
 PREVIEW_LIMIT = 12 * 1024  # of a card as an answer, which has at most 16,000 characters
 START_SECONDS = 20.0  # how long a first start is waited for before the person is told its state
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
@@ -107,19 +112,22 @@ def build_installs(
     catalog: Catalog,
     servers: McpServers,
     notices: Notices,
+    model: Model | None,
 ) -> Installs:
-    """Build the installs of a server."""
+    """Build the installs of a server; `model` translates what authors say, None for none."""
     writer = CardWriter(sandboxed=not sandbox.off, mode=settings.confirmation_mode)
+    translator = Translator(model)
     skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir)
     return Installs(
         settings.data_dir,
-        SkillInstalls(skill_installer, writer, catalog),
+        SkillInstalls(skill_installer, writer, translator, catalog),
         ServerInstalls(
             ServerInstaller(settings, sandbox, catalog),
             build_directory(settings, transport),
             servers,
-            settings.mcp_config_path,
+            settings,
             writer,
+            translator,
             notices,
         ),
     )
@@ -128,9 +136,12 @@ def build_installs(
 class SkillInstalls:
     """Previews, installs and removes skills for an owner."""
 
-    def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: Catalog) -> None:
+    def __init__(
+        self, installer: SkillInstaller, writer: CardWriter, translator: Translator, catalog: Catalog
+    ) -> None:
         self._installer = installer
         self._writer = writer
+        self._translator = translator
         self._catalog = catalog
 
     async def preview(self, url: str, person: Person) -> ToolResult:
@@ -182,8 +193,18 @@ class SkillInstalls:
             candidate = await self._installer.propose(str(arguments["url"]))
         except RecadoError as error:
             raise Refused(skill_refusal(language, error)) from error
-        text = await asyncio.to_thread(_install_text, self._writer, language, candidate, CARD_LIMIT)
-        return _install_card(candidate, text)
+        whole = await asyncio.to_thread(_install_text, self._writer, language, candidate, CARD_LIMIT)
+        if "details" in context.shown_again or len(whole.whole.encode()) > CARD_LIMIT:
+            return _install_card(candidate, whole)
+        text = short_skill_card(
+            language,
+            candidate,
+            about=await self._translator.translate(language, candidate.card.description),
+            trust=self._writer.kinds_of_yes(language, candidate),
+            sandboxed=self._writer.sandboxed,
+            room=_room(context),
+        )
+        return _install_card(candidate, text, ("details",))
 
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
@@ -212,15 +233,18 @@ class ServerInstalls:
         installer: ServerInstaller,
         directory: Directory,
         servers: McpServers,
-        config_path: Path,
+        settings: Settings,
         writer: CardWriter,
+        translator: Translator,
         notices: Notices,
     ) -> None:
         self._installer = installer
         self._directory = directory
         self._servers = servers
-        self._config_path = config_path
+        self._config_path = settings.mcp_config_path
+        self._workspace = settings.workspace_dir.resolve()
         self._writer = writer
+        self._translator = translator
         self._notices = notices
 
     async def close(self) -> None:
@@ -353,13 +377,29 @@ class ServerInstalls:
         """Make the card, or raise `Refused` with a list to choose from or with the reason."""
         language = context.language
         pasted = holds_secret(context.message)
-        found = await self._plan({**arguments, "name": _without_secrets(str(arguments["name"]))}, language)
+        asked = {**arguments, "name": _without_secrets(str(arguments["name"]))}
+        if "offline" in context.shown_again:
+            asked["network"] = False
+        found = await self._plan(asked, language)
         if isinstance(found, ToolResult):
             raise Refused(_with_warning(language, found) if pasted else found)
-        text = _install_text(self._writer, language, found)
-        if pasted:
-            text = replace(text, whole=f"{text.whole}\n{_secret_warning(language)}")
-        return _install_card(found, text)
+        warning = _secret_warning(language) if pasted else ""
+        written: tuple[Choice, ...] = ("offline",) if found.grants.network else ()
+        if "details" in context.shown_again:
+            text = _install_text(self._writer, language, found)
+        else:
+            written = ("details", *written)
+            text = short_server_card(
+                language,
+                found,
+                about=await self._translator.translate(language, found.description),
+                trust=self._writer.kinds_of_yes(language, found),
+                sandboxed=self._writer.sandboxed,
+                workspace=self._workspace,
+                room=_room(context) - len(warning),
+            )
+        text = replace(text, whole="\n".join(filter(None, (text.whole, warning))))
+        return _install_card(found, text, written)
 
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
@@ -392,9 +432,17 @@ class ServerInstalls:
                 return _choices(language, name, found, topics)
             if (reason := found.entry.reason) is not None:
                 return not_installable(language, found.entry.name, reason)
-            values, network = arguments.get("values") or {}, arguments.get("network")
-            return await self._installer.propose(ServerRequest(found.entry, values=values, network=network))
+            request = ServerRequest(
+                found.entry,
+                values=arguments.get("values") or {},
+                folder=str(arguments.get("folder") or ""),
+                network=arguments.get("network"),
+            )
+            return await self._installer.propose(request)
         except RecadoError as error:
+            if isinstance(error, InstallError) and error.code == "NEEDS_FOLDER":
+                folders = await asyncio.to_thread(_folder_names, self._workspace)
+                return needs_folder(language, name, folders)
             return server_refusal(language, error)
 
     def _state(self, name: str) -> ServerState | None:
@@ -453,13 +501,26 @@ def _install_text(
     return replace(text, whole="\n".join(filter(None, lines)))
 
 
-def _install_card(candidate: Candidate, text: CardText) -> Card:
+def _folder_names(workspace: Path) -> list[str]:
+    """Return the names of the folders in the workspace that a person may mean. Blocks."""
+    if not workspace.is_dir():
+        return []
+    found = (one.name for one in workspace.iterdir() if one.is_dir() and not one.name.startswith("."))
+    return sorted(name for name in found if name != "people")[:MAX_CHOICES]
+
+
+def _room(context: ToolContext) -> int:
+    return PHONE_CHARACTERS - (SOURCES_CHARACTERS if context.sources else 0)
+
+
+def _install_card(candidate: Candidate, text: CardText, written: tuple[Choice, ...] = ()) -> Card:
     return Card(
         text.whole,
         candidate.label,
         INSTALL,
         subject=candidate.subject,
         question=text.question,
+        written=written,
     )
 
 

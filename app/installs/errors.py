@@ -20,6 +20,7 @@ InstallCode = Literal[
     "NO_NODE",
     "NO_PIP",
     "NEEDS_VALUE",
+    "NEEDS_FOLDER",
     "BAD_VALUE",
     "SECRET_ARGUMENT",
     "UNKNOWN",

@@ -138,12 +138,14 @@ def make_plan(
     home: Path,
     workspace: Path,
     values: Mapping[str, str],
+    folder: str = "",
     network: bool | None = None,
     replaces: str = "",
     edited: bool = False,
 ) -> Plan:
     """Plan the server `name` with its folder `home`; `values` are by the keys of its variables.
 
+    `folder`, in the workspace, is for the variable that needs one and has no value; "." is all of it.
     `network` decides about that grant unless it is None. Raises `InstallError` if it cannot be installed, or
     needs a value that was not given.
     """
@@ -153,7 +155,7 @@ def make_plan(
     inputs = {one.key: one for one in choice.inputs}
     for key, value in values.items():
         _check_value(inputs.get(key), key, value)
-    filler = _Filler(home, workspace, values)
+    filler = _Filler(home, workspace, values, folder)
     texts = {"title": entry.title, "description": entry.description}
     texts |= {one.name: f"{one.description}\n{one.placeholder}\n{one.value}" for one in inputs.values()}
     plan = Plan(
@@ -209,10 +211,11 @@ def short_name(entry: Entry, taken: Collection[str]) -> str:
 class _Filler:
     """Fills in given values, and collects the folders they grant and the values still to be given."""
 
-    def __init__(self, home: Path, workspace: Path, values: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, workspace: Path, values: Mapping[str, str], folder: str) -> None:
         self._home = home
         self._workspace = workspace
         self._values = values
+        self._folder = folder
         self.granted: set[Path] = set()
         self.asked: dict[str, Secret] = {}
 
@@ -248,24 +251,28 @@ class _Filler:
     def _path(self, variable: Variable, given: str) -> str:
         """Return a path that it may write: in the workspace if a person named one, else in its own folder.
 
-        A folder that it needs and that was not named is the workspace itself.
+        Raises `InstallError` for a folder that it needs and that nobody named.
         """
         if given:
-            try:
-                place = validate_path(given, self._workspace)
-            except PathTraversalError as error:
-                raise InstallError("BAD_VALUE", f"{variable.key}: {error}") from error
-            is_file = place.suffix and not place.is_dir()
-            self.granted.add(place.parent if is_file else place)
-            return str(place)
+            return self._granted_path(variable, given)
         default = Path(variable.default)
         if variable.default and not default.is_absolute() and not {"..", "~"} & set(default.parts):
             return str(self._home / default)
         if variable.required and _FOLDER.search(variable.key):
-            self.granted.add(self._workspace)
-            return str(self._workspace)
+            if not self._folder:
+                raise InstallError("NEEDS_FOLDER", f"it needs a folder for {variable.key}")
+            return self._granted_path(variable, self._folder)
         is_kept = _KEPT.search(variable.key)
         return str(self._home / variable.key.lower()) if variable.required or is_kept else ""
+
+    def _granted_path(self, variable: Variable, given: str) -> str:
+        try:
+            place = validate_path(given, self._workspace)
+        except PathTraversalError as error:
+            raise InstallError("BAD_VALUE", f"{variable.key}: {error}") from error
+        is_file = place.suffix and not place.is_dir()
+        self.granted.add(place.parent if is_file else place)
+        return str(place)
 
 
 def _arguments(package: Package, filler: _Filler) -> Iterator[str]:

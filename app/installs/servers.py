@@ -58,12 +58,14 @@ _INSTALLING, _REMOVING = ".installing", ".removing"
 class ServerRequest:
     """A server to be planned; one that is installed already keeps its name.
 
-    `values` are by the keys of its variables; its network grant is what the entry says if `network` is None.
+    `values` are by the keys of its variables; `folder` is for the one that needs a folder and has no value.
+    Its network grant is what the entry says if `network` is None.
     """
 
     entry: Entry
     name: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
     network: bool | None = None
 
 
@@ -126,6 +128,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             home=home_of(self.data_dir, name) / installed.HOME,
             workspace=self._workspace.resolve(),
             values=request.values,
+            folder=request.folder or (self._folder_before(before) if before is not None else ""),
             network=request.network,
             replaces=before.subject if before else "",
             edited=before is not None and self._is_edited(before),
@@ -133,6 +136,12 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         self._check_possible(plan)
         keep_plan(self.data_dir, plan.subject, plan.text)
         return plan
+
+    def _folder_before(self, record: InstalledServer) -> str:
+        """Return the folder of the workspace that an installed server may write, "" for none."""
+        workspace = self._workspace.resolve()
+        inside = (one for one in record.grants.folders_write if one.is_relative_to(workspace))
+        return next((str(one.relative_to(workspace)) for one in inside), "")
 
     def _free_name(self, entry: Entry, name: str) -> str:
         """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
@@ -164,6 +173,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
                 await asyncio.to_thread(_begin, home, staging)
+                await asyncio.to_thread(_make_folders, candidate)
                 if candidate.kind:
                     record = await self._fetch(candidate, staging, report)
                 else:
@@ -328,6 +338,12 @@ def _local_record(plan: Plan, folder: Path, program: tuple[str, ...]) -> Install
     return replace(
         _remote_record(plan), folder=str(folder), command=program[0], args=(*program[1:], *plan.args)
     )
+
+
+def _make_folders(plan: Plan) -> None:
+    """Make the folders of the workspace that it may write, where the person named new ones."""
+    for folder in plan.grants.folders_write:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _remote_record(plan: Plan) -> InstalledServer:

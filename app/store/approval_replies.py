@@ -8,7 +8,7 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.people import Conversation
-from app.store.approvals import BUTTON, FAILED, Approval, Choice, approval_of, settle
+from app.store.approvals import ASKS_AGAIN, BUTTON, FAILED, Approval, Choice, approval_of, settle
 from app.store.inbox import in_own_words
 from app.store.outbox import mark_sent, sent_as
 from app.store.turns import BURST_MESSAGES
@@ -185,6 +185,8 @@ def _take_words(
     asked = _asked(conn, conversation, burst[0], since=first)
     written = min((one.written_at for one in burst if one.written_at is not None), default=None)
     meant = [one for one in asked if _came_before(one, first, written)]
+    if choice in ASKS_AGAIN:
+        meant = [one for one in meant if _offers(one, choice)]
     if not meant:
         return None
     if len(meant) == 1 and (not _offers(meant[0], choice) or _spoke_for_others(conn, meant[0])):

@@ -20,7 +20,9 @@ ANSWER_SECONDS = 23 * 3600.0  # from the person's last message: after 24 hours w
 # SQL about an approval `a`: a part of its card did not arrive, so what the buttons are for is unknown
 FAILED = "EXISTS (SELECT 1 FROM outbox WHERE source = 'approval:' || a.id AND state = 'failed')"
 
-Choice = Literal["yes", "always", "trust", "no"]
+Choice = Literal["yes", "always", "trust", "no", "details", "offline"]
+# Written answers that decide nothing: the question is asked again, with the whole card or without internet.
+ASKS_AGAIN: frozenset[str] = frozenset(("details", "offline"))
 State = Literal["open", "yes", "no", "expired", "failed"]
 
 
@@ -211,7 +213,8 @@ def all_open(conn: Connection) -> list[OpenQuestion]:
 
 def _console_choices(approval: Row) -> tuple[Choice, ...]:
     """Return the choices of the console: a card too long for the chat has its yes only here."""
-    return tuple(dict.fromkeys(("yes", *orjson.loads(approval["choices"]).values())))
+    choices = ("yes", *orjson.loads(approval["choices"]).values())
+    return tuple(dict.fromkeys(choice for choice in choices if choice not in ASKS_AGAIN))
 
 
 def expire(conn: Connection, now: float) -> None:
@@ -247,10 +250,11 @@ def expire_of_turn(conn: Connection, turn: str, now: float) -> None:
 
 def settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
     """Close a question with an answer, and let its turn go on."""
+    state: State = "expired" if choice in ASKS_AGAIN else "no" if choice == "no" else "yes"
     conn.execute(
         "UPDATE approvals SET state = ?, choice = ?, answered_at = ?, answered_by = ?"
         " WHERE id = ? AND state = 'open'",
-        ("no" if choice == "no" else "yes", choice, now, by, approval["id"]),
+        (state, choice, now, by, approval["id"]),
     )
     if choice == "always":
         conn.execute(

@@ -59,7 +59,8 @@ class ToolContext:
     `sources` say where text of others in the turn's prompt came from, none when all of it is the person's.
     `subject` and `choice` belong to a call that was asked about with a card of its own: the hash of what the
     card showed, and what the person chose. `message` is what the person wrote just now, and `own_words` all
-    that they wrote in the turns that the prompt shows; both stay in the server's own process.
+    that they wrote in the turns that the prompt shows; both stay in the server's own process. `shown_again`
+    are the answers to the call's earlier cards that decided nothing, such as "details".
     """
 
     person: Person | None = None
@@ -76,6 +77,7 @@ class ToolContext:
     chosen: Collection[str] = ()  # the skills in use in the turn
     message: str = ""
     own_words: Sequence[str] = ()
+    shown_again: Collection[str] = ()
 
     @property
     def language(self) -> str:

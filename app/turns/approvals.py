@@ -239,6 +239,8 @@ class Authorizer:
         elif last.state == "open":
             decisions.laid_aside.add(one.call.id)
             return
+        elif last.choice in approvals.ASKS_AGAIN:
+            pass
         elif last.state != "yes":
             raise Refused(_refusal(one.tool, last))
         elif (last.arguments_hash, last.tool_hash) == one.hashes:
@@ -247,14 +249,16 @@ class Authorizer:
         too_often = self._engine.too_often(one.tool, ToolContext(person=turn.person))
         if too_often is not None:
             raise Refused(too_often)
-        card = await self._card(turn, one)
+        again = frozenset(past.choice for past in about) & approvals.ASKS_AGAIN
+        card = await self._card(turn, one, again)
         decisions.laid_aside.add(one.call.id)
         decisions.questions.append(_question(turn, _numbered_key(key, len(about) + 1), one, card))
 
-    async def _card(self, turn: TurnContext, one: NeedsApproval) -> Card:
+    async def _card(self, turn: TurnContext, one: NeedsApproval, shown_again: Collection[str]) -> Card:
         language, tool = turn.person.language, one.tool
         if tool.card is not None:
-            card: Card = await tool.card(one.arguments, self._context(turn, tool))
+            context = replace(self._context(turn, tool), shown_again=shown_again)
+            card: Card = await tool.card(one.arguments, context)
         else:
             card = call_card(language, tool, one.arguments, self._tools.sentences(tool))
             card = replace(card, choices=CALL if one.may_stand else ONCE)
@@ -304,7 +308,13 @@ def _read_asked(conn: Connection, turn: TurnContext, found: Sequence[NeedsApprov
 
 def _declined_before(one: NeedsApproval, asked: _Asked) -> Approval | None:
     """Return the turn's last question about the very same call that was declined or came to nothing."""
-    over = [past for past in asked.of_turn if past.state not in ("open", "yes") and one.is_about(past)]
+    over = [
+        past
+        for past in asked.of_turn
+        if past.state not in ("open", "yes")
+        and past.choice not in approvals.ASKS_AGAIN
+        and one.is_about(past)
+    ]
     return over[-1] if over else None
 
 

@@ -28,7 +28,8 @@ class Card:
     """A question's text, the same on one line, and the possible answers.
 
     `subject` is the hash of what it is about beyond the call's arguments; `question` stands last, beside
-    the buttons, when the text does not fit there.
+    the buttons, when the text does not fit there. `written` are answers without a button, which the text
+    names.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Card:
     choices: tuple[Choice, ...] = ONCE
     subject: str = ""
     question: str = ""
+    written: tuple[Choice, ...] = ()
 
 
 def call_card(
@@ -87,7 +89,8 @@ def question_draft(channel: Channel, language: str, card: Card) -> tuple[Draft, 
     buttons = {new_button(): choice for choice in choices}
     titles = [Button(id, _button_title(language, choice, choices)) for id, choice in buttons.items()]
     question = card.question or say(language, "Shall I?")
-    return Draft(text, tuple(channel.ask(text, question, titles))), buttons
+    written = {new_button(): choice for choice in card.written}
+    return Draft(text, tuple(channel.ask(text, question, titles))), buttons | written
 
 
 def _sentence_card(language: str, arguments: Mapping[str, JSON], sentences: ToolSentences) -> Card | None:

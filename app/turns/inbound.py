@@ -35,6 +35,8 @@ _PHRASES: dict[Choice, str] = {
         nao, nem, nao obrigado, nao obrigada, de jeito nenhum, melhor nao, cancele, rejeito, rejeitar,
         recuso, nao faca, agora nao, ainda nao
     """,
+    "details": "details, show details, show me the details, detalles, ver detalles, los detalles, detalhes",
+    "offline": "no internet, without internet, offline, sin internet, sin red, sem internet, sem rede",
     "always": "always, always here, siempre, siempre aqui, sempre, sempre aqui",
     "trust": "install trust, install and trust, instalar confiar, instalar y confiar, instalar e confiar",
 }

@@ -202,7 +202,7 @@ def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("confirm-sensitive", "Install: I ask before each of its calls. Install+trust: only where"),
+        ("confirm-sensitive", "Install: I ask before each call. Install+trust: only before those"),
         ("confirm-all", "I ask before each of its calls"),
         ("yolo", "its calls run without a question"),
     ],

@@ -100,9 +100,6 @@ def test_arguments_are_the_entrys_with_values_for_its_variables(case: str) -> No
 
 
 PATHS: dict[str, tuple[dict[str, Any], dict[str, str], str, tuple[Path, ...]]] = {
-    "a folder it cannot do without is the workspace": (
-        {"valueHint": "allowed_directory", "isRequired": True}, {}, "/srv/workspace", (WORKSPACE,)
-    ),
     "a file it cannot do without is its own": (
         {"valueHint": "db_path", "isRequired": True}, {}, f"{HOME}/db_path", ()
     ),

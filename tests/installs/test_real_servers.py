@@ -101,7 +101,7 @@ class Place:
                 {"name": f"io.github.test/mcp-server-{name}", "packages": [package], "_meta": offline}
             )
             assert entry is not None
-            plan = await installer.propose(ServerRequest(entry, values=VALUES.get(name, {})))
+            plan = await installer.propose(ServerRequest(entry, values=VALUES.get(name, {}), folder="."))
             assert plan.name == name
             await installer.commit(Approval(plan.subject, "p0"))
 

@@ -17,7 +17,7 @@ from app.mcp.skill_servers import secret_names
 from tests.mailer import asked, press, questions
 from tests.standins.model import calls, is_classifier
 from tests.standins.site import answer, redirect
-from tests.tides import SKILL, TOOLS, Web, cards, install, obeys, say, told
+from tests.tides import SKILL, TOOLS, Web, cards, details, install, obeys, say, told
 from tests.world import wait_for
 
 pytestmark = pytest.mark.slow
@@ -35,8 +35,11 @@ def installed(server: Any) -> list[Path]:
 def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, tides: str) -> None:
     server, graph = house
     say(graph, "p0", "install_skill_from_url", url=tides)
-    question = asked(graph, "p0")
-    shown = cards(graph, "p0")
+    card = asked(graph, "p0")["text"]
+    assert "2 tools, reaches “127.0.0.1”" in card
+    assert "high_tide" not in card
+    assert len(card) <= 500
+    question, shown = details(graph, "p0", 2)
     assert list(question["buttons"]) == ["Install", "Install+trust", "No"]
     assert "high_tide" in shown
     assert "“127.0.0.1”" in shown
@@ -47,7 +50,7 @@ def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, 
     assert not path.stat().st_mode & 0o222
     assert not list((server.folder / "quarantine").iterdir())
     say(graph, "p0", "high_tide", place="Lota")
-    question = asked(graph, "p0", 2)
+    question = asked(graph, "p0", 3)
     assert list(question["buttons"]) == ["Yes", "No"]
     press(graph, "p0", question, "Yes")
     assert "high at noon in Lota" in told(graph, "p0", "high at noon")
@@ -182,12 +185,13 @@ def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, t
     web.put("/tides.zip", {**files, "mcp.json": json.dumps(mapping)})
     install(graph, tides, count=2)
     shown = cards(graph, "p0")
-    assert "New tools: “low_tide”" in shown
-    assert "Tools that go: “high_tide”" in shown
+    assert re.search("New in it: .*“low_tide”", shown)
+    assert "Tools that change or go: “high_tide”" in shown
     (kept_as,) = wait_for(lambda: secret_names(server.folder, "tides"), "the update")
     Secrets(server.folder).put(kept_as, "KEY", "of the sea")
+    assert "does not run" in asked(graph, "p0", 3)["text"]  # the server, which lacks its key
     say(graph, "p0", "remove_skill", name="tides")
-    question = asked(graph, "p0", 3)
+    question = asked(graph, "p0", 4)
     assert list(question["buttons"]) == ["Yes", "No"]
     press(graph, "p0", question, "Yes")
     told(graph, "p0", "✓ Removed: tides")
@@ -244,8 +248,11 @@ def test_a_long_card_without_danger_is_shortened_and_says_so(house: Any, web: We
     server, graph = house
     files = {f"references/a-long-name-for-a-file-{n}.md": "text" for n in range(200)}
     address = web.put("/long.zip", {"SKILL.md": SKILL.format(address=web.site.url), **files})
-    install(graph, address)
-    shown = cards(graph, "p0")
+    say(graph, "p0", "install_skill_from_url", url=address)
+    asked(graph, "p0")
+    question, shown = details(graph, "p0", 2)
+    press(graph, "p0", question, "Install")
+    told(graph, "p0", "✓ Installed")
     assert "- and 196 more" in shown
     assert "This is shortened. The owner reads all of it with: recado approvals list" in shown
     assert len(installed(server)) == 1
@@ -258,13 +265,16 @@ def test_a_card_names_the_host_that_a_site_sent_us_on_to(make_world: Any, model:
     elsewhere = elsewhere.replace("127.0.0.1", "localhost")
     web.pages["/tides.zip?key=1"] = web.pages["/tides.zip"]
     web.pages["/moved"] = redirect(f"{elsewhere}?key=1")
-    install(graph, f"{web.site.url}/moved")
-    shown = cards(graph, "p0")
+    say(graph, "p0", "install_skill_from_url", url=f"{web.site.url}/moved")
+    assert "Its files come from: “localhost:" in asked(graph, "p0")["text"]
+    question, shown = details(graph, "p0", 2)
+    press(graph, "p0", question, "Install")
+    told(graph, "p0", "✓ Installed")
     assert f"From: “{web.site.url}/moved”, which sent me on to “{elsewhere}?…”" in shown
     assert "(CONFIRMATION_MODE=yolo): its calls run without a question" in shown
     say(graph, "p0", "high_tide", place="Lota")
     told(graph, "p0", "high at noon in Lota")
-    assert len(questions(graph, "p0")) == 1
+    assert len(questions(graph, "p0")) == 2
 
 
 def test_its_words_make_a_turn_foreign(house: Any, tides: str) -> None:

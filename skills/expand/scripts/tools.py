@@ -67,13 +67,18 @@ async def get_mcp_server_info(name: str, context=None):
 
 
 async def install_mcp_server(
-    name: str, network: bool | None = None, values: dict[str, str] | None = None, context=None
+    name: str,
+    folder: str = "",
+    network: bool | None = None,
+    values: dict[str, str] | None = None,
+    context=None,
 ):
     """Installs an MCP server from the registry. The person sees its card and is asked first; where several
     fit they are shown a list to choose from.
 
     Args:
         name: Its exact name in the registry where it is known, else the person's words for it.
+        folder: Only where the person named one: the folder of theirs that it may use; "." for all of theirs.
         network: Only where the person said so: whether the server may use the network.
         values: Only what the person said, by the names that its card or an earlier answer has, such as a
             folder. Never a secret.
