@@ -87,14 +87,6 @@ class Assistant:
         mcp = build_mcp(settings, environment, loader, self.sandbox, self.troubles)
         self.configuration, self.servers = mcp.configuration, mcp.servers
         self.servers.subscribe(self._look)
-        self.abilities = build_routing(settings, environment, loader, self.servers, registry)
-        self.model: Model = _model(settings, self.abilities)
-        self.warm_up = WarmUp(self.model)
-        self.health = Health(self.store, settings.missing_credentials)
-        self.health.watch(self.model, told_as=MODEL_AWAY)
-        self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
-        if settings.has_model:
-            self.abilities.subscribe(self.phrase_writer.check)
         self.files = Files(
             settings.workspace_dir,
             settings.allow_delete,
@@ -105,6 +97,16 @@ class Assistant:
             lines=True,
             closed=settings.own_places,
         )
+        self.abilities = build_routing(
+            settings, environment, loader, self.servers, registry, self.sandbox, self.files
+        )
+        self.model: Model = _model(settings, self.abilities)
+        self.warm_up = WarmUp(self.model)
+        self.health = Health(self.store, settings.missing_credentials)
+        self.health.watch(self.model, told_as=MODEL_AWAY)
+        self.phrase_writer = PhraseWriter(loader, self.abilities, self.model, self.store, settings.data_dir)
+        if settings.has_model:
+            self.abilities.subscribe(self.phrase_writer.check)
         self.rates = Rates()
         self.engine = self._engine(policy or ConfirmationPolicy(settings.confirmation_mode, _nobody_to_ask))
         self.reminders = Reminders(

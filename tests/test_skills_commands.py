@@ -136,12 +136,11 @@ def test_a_folder_that_is_mounted_read_only_gets_its_cure(house: House) -> None:
     assert "groceries" not in line
 
 
-def test_the_check_says_that_scripts_without_tools_are_not_run(house: House) -> None:
+def test_the_check_says_what_runs_a_script(house: House) -> None:
     folder = lamps(house.folder / "elsewhere", "pdf")
     (folder / "scripts" / "tools.py").rename(folder / "scripts" / "fill_form.py")
     report = house.run("skills", "check", str(folder)).stdout
-    assert "not run: scripts/fill_form.py" in report
-    assert "works as" in report
+    assert "script: scripts/fill_form.py (python3) runs in the sandbox, after a yes" in report
 
 
 def test_the_check_names_what_is_permissive_and_what_is_lacking(house: House) -> None:

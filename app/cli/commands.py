@@ -301,16 +301,20 @@ def skills_add(
     replace: Annotated[
         bool, typer.Option("--replace", help="Put it in place of the one of that name.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="For a folder: install what its scripts need unasked.")
+    ] = False,
 ) -> None:
     """Bring a skill in: a folder, or an address.
 
-    A folder is checked and copied into SKILLS_DIR. What is at an https address is shown, and installed
+    A folder is checked and copied into SKILLS_DIR; packages that its scripts need are installed after a yes,
+    also for a folder that is there already. What is at an https address is shown, and installed
     after a yes at the terminal; without a terminal nothing is fetched.
     """
     settings = command_settings("ERROR")
     from app.cli.skills import add_skill
 
-    show(add_skill(settings, source, replace=replace))
+    show(add_skill(settings, source, replace=replace, asks=not yes))
 
 
 @skills_app.command("remove")

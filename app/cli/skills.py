@@ -16,6 +16,7 @@ from app.http.address import PORTS, Address, is_public
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
 from app.installs.pipeline import Approval
+from app.installs.script_packages import install_script_packages, packages_wanted
 from app.installs.skills import SkillInstaller
 from app.installs.skills import remove_skill as remove_installed
 from app.processes.sandbox import Sandbox
@@ -24,9 +25,11 @@ from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.skills.authoring import AuthoringError, OwnSkills, starter_sentence
 from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
-from app.skills.manifest import is_standard_name
+from app.skills.manifest import is_standard_name, may_use_network
+from app.skills.scripts import Script, scripts_of
 from app.skills.skill import bundled_names
 from app.store.alerts import ABOUT_SKILLS, open_alerts
+from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
 
@@ -55,7 +58,7 @@ def skills_table(settings: Settings) -> str:
             visible(skill.name),
             _place(skill),
             visible(", ".join(tool.name for tool in skill.tools)) or "-",
-            _state(skill, "" if skill.bundled else aside.get(_known_as(skill), "")),
+            _state(skill, "" if skill.bundled else aside.get(_known_as(skill), ""), settings),
         )
         for skill in loader.skills
     ]
@@ -76,7 +79,7 @@ def check_skills(settings: Settings, path: Path | None) -> tuple[str, bool]:
         loader = read_skills(settings)
         skills, clashes = loader.skills, loader.clashes
     faulty = [skill for skill in skills if skill.faults]
-    lines = [line for skill in skills for line in _report(skill)]
+    lines = [line for skill in skills for line in _report(skill, settings)]
     lines += [f"clash: {visible(clash)}" for clash in clashes]
     lines.append(f"{len(skills)} checked, {len(faulty)} with faults")
     return "\n".join(lines), not faulty
@@ -96,22 +99,45 @@ def new_skill(settings: Settings, name: str) -> str:
     )
 
 
-def add_skill(settings: Settings, source: str, *, replace: bool) -> str:
+def add_skill(settings: Settings, source: str, *, replace: bool, asks: bool = True) -> str:
     """Copy a skill's folder, or install from an address after asking; say what came.
+
+    Packages that the scripts of a folder need are installed after a yes; unasked without `asks`.
 
     Raise RecadoError if it may not come in.
     """
     if _ADDRESS.match(source) and not os.path.lexists(source):
         _check_address(source)
         return install_skill(settings, source)
-    added = _on_disk(lambda: _own(settings).add(_folder_meant(Path(source)), replace=replace))
+    meant = _folder_meant(Path(source))
+    if meant.absolute().parent == settings.skills_dir.absolute():
+        skill = load_skill(meant, runs_code=False)
+        return "\n".join([*_add_packages(settings, skill, asks=asks), *_report(skill, settings)])
+    added = _on_disk(lambda: _own(settings).add(meant, replace=replace))
     folder = settings.skills_dir / added.skill.folder.name
     lines = [f"Added {visible(added.skill.name)} to {folder}. {_SEEN}"]
     if added.replaced is not None:
         lines.append(f"The one before is kept in {visible(str(added.replaced))}")
     if added.skill.name in bundled_names(RELEASE_SKILLS):
         lines.append("It stands in the place of the shipped skill of that name.")
-    return "\n".join([*lines, *_report(added.skill)])
+    lines += _add_packages(settings, added.skill, asks=asks)
+    return "\n".join([*lines, *_report(added.skill, settings)])
+
+
+def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
+    """Install the packages that a folder's scripts name, after a yes; return what to tell."""
+    wanted = packages_wanted(skill.scripts, settings.data_dir)
+    if not wanted:
+        return []
+    named = visible("; ".join(", ".join(packages) for packages in wanted))
+    if asks and not sys.stdin.isatty():
+        return [f"Its scripts need packages: {named}. To install them: recado skills add FOLDER --yes"]
+    if asks and not agreed(f"Its scripts need packages of the Python Package Index: {named}. Install them?"):
+        return ["No package was installed: scripts that need one do not run."]
+    disk = Disk(settings.data_dir, settings.free_space_mb * MEGABYTE)
+    for packages in wanted:
+        asyncio.run(install_script_packages(packages, settings.data_dir, disk))
+    return [f"Installed for its scripts, with hashes: {named}"]
 
 
 def remove_skill(settings: Settings, name: str) -> str:
@@ -210,26 +236,32 @@ def _set_aside(settings: Settings) -> dict[str, str]:
     return {alert.code.removeprefix(ABOUT_SKILLS).removesuffix(":"): alert.text for alert in about}
 
 
-def _state(skill: Skill, aside: str) -> str:
+def _state(skill: Skill, aside: str, settings: Settings) -> str:
     if skill.faults:
         return f"faulty: {visible('; '.join(skill.faults))}"
     if skill.reason or aside:
         return visible(skill.reason or aside)
-    if skill.installed:
-        return visible(f"ready, from {skill.installed.source}")
-    return "ready, shipped" if skill.bundled else "ready"
+    if skill.bundled:
+        return "ready, shipped"
+    origin = f", from {skill.installed.source}" if skill.installed else ""
+    return visible(f"ready{origin}") + _abilities(skill, settings)
 
 
-def _report(skill: Skill) -> Iterator[str]:
-    """Yield a skill's tools, left-out functions, warnings and faults."""
+def _report(skill: Skill, settings: Settings) -> Iterator[str]:
+    """Yield a skill's tools and scripts, left-out functions, warnings and faults."""
     yield f"{visible(skill.name)} ({visible(str(skill.folder))})"
     for tool in skill.tools:
         yield f"  tool: {visible(tool.name)}"
     for line in skill.left_out:
         yield f"  left out: {visible(line)}"
-    if scripts := _scripts_alone(skill):
-        yield f"  not run: {visible(', '.join(scripts))}; there is no scripts/tools.py, so the skill works as"
-        yield "    instructions, and its scripts are only read"
+    for script in _scripts(skill, settings):
+        needs = f"; packages: {', '.join(script.packages)}" if script.packages else ""
+        state = (
+            f"does not run here: it {script.lacks}" if script.lacks else "runs in the sandbox, after a yes"
+        )
+        yield f"  script: {visible(f'{script.path} ({script.interpreter}{needs})')} {visible(state)}"
+    if skill.scripts and may_use_network(skill.manifest):
+        yield "  its scripts may use the internet (script-network)"
     for line in skill.warnings:
         yield f"  warning: {visible(line)}"
     if skill.reason and skill.reason not in skill.faults:
@@ -238,16 +270,20 @@ def _report(skill: Skill) -> Iterator[str]:
         yield f"  FAULT: {visible(line)}"
 
 
-def _scripts_alone(skill: Skill) -> list[str]:
-    """Return the scripts of a folder that has no tools.py."""
-    scripts = skill.folder / "scripts"
-    if os.path.lexists(scripts / "tools.py") or scripts.is_symlink():
-        return []
-    try:
-        names = sorted(os.listdir(scripts))
-    except OSError:  # there are none, or none that we may see
-        return []
-    return [f"scripts/{name}" for name in names if not name.startswith((".", "__"))]
+def _scripts(skill: Skill, settings: Settings) -> Sequence[Script]:
+    return () if skill.bundled else scripts_of(skill.folder, settings.data_dir)
+
+
+def _abilities(skill: Skill, settings: Settings) -> str:
+    """Say what a skill can do beside its tools, after its state."""
+    scripts = _scripts(skill, settings)
+    if not scripts:
+        return "" if skill.tools or skill.bundled else ", instructions only"
+    running = sorted({one.interpreter for one in scripts if not one.lacks})
+    lacking = sorted({one.lacks for one in scripts if one.lacks})
+    told = [f"scripts with {', '.join(running)}"] if running else []
+    told += [f"scripts that do not run: {'; '.join(lacking)}"] if lacking else []
+    return visible(", " + ", ".join(told))
 
 
 _UNASKED = "CONFIRMATION_MODE is yolo: its tools will run without asking."
@@ -264,7 +300,8 @@ def install_skill(settings: Settings, address: str, *, transport: Transport | No
 
 
 async def _install(settings: Settings, address: str, transport: Transport) -> str:
-    installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir)
+    least_free = int(settings.free_space_mb * MEGABYTE)
+    installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir, least_free=least_free)
     sandbox = Sandbox(settings)
     try:
         candidate = await installer.propose(address)

@@ -85,6 +85,11 @@ class CardWriter:
         return CardText(shortened, question, True)
 
 
+def script_packages(card: SkillCard) -> list[str]:
+    """Return the packages that a skill's programs name, each once."""
+    return list(dict.fromkeys(name for script in card.scripts for name in script.packages))
+
+
 def came_from(language: str, source: str, sent_on: str) -> str:
     """Name the person's address, and the one on another host that it redirected to."""
     if not sent_on:
@@ -154,6 +159,7 @@ class _SkillLines:
         yield from self._tools()
         if card.tools:
             yield self._confinement()
+        yield from self._scripts()
         if card.licence:
             yield say(language, "Licence, as it says: {licence}", licence=self._text(card.licence))
         yield say_plural(
@@ -250,6 +256,18 @@ class _SkillLines:
                 yield f"- {self._text(tool.name)}: {self._text(tool.description)}"
                 if self.few is None:
                     yield from _parameters(tool)
+
+    def _scripts(self) -> Iterator[str]:
+        language, card = self.language, self.card
+        if not card.scripts:
+            return
+        yield say(language, "Programs that its instructions may run, in the sandbox:")
+        for script in card.scripts:
+            yield f"- {quoted(script.path)} ({quoted(script.interpreter)})"
+        if packages := script_packages(card):
+            yield say(language, "Packages that are installed for them: {names}", names=_all(packages))
+        if card.script_network:
+            yield say(language, "Its programs may use the internet.")
 
     def _confinement(self) -> str:
         language = self.language

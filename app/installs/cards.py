@@ -25,7 +25,8 @@ from app.installs.errors import QuarantineError
 from app.installs.quarantine import Quarantined, unpack
 from app.messages import JSON
 from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
-from app.skills.manifest import audience_of
+from app.skills.manifest import audience_of, may_use_network
+from app.skills.scripts import Script, scripts_in
 from app.skills.servers import RefusedServer, Server, read_servers
 from app.text import escape_text
 from app.tools.source import FoundTool, find_tools
@@ -88,7 +89,8 @@ class SkillCard:
 
     `source` is the address that the person wrote, `sent_on` the one on another host that it redirected to.
     Texts from outside are unchanged: to show them, use `quoted`. `settings` are variables that it asks for
-    and would be given; `mentions` are variables that it reads and would find empty.
+    and would be given; `mentions` are variables that it reads and would find empty. `scripts` are programs
+    that its instructions may tell to run, with internet where `script_network`.
     """
 
     name: str
@@ -109,6 +111,8 @@ class SkillCard:
     findings: tuple[Finding, ...]
     unlisted: tuple[Unlisted, ...] = ()
     sent_on: str = ""
+    scripts: tuple[Script, ...] = ()
+    script_network: bool = False
 
     @property
     def size(self) -> int:
@@ -192,6 +196,8 @@ def make_card(tree: Quarantined) -> SkillCard:
         findings=listed,
         unlisted=_unlisted(findings, frozenset(listed)),
         sent_on=tree.sent_on,
+        scripts=scripts_in(tree.files),
+        script_network=may_use_network(manifest),
     )
 
 

@@ -56,6 +56,7 @@ from app.people import Person
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.store.approvals import Choice, OpenQuestion
+from app.store.disk_space import MEGABYTE
 from app.text import visible
 from app.tools import ToolContext, ToolResult
 from app.tools.masking import holds_secret
@@ -117,7 +118,12 @@ def build_installs(
     """Build the installs of a server; `model` translates what authors say, None for none."""
     writer = CardWriter(sandboxed=not sandbox.off, mode=settings.confirmation_mode)
     translator = Translator(model)
-    skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir)
+    skill_installer = SkillInstaller(
+        transport,
+        settings.data_dir,
+        settings.skills_dir,
+        least_free=int(settings.free_space_mb * MEGABYTE),
+    )
     return Installs(
         settings.data_dir,
         SkillInstalls(skill_installer, writer, translator, catalog),

@@ -112,6 +112,17 @@ async def install_pypi(package: Package, folder: Path, downloads: "Downloads", *
 
     `also` are requirements beside its own. Raises `InstallError`.
     """
+    wanted = [f"{package.identifier}=={package.version}", *also]
+    await install_requirements(wanted, folder, downloads, package.sha256)
+
+
+async def install_requirements(
+    wanted: Sequence[str], folder: Path, downloads: "Downloads", sha256: str = ""
+) -> None:
+    """Make an environment in `folder` with wheels of these requirements, by the lock if there is one.
+
+    One of the wheels must have the `sha256`, where there is one. Raises `InstallError`.
+    """
     await downloads.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)])
     with_pip = folder / "pip"
     with_pip.mkdir()
@@ -121,9 +132,8 @@ async def install_pypi(package: Package, folder: Path, downloads: "Downloads", *
     try:
         if not lock.exists():
             report = folder / _REPORT
-            wanted = [f"{package.identifier}=={package.version}", *also]
             await downloads.run([*pip, "--dry-run", "--report", str(report), "--", *wanted])
-            lock.write_text(_pip_lock(json.loads(report.read_bytes()), package), encoding="utf-8")
+            lock.write_text(_pip_lock(json.loads(report.read_bytes()), sha256), encoding="utf-8")
             report.unlink()
         await downloads.run([*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
     finally:
@@ -282,7 +292,7 @@ def _check_npm_lock(lock: JSON) -> None:
             raise InstallError("NOT_INSTALLABLE", f"{path} is no package of the registry")
 
 
-def _pip_lock(report: JSON, package: Package) -> str:
+def _pip_lock(report: JSON, wanted_sha256: str) -> str:
     """Write a line for each package with the hash of its wheel, from pip's report.
 
     https://pip.pypa.io/en/stable/reference/installation-report/
@@ -295,7 +305,7 @@ def _pip_lock(report: JSON, package: Package) -> str:
             raise InstallError("NOT_INSTALLABLE", f"{described['name']} is no wheel of the package index")
         lines.append(f"{described['name']}=={described['version']} --hash=sha256:{sha256}\n")
         hashes.append(sha256)
-    if package.sha256 and package.sha256 not in hashes:
+    if wanted_sha256 and wanted_sha256 not in hashes:
         raise InstallError("CHANGED", "what the package index has is not the file that the entry names")
     return "".join(sorted(lines))
 

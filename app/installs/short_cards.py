@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.i18n import say, say_plural
-from app.installs.card_text import CardText, kind_names
+from app.installs.card_text import CardText, kind_names, script_packages
 from app.installs.cards import Difference, SkillCard, quoted
 from app.installs.plans import Plan
 from app.installs.skills import SkillCandidate
@@ -121,6 +121,12 @@ def _skill_lines(language: str, card: SkillCard, change: Difference | None, sand
         yield say(language, "{tools}, reaches {names}", tools=count, names=_some(card.hosts))
     else:
         yield say(language, "{tools}, no internet", tools=count)
+    if card.scripts:
+        yield say_plural(language, "{n} program", "{n} programs", len(card.scripts)) + (
+            ", " + (say(language, "the internet") if card.script_network else say(language, "no internet"))
+        )
+    if packages := script_packages(card):
+        yield say(language, "Packages that are installed for them: {names}", names=_some(packages))
     if card.settings:
         yield say(language, "Settings and secrets it asks for: {names}", names=_some(card.settings))
     servers = [*(one.name for one in card.servers), *(one.name for one in card.refused)]

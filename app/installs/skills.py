@@ -16,6 +16,7 @@ from app.installs.cards import Difference, SkillCard, compare_cards, examine, ex
 from app.installs.errors import InstallError, QuarantineError
 from app.installs.pipeline import Approval, InstallPipeline, ReportStage
 from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
+from app.installs.script_packages import install_script_packages, packages_wanted
 from app.mcp.skill_servers import forget_unused_secrets, secret_names
 from app.security import write_private
 from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree
@@ -23,6 +24,7 @@ from app.skills.installed import RECORD, Installed, current, read_record
 from app.skills.manifest import is_standard_name
 from app.skills.phrases import FILE
 from app.skills.skill import RELEASE_SKILLS, bundled_names
+from app.store.disk_space import Disk
 
 FETCH_SECONDS = 30.0
 _MAX_ADDRESS = 1000  # characters that are kept of an address that a site redirected to
@@ -62,13 +64,21 @@ class SkillCandidate:
 class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
     """Installs skills; the names of folders in `skills_dir` and of bundled skills are never taken.
 
-    What is asked for is an https address; behind a `#` it may name the folder in an archive.
+    What is asked for is an https address; behind a `#` it may name the folder in an archive. Packages of
+    scripts come only where `least_free` bytes of the disk stay free.
     """
 
     def __init__(
-        self, transport: Transport, data_dir: Path, skills_dir: Path, release: Path = RELEASE_SKILLS
+        self,
+        transport: Transport,
+        data_dir: Path,
+        skills_dir: Path,
+        release: Path = RELEASE_SKILLS,
+        *,
+        least_free: int = 0,
     ) -> None:
         super().__init__(data_dir)
+        self._disk = Disk(data_dir, least_free)
         self._transport = transport
         self._skills_dir = skills_dir
         self._release = release
@@ -110,6 +120,10 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         return before
 
     async def _commit(self, candidate: SkillCandidate, approval: Approval, report: ReportStage) -> Installed:
+        wanted = await asyncio.to_thread(packages_wanted, candidate.card.scripts, self.data_dir)
+        for packages in wanted:
+            report("downloading")
+            await install_script_packages(packages, self.data_dir, self._disk)
         return await asyncio.to_thread(self._install, candidate, approval)
 
     def _install(self, candidate: SkillCandidate, approval: Approval) -> Installed:

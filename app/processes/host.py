@@ -133,6 +133,11 @@ class HostedProcess:
         return self._process.stdout
 
     @property
+    def status(self) -> int | None:
+        """Return its exit status, negative for a signal; None while it runs."""
+        return self._process.returncode
+
+    @property
     def exit_reason(self) -> str:
         """Say how it ended, after "it" or "its process"; "" while it runs."""
         code = self._process.returncode

@@ -172,6 +172,23 @@ class Sandbox:
         passed = {f"{PASSED}{name}": text for name, text in environment.items()}
         return [*prefix, command, *program.args], passed
 
+    def script_command(
+        self, start: Path, shown: Iterable[Path], grants: Grants
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return what stands before a script's command line to run it in `start`, and its whole environment.
+
+        `shown` folders can be read; `start` is among the granted ones. Raises ValueError for a folder that
+        would open private files of the operator.
+        """
+        places = [place.absolute() for place in shown]
+        for place in places:
+            self._check_own(place)
+        rights = self._rights(grants)
+        mounts = [*_mounts(grants), *self._hidden(grants)]
+        options = [*mounts, *_shown(_CONFINE, *places), "--chdir", str(start.absolute())]
+        passed = {f"{PASSED}{name}": text for name, text in _environment().items()}
+        return _prefix(grants, options, [*rights, "server"]), passed
+
     def _rights(self, grants: Grants) -> list[str]:
         rights = [name for name in ("network", "programs") if getattr(grants, name)]
         if grants.network and self._port:

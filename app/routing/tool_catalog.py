@@ -11,6 +11,7 @@ import structlog
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person
+from app.processes.sandbox import Sandbox
 from app.routing.feedback import NOTHING_LEARNED, Fits
 from app.routing.intent import MOST_CATEGORIES, Intent
 from app.routing.selector import ROOM, Chosen, select_tools
@@ -36,9 +37,12 @@ from app.skills.disclosure import (
     reading_tools,
     text_of,
 )
+from app.skills.script_tool import RUN_SKILL_SCRIPT, ScriptRunner
+from app.skills.script_tool import SENTENCES as SCRIPT_SENTENCES
 from app.skills.sentences import ToolSentences
 from app.skills.skill import Skill
 from app.tools import Tool, ToolRegistry
+from app.tools.files import Files
 from app.tools.limits import DaemonThreads
 
 log = structlog.get_logger(__name__)
@@ -95,10 +99,14 @@ def build_routing(
     loader: SkillLoader,
     servers: McpServers,
     registry: ToolRegistry,
+    sandbox: Sandbox,
+    files: Files,
 ) -> "ToolCatalog":
-    """Return the catalogue of the skills' and the servers' tools."""
+    """Return the catalogue of the skills' and the servers' tools, and of the scripts of skills."""
     served = ServerToolCatalog(servers, settings.data_dir)
-    return ToolCatalog(loader, registry, environment, servers=served)
+    catalog = ToolCatalog(loader, registry, environment, servers=served)
+    catalog.add_scripts(ScriptRunner(catalog, sandbox, files, settings.data_dir))
+    return catalog
 
 
 class ToolCatalog:
@@ -140,6 +148,11 @@ class ToolCatalog:
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call `listener` on the loop after each change."""
         self._listeners.append(listener)
+
+    def add_scripts(self, runner: ScriptRunner) -> None:
+        """Offer the scripts of skills too, which `runner` runs."""
+        tool = self._reading[RUN_SKILL_SCRIPT] = runner.tool()
+        self.registry.register(tool)
 
     def server_tools(self) -> Sequence[ServerTools]:
         """Return the servers that can be used now, with their tools."""
@@ -278,6 +291,8 @@ class ToolCatalog:
 
     def sentences(self, tool: Tool) -> ToolSentences | None:
         """Return a skill's own words about a tool, but not those of a skill from elsewhere."""
+        if tool.name == RUN_SKILL_SCRIPT:
+            return SCRIPT_SENTENCES
         skill = self.skill(tool.category)
         return skill.sentences.get(tool.name) if skill is not None and skill.installed is None else None
 
@@ -424,22 +439,29 @@ class ToolCatalog:
         return tuple(name for name in names if name in usable)[:MOST_CATEGORIES]
 
     def _reading_for(self, about: Sequence[str], shown: Sequence[str]) -> list[str]:
-        """Return which of our own two tools are of use: for a text not in the prompt, for files."""
+        """Return which of our own tools are of use: for a text not in the prompt, for files, for scripts."""
         named = dict.fromkeys((*about, *shown))
         wanted = {
             LOAD_SKILL: any(name not in shown for name in about),
             READ_SKILL_FILE: any(self._snapshot.files[name] for name in named),
+            RUN_SKILL_SCRIPT: RUN_SKILL_SCRIPT in self._reading and any(map(self._has_scripts, named)),
         }
         return [name for name, useful in wanted.items() if useful]
 
     def _narrowed(self, name: str, about: Sequence[str], shown: Sequence[str]) -> Tool | None:
-        """Return one of our own two tools narrowed to the skills it may be asked for, None without any."""
+        """Return one of our own tools narrowed to the skills it may be asked for, None without any."""
         names = about if name == LOAD_SKILL else dict.fromkeys((*about, *shown))
         skills = [skill for one in names if (skill := self.skill(one)) is not None]
         if name == READ_SKILL_FILE:
             skills = [skill for skill in skills if self._snapshot.files[skill.name]]
+        if name == RUN_SKILL_SCRIPT:
+            skills = [skill for skill in skills if self._has_scripts(skill.name)]
         parameter = "name" if name == LOAD_SKILL else "skill"
         return narrowed(self._reading[name], parameter, skills) if skills else None
+
+    def _has_scripts(self, name: str) -> bool:
+        skill = self.skill(name)
+        return skill is not None and any(not script.lacks for script in skill.scripts)
 
 
 def _add(index: ToolIndex, documents: Iterable[Document]) -> None:

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 MAX_TOOL_NAME = 64
 # Names of tools that no skill may bring.
-RESERVED = frozenset({"load_skill", "read_skill_file"})
+RESERVED = frozenset({"load_skill", "read_skill_file", "run_skill_script"})
 
 
 @dataclass(frozen=True, slots=True)

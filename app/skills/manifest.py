@@ -86,6 +86,11 @@ class Manifest:
         return "" if value is None or isinstance(value, dict | list) else str(value).strip()
 
 
+def may_use_network(manifest: Manifest) -> bool:
+    """Tell whether a skill's scripts get the internet, which its card names: `script-network: "yes"`."""
+    return manifest.text("script-network") == "yes"
+
+
 def read_manifest(content: bytes, folder: str) -> Manifest:
     """Read a SKILL.md found in a folder of that name.
 

@@ -15,6 +15,7 @@ from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.installed import Installed
 from app.skills.manifest import Manifest, ManifestError, Requirements, audience_of, load_yaml, read_manifest
 from app.skills.modules import lack_of
+from app.skills.scripts import Script, scripts_of
 from app.skills.sentences import FILE as SENTENCES
 from app.skills.sentences import Sentences, read_sentences
 from app.skills.tools import SkillTools, bundled_tools, described_tools
@@ -37,7 +38,7 @@ _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
 _TOOL_LISTS = frozenset(
     f"{word}-tools" for word in ("sensitive", "destructive", "read-only", "idempotent", "harmless", "include")
 )
-_ONE_WORD = frozenset({"timeout-seconds"})
+_ONE_WORD = frozenset({"timeout-seconds", "script-network"})
 _OUR_KEYS = (
     _TOOL_LISTS | _ONE_WORD | {"calls-per-minute", "own-results", "search-results", "settings", "audience"}
 )
@@ -57,7 +58,7 @@ class Skill:
 
     `instructions` is the body for the model, with the folder in place of `{baseDir}`. `installed` is the
     record of an installed skill, and `unrun` says why its code does not run here; `written` are its tools
-    whose phrases a model wrote.
+    whose phrases a model wrote. `scripts` are the programs that its instructions may tell to run.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Skill:
     unrun: str = ""
     written: frozenset[str] = frozenset()
     instructions: str = ""
+    scripts: tuple[Script, ...] = ()
     _assets: dict[str, dict[str, JSON]] = field(default_factory=dict, repr=False, compare=False)
 
     def asset(self, name: str) -> dict[str, JSON]:
@@ -187,6 +189,7 @@ def load_skill(
         audience=audience_of(manifest),
         version=version,
         instructions=manifest.body.replace("{baseDir}", str(folder)),
+        scripts=() if bundled else scripts_of(folder),
     )
 
 

@@ -268,7 +268,7 @@ class Files:
 
     def _home_of(self, path: str, context: ToolContext) -> Path:
         """The person's folder, for a path that may be used in it. Raises PathTraversalError."""
-        home = self._home(context)
+        home = self.home(context)
         real, folder = validate_path(path, home), validate_path(Path(str(path)).parent, home)
         if self._is_closed(real) or self._is_closed(folder):  # a link may lead out of a closed folder
             raise PathTraversalError(f"{shown(path)} is the assistant's own: no file of the workspace")
@@ -279,7 +279,15 @@ class Files:
             return False
         return not real.is_relative_to(self._people)
 
-    def _home(self, context: ToolContext) -> Path:
+    def fits(self, context: ToolContext) -> bool:
+        """Tell whether what the person's folder holds is within its quota. Blocks."""
+        person = context.person
+        if not self._quota or person is None or person.is_owner:
+            return True
+        return _used(self.home(context)) <= self._quota
+
+    def home(self, context: ToolContext) -> Path:
+        """Return the person's folder; it may not exist yet."""
         person = context.person
         if person is None or person.is_owner:
             return self._root

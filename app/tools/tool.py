@@ -47,8 +47,9 @@ class Tool:
     `calls_per_minute` is for each person, 0 for no limit; waiting for its turn counts as time of the call.
     `guard(args, context)` refuses a call before anybody is asked about it: it returns a failure, or None.
     `card(args, context)` makes the card (`app.turns.cards.Card`) of a tool that asks in every mode, and
-    `whole_card(question, services)` writes it for the console. A tool that `changes_person` runs before the
-    others of its round, which go by what it changed. These are attributes of functions of bundled skills.
+    `whole_card(question, services)` writes it for the console. `consent_about(arguments)` names what a yes,
+    also "always here", holds for, where that is less than the tool. A tool that `changes_person` runs before
+    the others of its round, which go by what it changed. These are attributes of functions of bundled skills.
     `code` names the version of the code that answers, "" for that of the release: a yes holds for it alone.
     """
 
@@ -108,6 +109,7 @@ class Tool:
         self.card: MakesCard | None = None
         self.whole_card: WritesCard | None = None
         self.changes_person = False
+        self.consent_about: Callable[[Mapping[str, JSON]], str] | None = None
         self._function = execute
         self._check = check
         self._adapters = dict(adapters or {})
@@ -199,6 +201,13 @@ class Tool:
         parts = [self.category, self.name, self._definitions[1]["description"], self.input_schema]
         parts += [self.code] if self.code else []
         return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def consent_hash(self, args: Mapping[str, JSON]) -> str:
+        """sha256 of what a yes to a call with these arguments holds for: beside `definition_hash` what
+        `consent_about` says."""
+        if self.consent_about is None:
+            return self.definition_hash
+        return hashlib.sha256(f"{self.definition_hash}\n{self.consent_about(args)}".encode()).hexdigest()
 
     def validate_args(self, args: Mapping[str, JSON] | str | None) -> dict[str, JSON]:
         """The checked arguments, as JSON. Raises InvalidArguments, which says how to mend them."""

@@ -11,6 +11,7 @@ from app.messages import JSON, RECEIPT_MARK, MediaFile
 from app.routing.selector import changed
 from app.routing.tool_search import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
+from app.skills.script_tool import RUN_SKILL_SCRIPT
 from app.store.turn_state import JournalRow
 from app.tools import ToolResult
 from app.tools.plain import loads
@@ -184,7 +185,7 @@ def offered_tools(chosen: tuple[str, ...], rounds: Sequence[Round], limit: int) 
         if not found:
             offered.append(last)
             continue
-        reading = [name for name in (LOAD_SKILL, READ_SKILL_FILE) if name in last]
+        reading = [name for name in (LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT) if name in last]
         idle = [name for name in last if name not in called]
         offered.append(tuple(changed(last, [SEARCH_TOOLS, *reading, *found], limit, first=idle)))
     return offered

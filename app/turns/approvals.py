@@ -68,7 +68,7 @@ class NeedsApproval:
 
     @property
     def hashes(self) -> tuple[str, str]:
-        return arguments_hash(self.arguments), self.tool.definition_hash
+        return arguments_hash(self.arguments), self.tool.consent_hash(self.arguments)
 
     @property
     def may_stand(self) -> bool:
@@ -86,7 +86,7 @@ class _Asked:
 
     of_turn: tuple[Approval, ...]
     open: tuple[Approval, ...]
-    standing: frozenset[str]  # tools with an "always here" that still holds
+    standing: frozenset[tuple[str, str]]  # tools, by name and hash, with an "always here" that still holds
 
     def about(self, key: str) -> list[Approval]:
         """Return the questions about a call, the oldest first."""
@@ -213,7 +213,7 @@ class Authorizer:
             return None
         try:
             arguments = tool.validate_args(call.arguments)
-            tool.check(arguments, ToolContext(person=turn.person))
+            tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
         except Exception as error:  # whatever it is, the engine meets it too, and answers for it
             raise _Unreadable from error
         if not asks and not tool.destructive and not foreign_addresses(arguments, own(), tool.input_schema):
@@ -227,7 +227,7 @@ class Authorizer:
         about = asked.about(key)
         last = about[-1] if about else None
         if last is None:
-            if one.tool.name in asked.standing:
+            if (one.tool.name, one.hashes[1]) in asked.standing:
                 decisions.agreed[one.call.id] = Agreed("always", *one.hashes)
                 return
             if (declined := _declined_before(one, asked)) is not None:
@@ -296,10 +296,9 @@ def _canonical(arguments: JSON) -> str:
 def _read_asked(conn: Connection, turn: TurnContext, found: Sequence[NeedsApproval]) -> _Asked:
     conversation = turn.state.conversation
     standing = [
-        one.tool.name
+        (one.tool.name, one.hashes[1])
         for one in found
-        if one.may_stand
-        and approvals.has_standing_consent(conn, conversation, one.tool.name, one.tool.definition_hash)
+        if one.may_stand and approvals.has_standing_consent(conn, conversation, one.tool.name, one.hashes[1])
     ]
     return _Asked(
         approvals.of_turn(conn, turn.id), approvals.open_in(conn, conversation.id), frozenset(standing)

@@ -148,7 +148,7 @@ class ToolCalls:
         refused = decisions.refused.get(call.id)
         if begun and not (tool is not None and tool.idempotent):
             refused = _interrupted(call.name)
-        if refused is None and agreed is not None and not _holds(agreed, tool, recorder.identity):
+        if refused is None and agreed is not None and not _holds(agreed, tool, call, recorder.identity):
             return None
         must_ask = call.id in decisions.must_ask or recorder.was_uncertain
         context, terms = self._context(one, agreed), self._terms(one, recorder, agreed, must_ask)
@@ -339,9 +339,11 @@ def _repeated(result: CallResult, first: str) -> CallResult:
     return replace(result, text=text) if len(text.encode()) <= MODEL_LIMIT else result
 
 
-def _holds(agreed: Agreed, tool: Tool | None, call: UncertainCall) -> bool:
+def _holds(agreed: Agreed, tool: Tool | None, call: ToolCall, identity: UncertainCall) -> bool:
     """Tell whether a yes was for this tool with these arguments."""
-    return tool is not None and (agreed.tool_hash, agreed.arguments_hash) == (tool.definition_hash, call[1])
+    if tool is None or agreed.arguments_hash != identity[1]:
+        return False
+    return agreed.tool_hash == tool.consent_hash(tool.validate_args(call.arguments))
 
 
 def _interrupted(name: str) -> ToolResult:

@@ -1,0 +1,235 @@
+"""The tool that runs a skill's scripts: in the sandbox, in the person's own folder."""
+
+import asyncio
+import hashlib
+import mimetypes
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from app.messages import JSON
+from app.processes.host import Command, HostedProcess
+from app.processes.sandbox import Grants, Sandbox
+from app.skills.folder import read_regular
+from app.skills.manifest import may_use_network
+from app.skills.scripts import Script, interpreter_place, packages_folder, scripts_of
+from app.skills.sentences import ToolSentences
+from app.skills.skill import Skill
+from app.tools import Tool, ToolContext, ToolResult
+from app.tools.files import Files
+from app.tools.result import ReturnedFile
+
+RUN_SKILL_SCRIPT = "run_skill_script"
+SCRIPT_SECONDS = 120.0
+OUTPUT_BYTES = 16 * 1024
+MOST_ARGUMENTS = 64
+LONGEST_ARGUMENT = 4096
+MOST_RETURNED = 3
+LARGEST_RETURNED = 16 * 1024 * 1024
+_MOST_LOOKED_AT = 20_000  # files of the person's folder
+_PIECE = 64 * 1024
+
+SENTENCES = ToolSentences(
+    ask={
+        "es": "¿Ejecuto el programa {script} de la habilidad {skill}?",
+        "pt": "Posso executar o programa {script} da habilidade {skill}?",
+        "en": "Shall I run the program {script} of the skill {skill}?",
+    },
+    source={
+        "es": "lo que dijo un programa de una habilidad",
+        "pt": "o que disse um programa de uma habilidade",
+        "en": "what a program of a skill said",
+    },
+    arguments={
+        "args": {"es": "con", "pt": "com", "en": "with"},
+        "stdin": {"es": "recibe", "pt": "recebe", "en": "is given"},
+    },
+)
+
+
+class SkillFinder(Protocol):
+    """Finds a skill that is in use by its name."""
+
+    def skill(self, name: str) -> Skill | None: ...
+
+
+class ScriptRunner:
+    """Runs scripts of skills for a model, never without a working sandbox."""
+
+    def __init__(self, skills: SkillFinder, sandbox: Sandbox, files: Files, data_dir: Path) -> None:
+        self._skills = skills
+        self._sandbox = sandbox
+        self._files = files
+        self._data_dir = data_dir
+
+    def tool(self) -> Tool:
+        made = Tool.from_function(
+            self.run_skill_script, sensitive=True, timeout=SCRIPT_SECONDS + 30, check=self._check
+        )
+        made.consent_about = self._consent_about
+        return made
+
+    def runnable(self, skill: Skill) -> list[Script]:
+        """Return the scripts of a skill that can run here."""
+        return [one for one in scripts_of(skill.folder, self._data_dir) if not one.lacks]
+
+    async def run_skill_script(
+        self,
+        skill: str,
+        script: str,
+        args: list[str] | None = None,
+        stdin: str = "",
+        *,
+        context: ToolContext,
+    ) -> ToolResult:
+        """Runs a program from the scripts folder of a skill, in the person's folder of files. Files that it
+        writes there are sent to the person.
+
+        Args:
+            skill: The skill.
+            script: The program as the skill names it, such as scripts/convert.py.
+            args: Its arguments, one by one; no shell reads them. Paths are those in the person's folder.
+            stdin: Text for its input.
+        """
+        found = await asyncio.to_thread(self._find, skill, script)
+        home = self._files.home(context)
+        await asyncio.to_thread(home.mkdir, 0o700, True, True)
+        before = await asyncio.to_thread(_stamps, home)
+        try:
+            command = await asyncio.to_thread(self._command, *found, args or [], home)
+            status, output, errors = await _run(command, stdin.encode())
+        except (OSError, ValueError) as error:
+            return ToolResult.failure("UNAVAILABLE", f"{script} cannot be run: {error}")
+        if status is None:
+            return ToolResult.failure(
+                "TIMEOUT", f"{script} was ended after {SCRIPT_SECONDS:g} s", _last(output, errors)
+            )
+        written = await asyncio.to_thread(_written, home, before)
+        if not await asyncio.to_thread(self._files.fits, context):
+            await asyncio.to_thread(_remove, written)
+            return ToolResult.failure(
+                "TOO_LARGE", f"{script} wrote more than the person's folder may hold; its files are removed"
+            )
+        if status:
+            return ToolResult.failure(
+                "SCRIPT_FAILED", f"{script} ended with status {status}: {_last(output, errors)}"
+            )
+        said: dict[str, JSON] = {"status": status, "output": output}
+        said |= {"errors": errors} if errors else {}
+        said |= {"files": [str(one.relative_to(home)) for one in written]} if written else {}
+        attachments = await asyncio.to_thread(lambda: tuple(_returned(written)))
+        return ToolResult(True, said, attachments=attachments)
+
+    def _check(self, args: dict[str, JSON], context: ToolContext) -> None:
+        """Refuse before anybody is asked. Raises ValueError."""
+        if args["skill"] not in context.chosen:
+            listed = ", ".join(sorted(context.chosen)) or "none"
+            raise ValueError(f"skill: {args['skill']!r} was not chosen here; chosen are: {listed}")
+        self._find(str(args["skill"]), str(args["script"]))
+        given = args.get("args") or []
+        if len(given) > MOST_ARGUMENTS or any(len(one) > LONGEST_ARGUMENT or "\0" in one for one in given):
+            raise ValueError(
+                f"args: at most {MOST_ARGUMENTS} of {LONGEST_ARGUMENT} characters each, none with a NUL"
+            )
+        verdict = self._sandbox.probe()
+        if not verdict.works:
+            raise ValueError(f"scripts of skills run in the sandbox alone, and {verdict.reason}")
+
+    def _find(self, skill: str, script: str) -> tuple[Skill, Script]:
+        """Return a script that can run. Raises ValueError."""
+        found = self._skills.skill(skill)
+        if found is None:
+            raise ValueError(f"skill: {skill!r} is gone")
+        known = {one.path: one for one in scripts_of(found.folder, self._data_dir)}
+        meant = known.get(os.path.normpath(script)) or known.get(f"scripts/{script}")
+        if meant is None:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"script: {script[:200]!r} is no program of {skill}; there are: {listed}")
+        if meant.lacks:
+            raise ValueError(f"script: {meant.path} cannot run here: it {meant.lacks}")
+        return found, meant
+
+    def _consent_about(self, args: Mapping[str, JSON]) -> str:
+        """Return what a yes holds for: this program as it is now, of this skill."""
+        try:
+            skill, script = self._find(str(args["skill"]), str(args["script"]))
+            content = read_regular(skill.folder / script.path)
+        except (OSError, ValueError):
+            return "gone"
+        return f"{skill.name}/{script.path}:{hashlib.sha256(content).hexdigest()}"
+
+    def _command(self, skill: Skill, script: Script, args: list[str], home: Path) -> Command:
+        shown = [skill.folder.resolve()]
+        if script.packages:
+            shown.append(packages_folder(self._data_dir, script.packages).resolve())
+        program = interpreter_place(script, self._data_dir)
+        grants = Grants(network=may_use_network(skill.manifest), programs=True, folders_write=(home,))
+        prefix, environment = self._sandbox.script_command(home, shown, grants)
+        place = str(skill.folder.resolve() / script.path)
+        return Command([*prefix, program, place, *args], environment, None, "sandbox", piped=True)
+
+
+async def _run(command: Command, given: bytes) -> tuple[int | None, str, str]:
+    """Return a program's status, None after the time limit, and the ends of what it wrote and complained."""
+    process = await HostedProcess.start(command)
+    output = bytearray()
+    writing = asyncio.create_task(_write(process, given))
+    status: int | None = None
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SCRIPT_SECONDS):
+                while piece := await process.output.read(_PIECE):
+                    output += piece
+                    del output[:-OUTPUT_BYTES]
+                await process.wait(SCRIPT_SECONDS)
+                status = process.status
+    finally:
+        writing.cancel()
+        await process.end()
+    return status, output.decode("utf-8", "replace"), str(process.printed)
+
+
+async def _write(process: HostedProcess, given: bytes) -> None:
+    with suppress(ConnectionError):
+        process.input.write(given)
+        await process.input.drain()
+        process.input.close()
+
+
+def _last(output: str, errors: str) -> str:
+    return (errors.strip() or output.strip())[-2000:]
+
+
+def _stamps(home: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of change of the files in a folder, without members' folders in an owner's."""
+    found: dict[str, tuple[int, int]] = {}
+    for place, folders, names in os.walk(home):
+        folders[:] = [one for one in folders if not (place == str(home) and one == "people")]
+        for name in names:
+            with suppress(OSError):
+                stat = os.lstat(f"{place}/{name}")
+                found[f"{place}/{name}"] = (stat.st_mtime_ns, stat.st_size)
+        if len(found) > _MOST_LOOKED_AT:
+            break
+    return found
+
+
+def _written(home: Path, before: Mapping[str, tuple[int, int]]) -> list[Path]:
+    after = _stamps(home)
+    return [Path(path) for path, stamp in sorted(after.items()) if before.get(path) != stamp]
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _returned(written: list[Path]) -> Iterator[ReturnedFile]:
+    for path in written[:MOST_RETURNED]:
+        with suppress(OSError):
+            if not path.is_symlink() and path.stat().st_size <= LARGEST_RETURNED:
+                kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+                yield ReturnedFile(read_regular(path), kind, path.name)
