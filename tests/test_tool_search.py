@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
-from tests.standins.model import calls, is_classifier
+import pytest
+
+from tests.standins.model import calls, is_classifier, last_user_text
 from tests.test_cli import House
 from tests.world import until, wait_for
 
@@ -146,3 +148,40 @@ def test_figures_are_since_a_day(make_world):
     for since, status in (("2026-11-21", 200), ("", 400), ("'; --", 400)):
         asked = server.http.post("/admin/tools", json={"since": since}, headers=token)
         assert asked.status_code == status, asked.text
+
+
+@pytest.mark.parametrize("answer", ["none", "[]", '{"categories": []}'])
+def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(make_world, model, answer):
+    model_server = model(lambda body: answer if is_classifier(body) else "ok")
+    _, graph = make_world(model=model_server)
+    for number, said in enumerate(
+        ("recuerda que soy alérgico a las nueces", "lembra que sou alérgica", "remember that I eat no meat"),
+        1,
+    ):
+        graph.say("p0", said)
+        graph.reply("p0", number)
+        assert {"remember", "forget"} <= set(names(model_server.main_calls[-1]))
+
+
+def test_each_clause_brings_its_best_tool_though_the_classifier_names_one_ability(make_world, model):
+    model_server = model(lambda body: '{"categories": ["lists"]}' if is_classifier(body) else "ok")
+    _, graph = make_world(model=model_server)
+    graph.say("p0", "añade leche a la lista, borra la nota 2 y cuánto es 12 por 8")
+    graph.reply("p0")
+    assert {"add_to_list", "delete_note", "calculate"} <= set(names(model_server.main_calls[-1]))
+
+
+def test_the_history_shows_the_calls_behind_a_receipt(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["notes"]}'
+        return "saved" if results(body) or "thanks" in last_user_text(body) else calls(SAVE)
+
+    model_server = model(play)
+    _, graph = make_world(model=model_server)
+    graph.say("p0", "note buy milk")
+    graph.reply("p0")
+    graph.say("p0", "thanks")
+    graph.reply("p0", 2)
+    said = [one["content"] for one in model_server.main_calls[-1]["messages"] if one["role"] == "user"]
+    assert said[0] == "note buy milk\n[You called: save_note(text: buy milk)]"

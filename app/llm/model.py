@@ -38,6 +38,10 @@ class Usage:
         return self.prompt + self.completion
 
 
+# In the history, behind a message of the person: which calls the answer to it came from.
+CALLED = "\n[You called: "
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One model call.

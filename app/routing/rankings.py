@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
+from app.llm.offline.clauses import clauses_of
 from app.llm.smalltalk import asks_nothing
 from app.routing.feedback import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
 from app.routing.intent import Intent
@@ -12,6 +13,8 @@ from app.search.index import Hit, ToolIndex
 from app.search.scoring import Parts
 from app.search.words import says_something
 
+LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
+MOST_CLAUSES = 4
 KNOWS_BETTER = 0.2  # larger share of the words by which another category takes a message over
 KNOWS_ENOUGH = 0.2  # share of the words that a tool must know to be more than a chance
 _BOOST = 1.25  # of a chosen category; soft: a tool of another one that fits much better still wins
@@ -113,7 +116,7 @@ def rank_tools(
     Nothing is ranked if nothing is asked. The message itself has a ranking with what was `learned` and one
     without, so that this brings tools and takes none away.
     """
-    asked = () if asks_nothing(said) else (*intent.phrases, said)
+    asked = () if asks_nothing(said) else (*intent.phrases, said, *_tasks(intent, said))
     own = frozenset(name for name, category in tools.items() if category in intent.categories)
     known = {name: fit for name, fit in learned.items() if name in tools}
     rankings: list[Ranking] = []
@@ -123,6 +126,12 @@ def rank_tools(
         if text == said and known:
             rankings.append(_ranking(hits, "", own, tools, known))
     return Rankings([ranking for ranking in rankings if ranking], tools)
+
+
+def _tasks(intent: Intent, said: str) -> list[str]:
+    """Return the clauses of a message with several, unless the model named its tasks."""
+    clauses = clauses_of(said) if len(intent.phrases) < 2 and len(said) <= LONGEST_SAID else []
+    return clauses if 1 < len(clauses) <= MOST_CLAUSES else []
 
 
 def _ranking(

@@ -1,6 +1,7 @@
 """The state that a turn starts from, read from the rows in the transaction that counts the attempt."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from sqlite3 import Connection, Row
 
@@ -40,6 +41,10 @@ class InboxMessage:
     received_at: float = 0.0
 
 
+_CALL_CHARACTERS = 160
+_VALUE_CHARACTERS = 60
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """An earlier turn of a conversation: what the person said and what they were answered."""
@@ -50,6 +55,7 @@ class Exchange:
     sources: tuple[str, ...] = ()  # where text of others in it came from
     found: tuple[str, ...] = ()  # addresses that a search listed in it
     own: str = ""  # what the person said in their own words
+    calls: tuple[str, ...] = ()  # the calls behind the reply, each short: "add_to_list(items: milk)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +188,7 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
         )
     said = _said(conn, [row["id"] for row in rows])
     found = _found(conn, [row["id"] for row in rows])
+    calls = _calls(conn, [row["id"] for row in rows])
     return tuple(
         Exchange(
             "\n".join(text for text, _ in said[row["id"]]),
@@ -190,6 +197,7 @@ def _exchanges(conn: Connection, conversation: Row, turn: str, limit: int) -> tu
             tuple(row["taint"].splitlines()),
             tuple(found.get(row["id"], ())),
             "\n".join(text for text, is_own in said[row["id"]] if is_own),
+            tuple(calls.get(row["id"], ())),
         )
         for row in reversed(rows)
     )
@@ -220,6 +228,34 @@ def _found(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
     for row in rows:
         found.setdefault(row["turn_id"], []).extend(orjson.loads(row["payload"]))
     return found
+
+
+def _calls(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the calls that the model made in each turn, in a short form; they go with the journal."""
+    rows = conn.execute(
+        f"SELECT turn_id, payload FROM journal WHERE turn_id IN ({placeholders(turns)})"
+        " AND key > 'llm:' AND key < 'llm;' ORDER BY key",
+        turns,
+    )
+    made: dict[str, list[str]] = {}
+    for row in rows:
+        made.setdefault(row["turn_id"], []).extend(map(_short_call, orjson.loads(row["payload"])["calls"]))
+    return made
+
+
+def _short_call(call: JSON) -> str:
+    given = call["arguments"]
+    with suppress(ValueError):
+        given = orjson.loads(given) if isinstance(given, str) else given
+    if not isinstance(given, dict):
+        return f"{call['name']}(…)"
+    values = (f"{name}: {_short(value)}" for name, value in given.items())
+    return f"{call['name']}({', '.join(values)})"[:_CALL_CHARACTERS]
+
+
+def _short(value: JSON) -> str:
+    text = " ".join((value if isinstance(value, str) else orjson.dumps(value, default=str).decode()).split())
+    return text if len(text) <= _VALUE_CHARACTERS else f"{text[: _VALUE_CHARACTERS - 1]}…"
 
 
 def _quoted(

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from app.calendar.rules import shown_zone
-from app.llm.model import ModelAnswer, ToolCall
+from app.llm.model import CALLED, ModelAnswer, ToolCall
 from app.memory import remembered
 from app.messages import JSON
 from app.people import Person
@@ -36,6 +36,7 @@ HISTORY_TOKENS = 6_000
 MESSAGE_CHARACTERS = 60_000
 QUOTE_CHARACTERS = 2_000
 SAID_CHARACTERS = 8_000  # that tools are chosen by
+_MOST_CALLS_SHOWN = 6
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
@@ -139,22 +140,31 @@ def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS
 
     The oldest leave in steps of half the budget, so that the beginning stays the same for many turns.
     """
-    sizes = [len(exchange.said) + len(exchange.reply) for exchange in exchanges]
+    called = [_called(exchange) for exchange in exchanges]
+    sizes = [
+        len(one.said) + len(calls) + len(one.reply) for one, calls in zip(exchanges, called, strict=True)
+    ]
     room = budget * CHARACTERS_PER_TOKEN
     steps = ceil(max(sum(sizes) - room, 0) / (room / 2))
     left = steps * room / 2
-    kept = list(exchanges)
+    kept = list(zip(exchanges, called, strict=True))
     for size in sizes[:-1]:
         if left <= 0:
             break
         left -= size
         del kept[0]
     messages: list[dict[str, JSON]] = []
-    for exchange in kept:
-        messages.append({"role": "user", "content": clip(exchange.said, MESSAGE_CHARACTERS // 4)})
+    for exchange, calls in kept:
+        said = clip(exchange.said, MESSAGE_CHARACTERS // 4)
+        messages.append({"role": "user", "content": said + calls})
         reply = clip(exchange.reply, MESSAGE_CHARACTERS // 4) or FILES_ALONE
         messages.append({"role": "assistant", "content": reply})
     return messages
+
+
+def _called(exchange: Exchange) -> str:
+    """Return a line about the calls behind an answer: without it a small model learns to write receipts."""
+    return f"{CALLED}{'; '.join(exchange.calls[:_MOST_CALLS_SHOWN])}]" if exchange.calls else ""
 
 
 def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) -> dict[str, JSON]:

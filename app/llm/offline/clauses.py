@@ -56,6 +56,18 @@ def splits(clause: str) -> Iterator[tuple[str, str]]:
             yield left, right
 
 
+def clauses_of(said: str) -> list[str]:
+    """Return the clauses of a message, taken apart at its ends of sentences and at words such as "and"."""
+    parts = [
+        part
+        for line in lines(said)
+        for sentence in sentences(line)
+        for part in _JOINT.split(sentence)
+        if part and len(part.split()) > 1
+    ]
+    return list(dict.fromkeys(parts))[:MAX_FRAGMENTS]
+
+
 def fragments_of(said: str) -> list[str]:
     """Return the sentences of a message and the halves around each "and", clipped to their first words."""
     found: dict[str, None] = {}

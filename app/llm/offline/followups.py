@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.calendar.grammar import pieces
+from app.llm.model import CALLED
 from app.llm.offline.arithmetic import NUMERALS, is_arithmetic
 from app.llm.offline.parameters import Kind, Offer, Parameter
 from app.llm.offline.planner import Plan, Planner, Step
@@ -38,7 +39,7 @@ def exchanges(messages: Sequence[Mapping[str, JSON]]) -> list[Exchange]:
     said = ""
     for message in messages:
         if message.get("role") == "user":
-            said = content_of(message)
+            said = content_of(message).partition(CALLED)[0]
         elif message.get("role") == "assistant" and not message.get("tool_calls"):
             found.append(Exchange(said, content_of(message)))
     return found
