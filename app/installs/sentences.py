@@ -10,7 +10,7 @@ from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError
 from app.llm.offline.replies import pick_question, undo_text
 from app.mcp.installed import InstalledServer
-from app.mcp.pins import Phase, ServerState
+from app.mcp.pins import NEEDS_SIGN_IN, Phase, ServerState
 from app.text import visible
 from app.tools import ToolResult
 from app.tools.result import fetch_code
@@ -237,6 +237,8 @@ def _trouble(language: str, state: ServerState) -> Iterator[str]:
             language, "It needs {names}. Never write such a secret here: give it in a shell:", names=names
         )
         yield from (f"recado mcp secret {visible(state.name)} {visible(name)}" for name in missing)
+    elif NEEDS_SIGN_IN in state.reason:
+        yield say(language, "It needs a sign-in, which I do not support yet.")
     elif state.phase not in ("ready", "off") and state.reason:
         yield say(language, "It does not run: {reason}", reason=quoted(state.reason))
     if state.held_back:

@@ -19,6 +19,9 @@ Origin = Literal["operator", "installed", "skill"]
 # started as it is configured, or a secret is missing.
 Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty"]
 
+# In the reason of a server that runs elsewhere.
+NEEDS_SIGN_IN = "it needs a sign-in, which is not supported yet"
+
 LONGEST_NAME = 41
 NAME_RULE = f"letters, digits, - and _, at most {LONGEST_NAME}, the first a letter or digit"
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from app import __version__
 from app.http.address import FetchError, is_public, unmapped
 from app.http.transport import Resolve, system_resolve
-from app.mcp.pins import ServerDefinition
+from app.mcp.pins import NEEDS_SIGN_IN, ServerDefinition
 from app.mcp.wire import (
     BROKEN,
     MESSAGE_BYTES,
@@ -174,7 +174,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if response.status_code >= 400 and request.method == "POST":
             self.link.fault = f"it answers with status {response.status_code}"
             if response.status_code == 401 and "authorization" not in request.headers:
-                self.link.fault = "it needs a sign-in, which is not supported yet: it answers with status 401"
+                self.link.fault = f"{NEEDS_SIGN_IN}: it answers with status 401"
         if response.headers.get("Content-Encoding", "identity") != "identity":
             await response.aclose()
             return self._error(BROKEN, "it compresses its answers although nobody asked for it")

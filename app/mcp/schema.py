@@ -149,8 +149,8 @@ class _Normalizer:
         return node
 
     def _referenced(self, reference: str, depth: int, above: _Above) -> Node | None:
-        """Return what a local reference points to; of a recursive one only the type."""
-        depth = 0 if reference in above else depth
+        """Return what a local reference points to; a recursive one twice, then only its type."""
+        depth = 0 if above.count(reference) > 1 else depth
         return self._node(self._target(reference), depth, (*above, reference))
 
     def _target(self, reference: str) -> JSON:

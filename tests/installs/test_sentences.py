@@ -7,10 +7,10 @@ import pytest
 
 from app.installs.entries import read_entry
 from app.installs.progress import Progress
-from app.installs.sentences import choices_text, found_text, installed_text
+from app.installs.sentences import choices_text, found_text, installed_text, states_text
 from app.llm.offline.replies import pick_question, undo_text, undo_words
 from app.mcp.installed import InstalledServer
-from app.mcp.pins import HeldBack, ServerState
+from app.mcp.pins import NEEDS_SIGN_IN, HeldBack, ServerState
 from tests.standins.registry import entry
 from tests.world import until
 
@@ -63,6 +63,13 @@ def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_d
     updated = installed_text("en", replace(record, updated_from="1.0.0"), state)
     assert undo_words(updated) == ""
     assert "It took the place of version 1.0.0." in updated
+
+
+def test_a_server_that_wants_a_sign_in_says_so_in_the_persons_language() -> None:
+    state = ServerState("crm", "broken", f"set aside: {NEEDS_SIGN_IN}: it answers with status 401")
+    told = states_text("es", [state])
+    assert "Pide iniciar sesión, y eso todavía no lo sé hacer." in told
+    assert "sign-in" not in told
 
 
 def test_the_receipt_says_what_of_a_server_waits_for_a_yes() -> None:

@@ -126,7 +126,7 @@ def test_references_are_inlined() -> None:
     assert made == {**place, "description": "From where"}
 
 
-def test_a_recursive_schema_is_cut_at_its_first_repetition() -> None:
+def test_a_recursive_schema_is_cut_at_its_second_repetition() -> None:
     tree = {
         "type": "object",
         "properties": {
@@ -135,7 +135,9 @@ def test_a_recursive_schema_is_cut_at_its_first_repetition() -> None:
         },
     }
     made = of({"$ref": "#/$defs/tree"}, **{"$defs": {"tree": tree}})
-    assert made["properties"]["children"]["items"] == {"type": "object", "properties": {}}
+    below = made["properties"]["children"]["items"]
+    assert below["properties"]["name"] == {"type": "string"}
+    assert below["properties"]["children"]["items"] == {"type": "object", "properties": {}}
     whole = {"type": "object", "properties": {"x": tree}, "$defs": {"tree": tree}}
     check = ArgumentsCheck(normalize_schema(whole))
     nested = {"name": "a", "children": [{"name": "b", "children": [{"name": "c", "children": []}]}]}
