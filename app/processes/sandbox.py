@@ -37,6 +37,16 @@ _SYSTEM = (
 _LINKED = ("/bin", "/lib", "/lib32", "/lib64")
 _RED_HATS = ("/etc/pki/ca-trust", "/etc/pki/tls/cert.pem", "/etc/pki/tls/certs")  # keys lie beside them
 _FOR_THE_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl/certs", *_RED_HATS)
+# Where memory runs out, what runs in the sandbox ends before the server; inside, /proc cannot be written.
+_ENDS_FIRST = """
+import os, sys
+try:
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")
+except OSError:
+    pass
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": _TMP,
@@ -285,9 +295,10 @@ def _namespaces(grants: Grants) -> Iterator[str]:
 
 
 def _prefix(grants: Grants, options: Iterable[str], rights: Iterable[str]) -> list[str]:
-    bubblewrap = shutil.which("bwrap") or "bwrap"
+    bubblewrap = shutil.which("bwrap") or "/usr/bin/bwrap"
     own = [sys.executable, "-I", "-S", str(_CONFINE), *rights, "--"]
-    return [bubblewrap, *_namespaces(grants), *options, "--remount-ro", "/", "--", *own]
+    first = [sys.executable, "-I", "-S", "-c", _ENDS_FIRST]
+    return [*first, bubblewrap, *_namespaces(grants), *options, "--remount-ro", "/", "--", *own]
 
 
 def _environment() -> dict[str, str]:

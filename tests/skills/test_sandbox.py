@@ -57,6 +57,10 @@ ATTEMPTS = {
     "writes to the code of the release": ("open('{root}/app/more.py', 'w')", READ_ONLY),
     "writes to the packages of the release": ("open('{venv}/pyvenv.cfg', 'r+')", READ_ONLY),
     "writes to the kernel's settings": ("open('/proc/sys/kernel/core_pattern', 'w')", READ_ONLY),
+    "outlives the server where memory runs out": (
+        "raise LookupError(open('/proc/self/oom_score_adj').read().strip())",
+        "LookupError 500",
+    ),
     "makes a device": ("os.mknod('/tmp/sda', 0o060600, os.makedev(8, 0))", FORBIDDEN),
     "forks": ("os.fork()", FORBIDDEN),
     "forks by another way": ("call('syscall', 435, 0, 0)", "OSError Function not implemented"),
