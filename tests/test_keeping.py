@@ -85,7 +85,10 @@ def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
     assert ask("ya no vivo en Rosario, ahora en Córdoba").startswith("✓ Lo recordaré: vivo en Córdoba")
     last = ask("¿qué sabés de mí?").splitlines()[-1]
     assert re.fullmatch(r"\d\. vivo en Córdoba", last), last  # numbers go on, whatever else was forgotten
-    assert ask("olvidá que vivo en Córdoba") == "✓ Olvidado: vivo en Córdoba"
+    gone = "✓ Olvidado: vivo en Córdoba. Deshacer: “recuerda que vivo en Córdoba”"
+    assert ask("olvidá que vivo en Córdoba") == gone
+    assert ask("deshacer") == "✓ Lo recordaré: vivo en Córdoba"
+    assert ask("olvidá que vivo en Córdoba") == gone
     assert "Todavía no" in ask("qué sabes de mí")
 
 
@@ -100,7 +103,10 @@ def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
         "p1": "✓ Na lista Compras: leite, pão",
     }
     told = chat.ask(p0="agrégale tortillas y quita los huevos", p1="e queijo também")
-    assert told["p0"] == "✓ En la lista Súper: tortillas\n\n✓ Quitado de la lista Súper: huevos"
+    assert told["p0"] == (
+        "✓ En la lista Súper: tortillas\n\n"
+        "✓ Quitado de la lista Súper: huevos. Deshacer: “agrega huevos a la lista Súper”"
+    )
     assert told["p1"] == "✓ Na lista Compras: queijo"
     wait_for(lambda: not open_work(server), "everything to be sent")
     server.stop()
@@ -123,7 +129,7 @@ def test_a_whole_list_is_deleted_only_after_a_yes(offline):
     assert ask("no") == "All right, I will not do it."
     assert ask("my lists") == "Your lists:\n• Shopping: 2 left\n• Packing: 1 left"
     ask("delete the packing list")
-    assert ask("yes") == "✓ List deleted with all that was on it: Packing"
+    assert ask("yes").startswith("✓ List deleted with all that was on it: Packing")
     assert ask("my lists") == "Your lists:\n• Shopping: 2 left"
 
 

@@ -15,9 +15,10 @@ from app.calendar.changes import read_change
 from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
+from app.llm.offline.replies import undo_text
 from app.people import Person
 from app.schedule.alarm import Reminders
-from app.schedule.wording import city_of, local_text, shown_text, when_text
+from app.schedule.wording import city_of, local_text, shown_text, undo_words, when_text
 from app.store import people, schedules
 from app.store.database import Database
 from app.store.outbox import WINDOW_SECONDS
@@ -186,7 +187,9 @@ class ScheduleService:
             return _not_one(person, reminder, ended)
         self._reminders.soon()
         text = shown_text(ended, person.language)
-        return _success(ended, say(person.language, "✓ Reminder cancelled: {text}", text=text))
+        said = say(person.language, "✓ Reminder cancelled: {text}", text=text)
+        undo = await asyncio.to_thread(undo_words, ended, person.language, person.country)
+        return _success(ended, f"{said}. {undo_text(undo, person.language)}" if undo else said)
 
     async def cancel_all(self, context: ToolContext) -> ToolResult:
         """Cancel all reminders."""

@@ -32,7 +32,9 @@ def test_things_are_put_on_shown_checked_off_and_taken_off(ana) -> None:
     assert put["summary"] == "✓ En la lista Súper: leche, huevos, 2 kg de arroz"
     bought = check(["la leche"], context=ana)
     assert bought["summary"] == "✓ Tachado de la lista Súper: leche\nFalta: huevos, 2 kg de arroz"
-    assert take(["ARROZ"], context=ana)["summary"] == "✓ Quitado de la lista Súper: 2 kg de arroz"
+    assert take(["ARROZ"], context=ana)["summary"] == (
+        "✓ Quitado de la lista Súper: 2 kg de arroz. Deshacer: “agrega 2 kg de arroz a la lista Súper”"
+    )
     shown = show(context=ana)
     assert shown["summary"] == "Súper (falta 1):\n2. huevos\n\n✓ leche"
     assert (shown["open"], shown["done"]) == (["huevos"], ["leche"])

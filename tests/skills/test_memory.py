@@ -98,7 +98,9 @@ def test_facts_are_found_by_words(ana, about: str, found: list[str]) -> None:
 def test_what_is_forgotten_is_gone_and_the_numbers_stay(ana, what: str) -> None:
     remember("mi dirección es Calle 5", context=ana)
     remember("soy vegetariano", context=ana)
-    assert forget(what, context=ana)["summary"] == "✓ Olvidado: mi dirección es Calle 5"
+    assert forget(what, context=ana)["summary"] == (
+        "✓ Olvidado: mi dirección es Calle 5. Deshacer: “recuerda que mi dirección es Calle 5”"
+    )
     assert recall(context=ana)["facts"] == [{"number": 2, "fact": "soy vegetariano"}]
     assert "Calle" not in str(ana.store.rows)
 

@@ -152,7 +152,7 @@ def test_reminders_are_listed_changed_and_cancelled_by_number_and_words(chat: Ch
     assert (
         chat.receipt("p8", "move reminder 1 to tomorrow at 11am") == "✓ Reminder now tomorrow 11:00: call Bob"
     )
-    assert chat.ask("p8", "cancel the reminder milk") == "✓ Reminder cancelled: buy milk"
+    assert chat.ask("p8", "cancel the reminder milk").startswith("✓ Reminder cancelled: buy milk. Undo: “")
     assert "Which one" not in chat.ask("p8", "cancel reminder 1")
     assert chat.ask("p8", "my reminders") == "You have no reminders."
 
@@ -179,7 +179,11 @@ def test_all_are_cancelled_after_a_question(
 def test_one_is_cancelled_by_its_number_alone(chat: Chat) -> None:
     for text in ("recuérdame nadar mañana a las 9", "recuérdame correr mañana a las 10"):
         chat.ask("p20", text)
-    assert chat.ask("p20", "cancela 2") == "✓ Recordatorio cancelado: correr"
+    due = chat.due("p20")
+    assert chat.ask("p20", "cancela 2").startswith("✓ Recordatorio cancelado: correr. Deshacer: “")
+    assert chat.due("p20") == due[:1]
+    assert chat.ask("p20", "deshacer").startswith("✓ Recordatorio")
+    assert chat.due("p20") == due
 
 
 def test_it_is_changed_by_what_its_receipt_leads_to_and_keeps_what_is_not_said(chat: Chat) -> None:
@@ -189,7 +193,7 @@ def test_it_is_changed_by_what_its_receipt_leads_to_and_keeps_what_is_not_said(c
         assert chat.receipt("p12", said).startswith("✓ Lembrete agora")
         assert chat.due("p12") == [before.replace(hour=hour)]
     assert chat.receipt("p12", "passa para amanhã") == "✓ Lembrete agora amanhã 15:00: nadar"
-    assert chat.ask("p12", "cancela") == "✓ Lembrete cancelado: nadar"
+    assert chat.ask("p12", "cancela").startswith("✓ Lembrete cancelado: nadar. Desfazer: “")
 
 
 def test_a_repeated_one_goes_on_at_another_hour(chat: Chat) -> None:
@@ -205,7 +209,7 @@ def test_what_it_means_is_only_what_was_talked_about(chat: Chat) -> None:
     assert chat.ask("p14", "actually 5pm").startswith("I did not understand")
     assert chat.ask("p14", "cancel it").startswith("I did not understand")
     assert len(chat.due("p14")) == 2
-    assert chat.ask("p14", "cancel the milk one") == "✓ Reminder cancelled: buy milk"
+    assert chat.ask("p14", "cancel the milk one").startswith("✓ Reminder cancelled: buy milk. Undo: “")
 
 
 def test_nobody_sees_or_touches_the_reminders_of_another(chat: Chat) -> None:

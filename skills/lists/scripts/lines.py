@@ -25,6 +25,13 @@ def told(say, shelf, key, what, things):
     return [say(what, name=shelf.lists[key], things=named(things, MOST_SHOWN))] if things else []
 
 
+def put_back(say, shelf, key, entries):
+    """Say how to undo that entries were taken off a list; "" for none, and for more than a sentence holds."""
+    if not 0 < len(entries) <= MOST_TOLD:
+        return ""
+    return say("put_back", name=shelf.lists[key], things=named(texts(entries)))
+
+
 def left(say, shelf, key):
     """Say what is still to be got, once something was."""
     still = texts(shelf.open(key))

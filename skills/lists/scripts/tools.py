@@ -5,7 +5,7 @@ import time
 from app.tools.authoring import Sentences, means_all
 
 from .choosing import list_to_fill, the_list
-from .lines import left, overview, shown, texts, told
+from .lines import left, overview, put_back, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
 from .shelf import LISTS, SHOPPING, Shelf, bare, key_of
@@ -94,7 +94,10 @@ def take_off_list(items: list[str], list_name: str = "", context=None) -> dict:
     for key, entries in picked.by_list.items():
         for one in entries:
             shelf.ledger(key).remove(one)
-        lines += told(say, shelf, key, "taken", texts(entries))
+        lines += [
+            line + put_back(say, shelf, key, entries)
+            for line in told(say, shelf, key, "taken", texts(entries))
+        ]
     return {"summary": picked.receipt(lines), **_fields(shelf, *picked.by_list)}
 
 
@@ -137,9 +140,9 @@ def delete_list(list_name: str, context=None) -> dict:
     key, failure = the_list(say, shelf, bare(list_name))
     if failure is not None:
         return failure
-    name = shelf.lists[key]
+    name, undo = shelf.lists[key], put_back(say, shelf, key, shelf.entries(key))
     shelf.erase(key)
-    return {"summary": say("deleted", name=name), "list": name}
+    return {"summary": say("deleted", name=name) + undo, "list": name}
 
 
 def _opened(context):
