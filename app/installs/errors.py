@@ -29,11 +29,15 @@ InstallCode = Literal[
 
 
 class InstallError(RecadoError):
-    """Something that was not installed or removed: `code` is the kind of reason, the text is in English."""
+    """Something that was not installed or removed: `code` is the kind of reason, the text is in English.
 
-    def __init__(self, code: InstallCode, text: str) -> None:
+    `about` is the name of the variable or package that it is about, which a person is told too.
+    """
+
+    def __init__(self, code: InstallCode, text: str, about: str = "") -> None:
         super().__init__(text)
         self.code = code
+        self.about = about
 
 
 class QuarantineError(InstallError):

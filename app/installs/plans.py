@@ -269,7 +269,7 @@ class _Filler:
         try:
             place = validate_path(given, self._workspace)
         except PathTraversalError as error:
-            raise InstallError("BAD_VALUE", f"{variable.key}: {error}") from error
+            raise InstallError("BAD_VALUE", f"{variable.key}: {error}", variable.key) from error
         is_file = place.suffix and not place.is_dir()
         self.granted.add(place.parent if is_file else place)
         return str(place)
@@ -282,7 +282,9 @@ def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
         if any(one.secret for one in variable.inputs):
             if variable.required or variable.value:
                 raise InstallError(
-                    "SECRET_ARGUMENT", f"it takes {variable.key} on its command line, where others see it"
+                    "SECRET_ARGUMENT",
+                    f"it takes {variable.key} on its command line, where others see it",
+                    variable.key,
                 )
             continue
         if variable.value:
@@ -290,7 +292,7 @@ def _arguments(package: Package, filler: _Filler) -> Iterator[str]:
         else:
             value = filler.now(variable)
             if variable.required and not value:
-                raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}")
+                raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}", variable.key)
         if variable.format == "boolean" and argument.flag:
             yield from [argument.flag] if value == "true" else []
         elif value:
@@ -307,24 +309,26 @@ def _filled(template: str, variables: Iterable[Variable], value_of: Callable[[Va
 def _check_value(variable: Variable | None, key: str, value: str) -> None:
     """Raise `InstallError` for a value that does not fit its variable, or could be more than a value."""
     if variable is None:
-        raise InstallError("BAD_VALUE", f"it has no variable {visible(key)[:80]}")
+        raise InstallError("BAD_VALUE", f"it has no variable {visible(key)[:80]}", key)
     if variable.secret:
         raise InstallError(
-            "BAD_VALUE", f"{key} is a secret, which is given in the terminal or the console alone"
+            "BAD_VALUE", f"{key} is a secret, which is given in the terminal or the console alone", key
         )
     if variable.choices and value not in variable.choices:
-        raise InstallError("BAD_VALUE", f"{key} is one of {', '.join(variable.choices)}")
+        raise InstallError("BAD_VALUE", f"{key} is one of {', '.join(variable.choices)}", key)
     is_number = bool(_NUMBER.fullmatch(value))
     if variable.format == "number" and not is_number:
-        raise InstallError("BAD_VALUE", f"{key} is a number")
+        raise InstallError("BAD_VALUE", f"{key} is a number", key)
     if variable.format == "boolean" and value not in ("true", "false"):
-        raise InstallError("BAD_VALUE", f"{key} is true or false")
+        raise InstallError("BAD_VALUE", f"{key} is true or false", key)
     if not value or len(value) > _LONGEST_VALUE or value != visible(value) or "${" in value:
         raise InstallError(
-            "BAD_VALUE", f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible"
+            "BAD_VALUE", f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible", key
         )
     if value.startswith("-") and not is_number:
-        raise InstallError("BAD_VALUE", f"{key} does not begin with a hyphen: it would be read as an option")
+        raise InstallError(
+            "BAD_VALUE", f"{key} does not begin with a hyphen: it would be read as an option", key
+        )
 
 
 def _words(name: str) -> list[str]:

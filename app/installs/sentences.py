@@ -7,7 +7,7 @@ from app.http.address import FetchError
 from app.i18n import say, say_plural
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode
-from app.installs.errors import InstallCode, InstallError, QuarantineError
+from app.installs.errors import InstallCode, InstallError, QuarantineError, RegistryError
 from app.llm.offline.replies import pick_question, undo_text
 from app.mcp.installed import InstalledServer
 from app.mcp.pins import NEEDS_SIGN_IN, Phase, ServerState
@@ -25,25 +25,28 @@ def skill_refusal(language: str, error: RecadoError) -> ToolResult:
     if isinstance(error, FetchError):
         hint = say(language, "If you have another address, send it to me.")
         return ToolResult.failure(fetch_code(error), _not_fetched(language, error), hint)
-    reason = visible(str(error))
+    detail = visible(str(error))  # in English: for the model and the log
     if isinstance(error, QuarantineError):
-        said = say(language, "I cannot install what is there: {reason}", reason=reason)
+        said = say(language, "What is there is no skill, or none that I may take.")
         hint = say(language, "If you have another address, send it to me.")
-        return ToolResult.failure("NOT_A_SKILL", said, hint)
+        return ToolResult.failure("NOT_A_SKILL", said, hint, detail=detail)
     if isinstance(error, InstallError) and error.code == "SKILL_NOT_FOUND":
         said = say(language, "No skill of that name was installed from an address.")
         return ToolResult.failure("SKILL_NOT_FOUND", said)
-    return ToolResult.failure("UNAVAILABLE", say(language, "I could not do it: {reason}", reason=reason))
+    return ToolResult.failure("UNAVAILABLE", say(language, "I could not do it just now."), detail=detail)
 
 
 def server_refusal(language: str, error: RecadoError) -> ToolResult:
     """Make a failed result of why a server was not installed or changed; programs' words are outside text."""
+    detail = visible(str(error))  # in English: for the model and the log
     if not isinstance(error, InstallError):
-        said = say(language, "I could not do it: {reason}", reason=quoted(str(error)))
-        return ToolResult.failure("UNAVAILABLE", said, outside=True)
+        away = say(language, "I cannot reach the list of servers now. Try again in a while.")
+        said = away if isinstance(error, RegistryError) else say(language, "I could not do it just now.")
+        return ToolResult.failure("UNAVAILABLE", said, outside=True, detail=detail)
     reason = _install_reasons(language).get(error.code, error.code)
-    said = say(language, "I could not do it: {reason}", reason=f"{reason} ({quoted(str(error))})")
-    return ToolResult.failure(error.code, said, outside=True)
+    about = f" ({quoted(error.about)})" if error.about else ""
+    said = say(language, "I could not do it: {reason}", reason=f"{reason}{about}")
+    return ToolResult.failure(error.code, said, outside=True, detail=detail)
 
 
 def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult:

@@ -162,7 +162,7 @@ def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(house: Any
         say(graph, "p0", "install_skill_from_url", url=web.site.url + path)
         graph.reply("p0", count)
     texts = graph.texts("p0")
-    assert "I cannot install what is there" in texts[0]
+    assert "What is there is no skill" in texts[0]
     assert "not on the public internet" in texts[1]
     assert "status 404" in texts[2]
     assert questions(graph, "p0") == []
