@@ -383,6 +383,17 @@ def test_a_stop_ends_what_waits(desk, skills):
     assert (marks(skills, "sent"), parked(server)) == ([], 0)
 
 
+def test_a_new_conversation_withdraws_what_waits(desk, skills):
+    server, graph = desk()
+    graph.say("p0", "mail, please")
+    question = asked(graph, "p0")
+    graph.say("p0", "/new")
+    told(graph, "p0", "start afresh")
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "is over")
+    assert (marks(skills, "sent"), parked(server)) == ([], 0)
+
+
 def test_a_question_that_was_stopped_still_quotes_others_when_it_is_found_in_the_history(desk, skills):
     plans = {
         "one": [ANA],

@@ -213,7 +213,10 @@ def end(
 
 
 def new_conversation(conn: Connection, conversation: str, now: float) -> None:
-    """Leave what was said so far out of later prompts; the messages themselves stay."""
+    """Leave what was said so far out of later prompts, and withdraw open questions; the messages stay."""
+    parked = "SELECT id FROM turns WHERE conversation_id = ? AND state = 'parked'"
+    for waiting in conn.execute(parked, (conversation,)).fetchall():
+        _close(conn, waiting["id"], "stopped", "", "", now)
     conn.execute(
         "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]', skills = '[]'"
         " WHERE id = ?",
