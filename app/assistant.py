@@ -95,6 +95,7 @@ class Assistant:
             documents=Documents(self.sandbox),
             page=PAGE_IN_A_CHAT,
             lines=True,
+            keep_replaced=True,
             closed=settings.own_places,
         )
         self.abilities = build_routing(

@@ -22,6 +22,7 @@ from app.tools.paths import (
     append,
     entries,
     exists,
+    keep_beside,
     open_parent,
     open_to_read,
     replace,
@@ -97,7 +98,8 @@ class Files:
 
     Owners, and calls without a person, work at the root; others in their own `people/<id>` in it, which
     holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free` bytes;
-    0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line.
+    0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line;
+    `keep_replaced`: what is overwritten stays beside it under its name with .bak, the last one.
     `closed`: files and folders that are no tool's where the root holds them, or is one of them; what members
     keep in it stays open.
     """
@@ -112,6 +114,7 @@ class Files:
         documents: Documents | None = None,
         page: int = PAGE,
         lines: bool = False,
+        keep_replaced: bool = False,
         closed: Iterable[Path] = (),
     ) -> None:
         self.allow_delete = allow_delete
@@ -124,6 +127,7 @@ class Files:
         self._documents = documents or Documents()
         self._page = page
         self._lines = lines
+        self._keep_replaced = keep_replaced
         self._one_writer = threading.Lock()
         """Held from counting to writing: two calls at once must not both get the last bytes."""
 
@@ -220,12 +224,14 @@ class Files:
             if refusal is not None:
                 return refusal
             with open_parent(home, path, create=True, is_closed=self._is_closed) as (parent, name):
-                replaced = exists(name, parent)
+                replaced, kept = exists(name, parent), False
                 if mode == "append":
                     append(name, data, parent, new_line=self._lines)
                 else:
+                    kept = replaced and self._keep_replaced and keep_beside(name, parent)
                     replace(name, data, parent)
-        return ToolResult.success({"path": path, "bytes": len(data), "mode": mode, "replaced": replaced})
+        said: dict[str, JSON] = {"path": path, "bytes": len(data), "mode": mode, "replaced": replaced}
+        return ToolResult.success({**said, "kept": f"{path}.bak"} if kept else said)
 
     @_errors_as_results
     def delete_file(self, path: str, *, context: ToolContext) -> ToolResult:

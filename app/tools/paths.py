@@ -160,6 +160,19 @@ def replace(name: str, data: bytes, parent: int | None) -> None:
         raise
 
 
+def keep_beside(name: str, parent: int | None) -> bool:
+    """Keep what a file holds under its name with .bak too; return False where that cannot be done."""
+    temporary, place = f".{secrets.token_hex(8)}.tmp", {"src_dir_fd": parent, "dst_dir_fd": parent}
+    try:
+        os.link(name, temporary, follow_symlinks=False, **place)
+        os.replace(temporary, f"{name}.bak", **place)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
+        return False
+    return True
+
+
 def entries(
     folder: Path, recursive: bool, is_closed: Callable[[Path], bool] = lambda path: False
 ) -> Iterator[os.DirEntry[str]]:

@@ -84,6 +84,18 @@ def test_a_file_is_written_after_a_yes_and_read_again(chat, person: str) -> None
     assert len(questions(graph, person)) == 2
 
 
+def test_what_is_overwritten_is_kept_beside_it(chat) -> None:
+    server, graph = chat
+    for text in ("uno", "dos"):
+        count = len(questions(graph, "p6"))
+        graph.say("p6", f"guardá esto en lista.txt: {text}")
+        press(graph, "p6", asked(graph, "p6", count + 1), "Sí")
+        told(graph, "p6", "lista.txt")
+    told(graph, "p6", "✓ lista.txt reemplazado. Lo de antes quedó en lista.txt.bak")
+    assert (home(server, "p6") / "lista.txt").read_text() == "dos\n"
+    assert (home(server, "p6") / "lista.txt.bak").read_text() == "uno\n"
+
+
 def test_after_a_no_nothing_is_written(chat) -> None:
     server, graph = chat
     graph.say("p4", "guardá esto en secreto.txt: uno")

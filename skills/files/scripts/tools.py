@@ -26,6 +26,7 @@ SAID = {
         "more": "… y {count} más",
         "written": "✓ Guardado en {path}",
         "replaced": "✓ {path} reemplazado",
+        "kept": ". Lo de antes quedó en {path}",
         "added": "✓ Agregado a {path}",
         "deleted": "✓ Archivo borrado: {path}",
         "NOT_FOUND": "No encuentro el archivo «{path}».",
@@ -63,6 +64,7 @@ SAID = {
         "more": "… e mais {count}",
         "written": "✓ Salvo em {path}",
         "replaced": "✓ {path} substituído",
+        "kept": ". O de antes ficou em {path}",
         "added": "✓ Adicionado a {path}",
         "deleted": "✓ Arquivo apagado: {path}",
         "NOT_FOUND": "Não encontro o arquivo “{path}”.",
@@ -100,6 +102,7 @@ SAID = {
         "more": "… and {count} more",
         "written": "✓ Saved in {path}",
         "replaced": "✓ {path} replaced",
+        "kept": ". What it held before is in {path}",
         "added": "✓ Added to {path}",
         "deleted": "✓ File deleted: {path}",
         "NOT_FOUND": "I cannot find the file “{path}”.",
@@ -205,7 +208,8 @@ def write_file(
     if not result.ok:
         return _failed(say, result, path)
     done = "added" if mode == "append" else "replaced" if result.data["replaced"] else "written"
-    return {"summary": say(done, path=cut(path)), **result.data}
+    kept = say("kept", path=cut(result.data["kept"])) if "kept" in result.data else ""
+    return {"summary": say(done, path=cut(path)) + kept, **result.data}
 
 
 def delete_file(path: str, context=None) -> dict:
