@@ -47,6 +47,7 @@ from app.tools.limits import DaemonThreads
 
 log = structlog.get_logger(__name__)
 
+SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
 FIRST_SECONDS = 30.0  # that a message waits for the first refresh: without one there are no tools
 _INDEXED_AT_ONCE = 16
 _FITTING = 2
@@ -414,8 +415,9 @@ class ToolCatalog:
         }
 
     def read_only(self) -> frozenset[str]:
-        """Return the names of the tools that change nothing."""
-        return frozenset(name for name, tool in self._snapshot.tools.items() if tool.read_only)
+        """Return the names of the tools that change nothing, without the one that only names others."""
+        tools = self._snapshot.tools
+        return frozenset(name for name, tool in tools.items() if tool.read_only and name != SEARCH_TOOLS)
 
     def for_owners(self) -> frozenset[str]:
         """Return the names of the tools that only owners are offered."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from app.messages import JSON
 from app.people import Person
-from app.routing.tool_catalog import ToolCatalog
+from app.routing.tool_catalog import SEARCH_TOOLS, ToolCatalog
 
-SEARCH_TOOLS = "search_tools"  # the tool that asks this service; what it finds may be called afterwards
+__all__ = ["SEARCH_TOOLS", "ToolSearch"]
 LONGEST_DESCRIPTION = 200
 
 

@@ -22,6 +22,7 @@ _IT = spaced(
     it them that this eso esa ese esto esta este esos esas isso isto esse essa ele ela eles elas lo la los las
     """
 )
+_AGAIN = spaced("de nuevo otra vez volta novo again back too tambien also")
 _PLACES = {
     **dict.fromkeys(("primero", "primer", "primera", "primeiro", "primeira", "first"), 0),
     **dict.fromkeys(("segundo", "segunda", "second"), 1),
@@ -70,6 +71,11 @@ def clean(text, language):
     line = _TRAILING.sub("", line)
     line = _without(_LEADING, line)
     return (_without(_LEADING_PT, line) if language == "pt" else line).strip(_AROUND)
+
+
+def names_nothing(text):
+    """Tell whether it only points at something: "them back", "de nuevo"."""
+    return set(words(text)) <= _IT | _AGAIN
 
 
 def core(text):

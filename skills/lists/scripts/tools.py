@@ -9,7 +9,7 @@ from .lines import left, overview, put_back, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
 from .shelf import LISTS, SHOPPING, Shelf, bare, key_of
-from .things import LONGEST, clean, core, has_amount, means_everything
+from .things import LONGEST, clean, core, has_amount, means_everything, names_nothing
 
 
 def add_to_list(items: list[str], list_name: str = "", context=None) -> dict:
@@ -153,7 +153,7 @@ def _opened(context):
 def _cleaned(items, language):
     """Return the things, each once: what was said of it last counts."""
     cleaned = (clean(one, language) for one in items)
-    return list({core(one): one for one in cleaned if one}.values())
+    return list({core(one): one for one in cleaned if one and not names_nothing(one)}.values())
 
 
 def _fault(things, name):
