@@ -14,6 +14,7 @@ from app.store.database import Database
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules
 
+QUIET_SECONDS = 3600.0  # between two messages about the same kind of event of a server
 # What an owner was told last of a server.
 _Event = Literal["aside", "held", "works"]
 
@@ -78,9 +79,11 @@ class AlertReporter:
         """Queue a message to an owner unless it would repeat the last about the server."""
         about = f"server:{state.name}:"
         mark = f"{event}:{subject_of(state) if event == 'held' else ''}"
-        last = outbox.last_source(conn, owner, about).removeprefix(about).rpartition(":")[0]
+        last, _, told_at = outbox.last_source(conn, owner, about).removeprefix(about).rpartition(":")
         if last == mark or (event == "works" and not last.startswith("aside:")):
             return False
+        if last.startswith(f"{event}:") and now - float(told_at) < QUIET_SECONDS:
+            return False  # a server that changes all the time does not fill the owner's chat
         message = _notice(people.language(conn, owner), state, event)
         conversation = people.conversation(conn, owner, self._rules.realm, "", now)
         draft = Draft(message.text, (message,))

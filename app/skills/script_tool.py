@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import mimetypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -19,10 +19,12 @@ from app.skills.sentences import ToolSentences
 from app.skills.skill import Skill
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.files import Files
+from app.tools.paths import PathTraversalError, open_parent, open_to_read
 from app.tools.result import ReturnedFile
 
 RUN_SKILL_SCRIPT = "run_skill_script"
 SCRIPT_SECONDS = 120.0
+AT_ONCE = 2
 OUTPUT_BYTES = 16 * 1024
 MOST_ARGUMENTS = 64
 LONGEST_ARGUMENT = 4096
@@ -63,6 +65,7 @@ class ScriptRunner:
         self._sandbox = sandbox
         self._files = files
         self._data_dir = data_dir
+        self._free = asyncio.Semaphore(AT_ONCE)
 
     def tool(self) -> Tool:
         made = Tool.from_function(
@@ -99,7 +102,8 @@ class ScriptRunner:
         before = await asyncio.to_thread(_stamps, home)
         try:
             command = await asyncio.to_thread(self._command, *found, args or [], home)
-            status, output, errors = await _run(command, stdin.encode())
+            async with self._free:
+                status, output, errors = await _run(command, stdin.encode())
         except (OSError, ValueError) as error:
             return ToolResult.failure("UNAVAILABLE", f"{script} cannot be run: {error}")
         if status is None:
@@ -108,9 +112,9 @@ class ScriptRunner:
             )
         written = await asyncio.to_thread(_written, home, before)
         if not await asyncio.to_thread(self._files.fits, context):
-            await asyncio.to_thread(_remove, written)
+            await asyncio.to_thread(_remove, home, written)
             return ToolResult.failure(
-                "TOO_LARGE", f"{script} wrote more than the person's folder may hold; its files are removed"
+                "TOO_LARGE", f"{script} wrote more than there is room for; its files are removed"
             )
         if status:
             return ToolResult.failure(
@@ -118,8 +122,8 @@ class ScriptRunner:
             )
         said: dict[str, JSON] = {"status": status, "output": output}
         said |= {"errors": errors} if errors else {}
-        said |= {"files": [str(one.relative_to(home)) for one in written]} if written else {}
-        attachments = await asyncio.to_thread(lambda: tuple(_returned(written)))
+        said |= {"files": written} if written else {}
+        attachments = await asyncio.to_thread(lambda: tuple(_returned(home, written, self._files.is_closed)))
         return ToolResult(True, said, attachments=attachments)
 
     def _check(self, args: dict[str, JSON], context: ToolContext) -> None:
@@ -216,20 +220,32 @@ def _stamps(home: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _written(home: Path, before: Mapping[str, tuple[int, int]]) -> list[Path]:
+def _written(home: Path, before: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the new and changed files, by their paths in the folder."""
     after = _stamps(home)
-    return [Path(path) for path, stamp in sorted(after.items()) if before.get(path) != stamp]
+    return [os.path.relpath(path, home) for path, stamp in sorted(after.items()) if before.get(path) != stamp]
 
 
-def _remove(paths: list[Path]) -> None:
-    for path in paths:
-        with suppress(OSError):
-            path.unlink()
+# Another script may put a link in the place of a folder meanwhile: no link is followed on the way to a file.
 
 
-def _returned(written: list[Path]) -> Iterator[ReturnedFile]:
+def _remove(home: Path, written: list[str]) -> None:
+    for path in written:
+        with (
+            suppress(OSError, PathTraversalError),
+            open_parent(home, path, link_itself=True) as (parent, name),
+        ):
+            os.unlink(name, dir_fd=parent)
+
+
+def _returned(home: Path, written: list[str], is_closed: Callable[[Path], bool]) -> Iterator[ReturnedFile]:
     for path in written[:MOST_RETURNED]:
-        with suppress(OSError):
-            if not path.is_symlink() and path.stat().st_size <= LARGEST_RETURNED:
-                kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-                yield ReturnedFile(read_regular(path), kind, path.name)
+        with (
+            suppress(OSError, PathTraversalError),
+            open_parent(home, path, is_closed=is_closed) as (parent, name),
+        ):
+            with os.fdopen(open_to_read(name, parent), "rb") as file:
+                content = file.read(LARGEST_RETURNED + 1)
+            if len(content) <= LARGEST_RETURNED:
+                kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+                yield ReturnedFile(content, kind, name)

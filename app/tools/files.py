@@ -146,7 +146,7 @@ class Files:
         Example: lee el archivo notas.txt
         """
         home = self._home_of(path, context)
-        with open_parent(home, path, is_closed=self._is_closed) as (parent, name):
+        with open_parent(home, path, is_closed=self.is_closed) as (parent, name):
             descriptor = open_to_read(name, parent)
             with os.fdopen(descriptor, "rb") as file:
                 size = os.fstat(descriptor).st_size
@@ -186,7 +186,7 @@ class Files:
         if not folder.is_dir():
             return ToolResult.failure("NOT_A_FOLDER", f"{path} is a file", "use read_file")
         found: list[dict[str, JSON]] = []
-        for entry in entries(folder, recursive, self._is_closed):
+        for entry in entries(folder, recursive, self.is_closed):
             relative = os.path.relpath(entry.path, folder).replace(os.sep, "/")
             if not (fnmatch.fnmatch(entry.name, pattern) or fnmatch.fnmatch(relative, pattern)):
                 continue
@@ -223,7 +223,7 @@ class Files:
             refusal = self._refusal(home, context.person, path, len(data), mode == "append")
             if refusal is not None:
                 return refusal
-            with open_parent(home, path, create=True, is_closed=self._is_closed) as (parent, name):
+            with open_parent(home, path, create=True, is_closed=self.is_closed) as (parent, name):
                 replaced, kept = exists(name, parent), False
                 if mode == "append":
                     append(name, data, parent, new_line=self._lines)
@@ -249,7 +249,7 @@ class Files:
                 "the operator can set ALLOW_DELETE=true",
             )
         home = self._home_of(path, context)
-        opened = open_parent(home, path, link_itself=True, is_closed=self._is_closed)
+        opened = open_parent(home, path, link_itself=True, is_closed=self.is_closed)
         with self._one_writer, opened as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
@@ -276,18 +276,21 @@ class Files:
         """The person's folder, for a path that may be used in it. Raises PathTraversalError."""
         home = self.home(context)
         real, folder = validate_path(path, home), validate_path(Path(str(path)).parent, home)
-        if self._is_closed(real) or self._is_closed(folder):  # a link may lead out of a closed folder
+        if self.is_closed(real) or self.is_closed(folder):  # a link may lead out of a closed folder
             raise PathTraversalError(f"{shown(path)} is the assistant's own: no file of the workspace")
         return home
 
-    def _is_closed(self, real: Path) -> bool:
+    def is_closed(self, real: Path) -> bool:
+        """Tell whether a real path is the assistant's own, which no tool opens."""
         if not self._closed or self._closed.isdisjoint((real, published_as(real), *real.parents)):
             return False
         return not real.is_relative_to(self._people)
 
     def fits(self, context: ToolContext) -> bool:
-        """Tell whether what the person's folder holds is within its quota. Blocks."""
+        """Tell whether the person's folder is within its quota and the disk has room. Blocks."""
         person = context.person
+        if not self._disk.has_room_for("data"):
+            return False
         if not self._quota or person is None or person.is_owner:
             return True
         return _used(self.home(context)) <= self._quota
