@@ -424,17 +424,6 @@ def test_a_question_that_was_stopped_still_quotes_others_when_it_is_found_in_the
     assert len(marks(skills, "sent")) == 1
 
 
-def test_a_question_outlives_a_fresh_conversation(desk, skills):
-    _, graph = desk()
-    graph.say("p0", "mail, please")
-    asked(graph, "p0")
-    graph.say("p0", "/new")
-    told(graph, "p0", "afresh")
-    graph.say("p0", "yes")
-    told(graph, "p0", '"ok":true')
-    assert len(marks(skills, "sent")) == 1
-
-
 def test_a_blocked_persons_yes_counts_for_nothing(desk, skills):
     server, graph = desk()
     graph.say("p1", "mail, please")
