@@ -9,7 +9,7 @@ from app.channels import build_channels
 from app.channels.intake import Intake, Wakes
 from app.http.transport import Transport
 from app.installs.chat import build_installs
-from app.installs.progress import Notices
+from app.installs.pipeline import Notices
 from app.llm.model import Model, WarmUp
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp

@@ -19,12 +19,12 @@ from app.cli.skills import read_skills
 from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
-from app.installs.card_text import CardWriter, held_back_question, held_back_text
+from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, FRESH_SECONDS, MAX_CHOICES, Directory, build_directory
 from app.installs.entries import Entry
 from app.installs.errors import InstallError, RegistryError
 from app.installs.pipeline import Approval, Stage
-from app.installs.sentences import reason_said
+from app.installs.sentences import held_back_question, held_back_text, reason_said
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
@@ -330,8 +330,8 @@ async def _install(settings: Settings, name: str, choice: RegistryChoice, *, ask
         raise
     if plan.name != name:
         raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
-    text = CardWriter(settings.sandbox != "off", settings.confirmation_mode).install("en", plan)
-    show(text.whole)
+    text = CardWriter.of(settings).whole("en", plan)
+    show(text.text)
     if asks and not agreed(f"\n{text.question}"):
         raise RecadoError("nothing was installed")
     approval = Approval(plan.subject, "shell", choice.trusted)

@@ -15,8 +15,8 @@ from app.errors import RecadoError, StoreError
 from app.http.address import PORTS, Address, is_public
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
+from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval
-from app.installs.script_packages import install_script_packages, packages_wanted
 from app.installs.skills import SkillInstaller
 from app.installs.skills import remove_skill as remove_installed
 from app.processes.sandbox import Sandbox
@@ -307,8 +307,8 @@ async def _install(settings: Settings, address: str, transport: Transport) -> st
         candidate = await installer.propose(address)
     finally:
         await transport.close()
-    text = CardWriter(not sandbox.off, settings.confirmation_mode).install("en", candidate)
-    show(text.whole)
+    text = CardWriter.of(settings).whole("en", candidate)
+    show(text.text)
     if candidate.card.tools:
         is_unasked = settings.confirmation_mode == "yolo"
         show(_UNASKED if is_unasked else "Its tools will ask before each call.")

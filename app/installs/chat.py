@@ -1,32 +1,33 @@
 """Installs from a chat: the cards that are asked about, and what the tools do after the yes.
 
 A skill's tools reach `SkillInstalls` and `ServerInstalls` as `context.services.installer` and
-`context.services.servers`; the turn asks `cards` and `guards` about their calls before it runs them.
+`context.services.servers`; the turn asks their cards and guards about a call before it runs.
 """
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ParamSpec, Protocol
 
 from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import say
-from app.installs.card_text import CardText, CardWriter, came_from, held_back_question, held_back_text
-from app.installs.directory import MAX_CHOICES, Directory, Resolved, build_directory, resolve, resolve_local
+from app.installs.card_text import PHONE_CHARACTERS, CardText, CardWriter, origin_lines
+from app.installs.directory import MAX_CHOICES, Directory, build_directory, resolve, resolve_local
 from app.installs.errors import InstallError
-from app.installs.pipeline import Approval, Candidate, Stage
+from app.installs.pipeline import Approval, Candidate, Notices, Progress, Stage
 from app.installs.plans import Plan
-from app.installs.progress import Notices, Progress
 from app.installs.quarantine import discard_old
 from app.installs.sentences import (
     changed_meanwhile,
     choices_text,
     found_text,
+    held_back_question,
+    held_back_text,
     installed_text,
     needs_folder,
     not_asked,
@@ -43,16 +44,13 @@ from app.installs.sentences import (
     unknown_here,
 )
 from app.installs.servers import ServerInstaller, ServerRequest
-from app.installs.short_cards import PHONE_CHARACTERS, short_server_card, short_skill_card
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
-from app.installs.translation import Translator
 from app.llm.model import Model
 from app.mcp.installed import InstalledServer, records
 from app.mcp.mapping_file import set_enabled
 from app.mcp.pins import ServerState, hashes, subject_of
 from app.mcp.servers import McpServers
 from app.messages import JSON
-from app.people import Person
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.store.approvals import Choice, OpenQuestion
@@ -69,6 +67,8 @@ SOURCES_CHARACTERS = 140  # for whose words came before, which stands below a sh
 PREVIEW_LIMIT = 12 * 1024  # of a card as an answer, which has at most 16,000 characters
 START_SECONDS = 20.0  # how long a first start is waited for before the person is told its state
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
+
+P = ParamSpec("P")
 
 log = logging.getLogger(__name__)
 
@@ -116,113 +116,114 @@ def build_installs(
     model: Model | None,
 ) -> Installs:
     """Build the installs of a server; `model` translates what authors say, None for none."""
-    writer = CardWriter(sandboxed=not sandbox.off, mode=settings.confirmation_mode)
-    translator = Translator(model)
-    skill_installer = SkillInstaller(
-        transport,
-        settings.data_dir,
-        settings.skills_dir,
-        least_free=int(settings.free_space_mb * MEGABYTE),
-    )
+    writer = CardWriter.of(settings, model)
+    least_free = int(settings.free_space_mb * MEGABYTE)
+    skill_installer = SkillInstaller(transport, settings.data_dir, settings.skills_dir, least_free=least_free)
     return Installs(
         settings.data_dir,
-        SkillInstalls(skill_installer, writer, translator, catalog),
+        SkillInstalls(skill_installer, writer, catalog),
         ServerInstalls(
             ServerInstaller(settings, sandbox, catalog),
             build_directory(settings, transport),
             servers,
             settings,
             writer,
-            translator,
             notices,
         ),
     )
 
 
-class SkillInstalls:
-    """Previews, installs and removes skills for an owner."""
+def _answered(
+    method: Callable[P, Coroutine[Any, Any, ToolResult]],
+) -> Callable[P, Coroutine[Any, Any, ToolResult]]:
+    """Return the result of a `Refused` that a tool's method raises."""
 
-    def __init__(
-        self, installer: SkillInstaller, writer: CardWriter, translator: Translator, catalog: Catalog
-    ) -> None:
+    @wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
+        try:
+            return await method(*args, **kwargs)
+        except Refused as refused:
+            return refused.result
+
+    return call
+
+
+@contextmanager
+def _refusing(refusal: Callable[[str, RecadoError], ToolResult], language: str) -> Iterator[None]:
+    """Raise `Refused` in place of another error, which `refusal` tells in words for the person."""
+    try:
+        yield
+    except Refused:
+        raise
+    except RecadoError as error:
+        raise Refused(refusal(language, error)) from error
+
+
+class SkillInstalls:
+    """Previews, installs and removes skills for an owner; every method may raise `Refused`."""
+
+    def __init__(self, installer: SkillInstaller, writer: CardWriter, catalog: Catalog) -> None:
         self._installer = installer
         self._writer = writer
-        self._translator = translator
         self._catalog = catalog
 
-    async def preview(self, url: str, person: Person) -> ToolResult:
+    @_answered
+    async def preview(self, url: str, context: ToolContext) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
-        try:
+        with _refusing(skill_refusal, context.language):
             candidate = await self._installer.propose(url)
-        except RecadoError as error:
-            return skill_refusal(person.language, error)
-        text = await asyncio.to_thread(self._writer.install, person.language, candidate, PREVIEW_LIMIT)
-        return _previewed(person.language, candidate.name, text)
+        text = await asyncio.to_thread(self._writer.whole, context.language, candidate, PREVIEW_LIMIT)
+        return _previewed(context.language, candidate.name, text)
 
+    @_answered
     async def install(self, url: str, context: ToolContext) -> ToolResult:
         """Install the skill whose card the person said yes to."""
-        language = _language(context)
-        if not context.subject:
-            return not_asked(language, "recado skills add ADDRESS")
-        try:
+        language = context.language
+        _require_consent(context, "recado skills add ADDRESS")
+        with _refusing(skill_refusal, language):
             installed = await self._installer.commit(_approval(context, url))
-        except RecadoError as error:
-            return skill_refusal(language, error)
         self._catalog.refresh_soon()
         said = say(language, "✓ Installed: {name} ({hash})", name=installed.name, hash=installed.sha256[:12])
         return ToolResult.success({"name": installed.name, "summary": said})
 
+    @_answered
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
         """Remove the version of a skill that the person was asked about."""
-        language = _language(context)
-        if not context.subject:
-            return not_asked(language, "recado skills remove NAME")
-        try:
+        language = context.language
+        _require_consent(context, "recado skills remove NAME")
+        with _refusing(skill_refusal, language):
             await self._installer.remove(name, context.subject)
-        except RecadoError as error:
-            return skill_refusal(language, error)
         self._catalog.refresh_soon()
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
 
     def whole_card(self, question: OpenQuestion) -> str:
         """Write the card of an install for the console, in English and of any length. Blocks."""
         try:
-            candidate = self._installer.load(question.subject)
+            text = self._writer.detailed("en", self._installer.load(question.subject)).text
         except RecadoError as error:
-            return with_sources("en", visible(str(error)), question.sources)
-        return with_sources("en", _install_text(self._writer, "en", candidate).whole, question.sources)
+            text = visible(str(error))
+        return with_sources("en", text, question.sources)
 
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         await self.refuse_foreign_address(arguments, context)
         language = context.language
-        try:
+        with _refusing(skill_refusal, language):
             candidate = await self._installer.propose(str(arguments["url"]))
-        except RecadoError as error:
-            raise Refused(skill_refusal(language, error)) from error
-        whole = await asyncio.to_thread(_install_text, self._writer, language, candidate, CARD_LIMIT)
-        if "details" in context.shown_again or len(whole.whole.encode()) > CARD_LIMIT:
+        whole = await asyncio.to_thread(self._writer.detailed, language, candidate, CARD_LIMIT)
+        if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
             return _install_card(candidate, whole)
-        text = short_skill_card(
-            language,
-            candidate,
-            about=await self._translator.translate(language, candidate.card.description),
-            trust=self._writer.kinds_of_yes(language, candidate),
-            sandboxed=self._writer.sandboxed,
-            room=_room(context),
-        )
+        text = await self._writer.short(language, candidate, _room(context))
         return _install_card(candidate, text, ("details",))
 
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
-        try:
+        with _refusing(skill_refusal, language):
             installed = await asyncio.to_thread(self._installer.installed, str(arguments["name"]))
-        except RecadoError as error:
-            raise Refused(skill_refusal(language, error)) from error
         said = say(
             language, "Remove the skill {name}? ({hash})", name=installed.name, hash=installed.sha256[:12]
         )
-        lines = [said, came_from(language, installed.source, installed.sent_on)]
-        return _removal_card(lines, installed.name, self._installer.removal_subject(installed))
+        lines = [said, *origin_lines(language, installed.source, installed.sent_on)]
+        return _once_card(lines, installed.name, self._installer.removal_subject(installed))
 
     async def refuse_foreign_address(self, arguments: Mapping[str, JSON], context: ToolContext) -> None:
         """Refuse an address that the person did not write, before anything is fetched."""
@@ -232,7 +233,7 @@ class SkillInstalls:
 
 
 class ServerInstalls:
-    """Finds, installs, switches and removes servers for an owner."""
+    """Finds, installs, switches and removes servers for an owner; every card may raise `Refused`."""
 
     def __init__(
         self,
@@ -241,16 +242,13 @@ class ServerInstalls:
         servers: McpServers,
         settings: Settings,
         writer: CardWriter,
-        translator: Translator,
         notices: Notices,
     ) -> None:
         self._installer = installer
         self._directory = directory
         self._servers = servers
         self._config_path = settings.mcp_config_path
-        self._workspace = settings.workspace_dir.resolve()
         self._writer = writer
-        self._translator = translator
         self._notices = notices
 
     async def close(self) -> None:
@@ -260,62 +258,58 @@ class ServerInstalls:
     def tidy(self) -> None:
         self._installer.tidy()
 
+    @_answered
     async def search(self, words: str, context: ToolContext) -> ToolResult:
         """List servers of the registry by what they are for, also those that cannot be installed and why."""
-        language = _language(context)
-        try:
+        language = context.language
+        with _refusing(server_refusal, language):
             found = await self._directory.search(words, MAX_CHOICES)
-        except RecadoError as error:
-            return server_refusal(language, error)
         if not found:
             return not_found(language, words, await self._directory.nearest_topics(words, language))
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": found_text(language, found)})
 
+    @_answered
     async def info(self, name: str, context: ToolContext) -> ToolResult:
         """Describe a server that is here, else show the card of one of the registry."""
-        language = _language(context)
+        language = context.language
         state = self._state(name)
         if state is not None:
             return ToolResult.success({"name": state.name, "summary": state_text(language, state)})
         plan = await self._plan({"name": name}, language)
-        if isinstance(plan, ToolResult):
-            return plan
-        return _previewed(language, plan.name, self._writer.install(language, plan))
+        return _previewed(language, plan.name, self._writer.whole(language, plan))
 
+    @_answered
     async def install(self, context: ToolContext) -> ToolResult:
         """Install and start the server whose card the person said yes to."""
-        language = _language(context)
-        if not context.subject:
-            return not_asked(language, "recado mcp add NAME --registry ID")
+        language = context.language
+        _require_consent(context, "recado mcp add NAME --registry ID")
         stages = _stages(language)
-        try:
+        with _refusing(server_refusal, language):
             async with Progress(partial(self._notices.tell, context), stages["downloading"]) as progress:
                 record = await self._installer.commit(
                     _approval(context), lambda stage: progress.reach(stages[stage])
                 )
                 await self._servers.refresh()
                 state = await self._servers.settled(record.name, START_SECONDS)
-        except RecadoError as error:
-            return server_refusal(language, error)
         summary = installed_text(language, record, state)
         data = {"name": record.name, "tools": list(state.tools), "summary": summary}
         return ToolResult.success(data, outside=True)  # names and last words are the server's
 
+    @_answered
     async def remove(self, context: ToolContext) -> ToolResult:
         """Remove the server that the person was asked about; one that is gone already counts as removed."""
-        language = _language(context)
-        if not context.subject:
-            return not_asked(language, "recado mcp remove NAME")
+        language = context.language
+        _require_consent(context, "recado mcp remove NAME")
         name = context.subject.partition("/")[0]
-        try:
-            await self._installer.remove(name, context.subject)
-        except RecadoError as error:
-            code = error.code if isinstance(error, InstallError) else ""
-            if code == "CHANGED":
-                return changed_meanwhile(language)
-            if code != "UNKNOWN":
-                return server_refusal(language, error)
+        with _refusing(server_refusal, language):
+            try:
+                await self._installer.remove(name, context.subject)
+            except InstallError as error:
+                if error.code == "CHANGED":
+                    raise Refused(changed_meanwhile(language)) from error
+                if error.code != "UNKNOWN":
+                    raise
         await self._servers.refresh()
         said = say(language, "✓ Removed: the server {name}", name=name)
         return ToolResult.success({"name": name, "summary": said})
@@ -324,47 +318,46 @@ class ServerInstalls:
         """List every server that is here with its state."""
         states = self._servers.states()
         listed = [{"name": one.name, "state": one.phase, "tools": list(one.tools)} for one in states]
-        return ToolResult.success({"servers": listed, "summary": states_text(_language(context), states)})
+        return ToolResult.success({"servers": listed, "summary": states_text(context.language, states)})
 
+    @_answered
     async def enable(self, name: str, context: ToolContext) -> ToolResult:
         """Turn a server on again, and tell its state."""
-        language = _language(context)
+        language = context.language
         found = await self._switch(name, True, language)
-        if isinstance(found, ToolResult):
-            return found
         state = await self._servers.settled(found, START_SECONDS)
         done = say(language, "✓ Turned on: {name}", name=found)
         data = {"name": found, "summary": f"{done}\n{state_text(language, state)}"}
         return ToolResult.success(data, outside=True)
 
+    @_answered
     async def disable(self, name: str, context: ToolContext) -> ToolResult:
         """Turn a server off; it stays installed."""
-        language = _language(context)
-        found = await self._switch(name, False, language)
-        if isinstance(found, ToolResult):
-            return found
-        said = say(language, "✓ Turned off: {name}", name=found)
+        found = await self._switch(name, False, context.language)
+        said = say(context.language, "✓ Turned off: {name}", name=found)
         return ToolResult.success({"name": found, "summary": said})
 
+    @_answered
     async def approve(self, name: str, context: ToolContext) -> ToolResult:
         """Approve exactly the definitions that the card showed."""
-        language = _language(context)
-        if not context.subject:
-            return not_asked(language, "recado mcp approve NAME")
+        language = context.language
+        _require_consent(context, "recado mcp approve NAME")
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
             return changed_meanwhile(language)
-        try:
+        with _refusing(server_refusal, language):
             await self._servers.approve(state.name, hashes(state.held_back))
-        except RecadoError as error:
-            return server_refusal(language, error)
         await self._servers.settled(state.name, START_SECONDS)
         said = say(language, "✓ Approved: the tools of {name}", name=state.name)
         return ToolResult.success({"name": state.name, "summary": said})
 
     def whole_card(self, question: OpenQuestion) -> str:
         """Write the card of an install for the console, in English and of any length. Blocks."""
-        return with_sources("en", self._whole_install(question.subject), question.sources)
+        try:
+            text = self._writer.detailed("en", self._installer.load(question.subject)).text
+        except RecadoError as error:
+            text = visible(str(error))
+        return with_sources("en", text, question.sources)
 
     def whole_approval_card(self, question: OpenQuestion) -> str:
         """Write the card of tools that are held back for the console."""
@@ -373,49 +366,33 @@ class ServerInstalls:
         text = held_back_text("en", state) if is_there and state else "what was asked about is gone"
         return with_sources("en", text, question.sources)
 
-    def _whole_install(self, subject: str) -> str:
-        try:
-            return _install_text(self._writer, "en", self._installer.load(subject)).whole
-        except RecadoError as error:
-            return visible(str(error))
-
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         """Make the card, or raise `Refused` with a list to choose from or with the reason."""
         language = context.language
-        pasted = holds_secret(context.message)
+        warning = _secret_warning(language) if holds_secret(context.message) else ""
         asked = {**arguments, "name": _without_secrets(str(arguments["name"]))}
         if "offline" in context.shown_again:
             asked["network"] = False
-        found = await self._plan(asked, language)
-        if isinstance(found, ToolResult):
-            raise Refused(_with_warning(language, found) if pasted else found)
-        warning = _secret_warning(language) if pasted else ""
-        written: tuple[Choice, ...] = ("offline",) if found.grants.network else ()
+        try:
+            plan = await self._plan(asked, language)
+        except Refused as refused:
+            raise Refused(_with_warning(warning, refused.result)) from refused
+        written: tuple[Choice, ...] = ("offline",) if plan.grants.network else ()
         if "details" in context.shown_again:
-            text = _install_text(self._writer, language, found)
+            text = self._writer.detailed(language, plan)
         else:
             written = ("details", *written)
-            text = short_server_card(
-                language,
-                found,
-                about=await self._translator.translate(language, found.description),
-                trust=self._writer.kinds_of_yes(language, found),
-                sandboxed=self._writer.sandboxed,
-                workspace=self._workspace,
-                room=_room(context) - len(warning),
-            )
-        text = replace(text, whole="\n".join(filter(None, (text.whole, warning))))
-        return _install_card(found, text, written)
+            text = await self._writer.short(language, plan, _room(context) - len(warning))
+        text = replace(text, text="\n".join(filter(None, (text.text, warning))))
+        return _install_card(plan, text, written)
 
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language = context.language
         record = await self._record(str(arguments.get("name") or ""), language)
-        if isinstance(record, ToolResult):
-            raise Refused(record)
         which = f"{record.registry_id} {record.version}"
         asked = say(language, "Remove the server {name}? ({which})", name=record.name, which=which)
         lines = [asked, say(language, "Its data and its secrets go with it.")]
-        return _removal_card(lines, record.name, self._installer.removal_subject(record))
+        return _once_card(lines, record.name, self._installer.removal_subject(record))
 
     async def approval_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         language, name = context.language, str(arguments["name"])
@@ -425,31 +402,36 @@ class ServerInstalls:
         if not state.held_back:
             raise Refused(nothing_held_back(language, state.name))
         text = await asyncio.to_thread(held_back_text, language, state)
-        card = _removal_card([text], state.name, subject_of(state))
+        card = _once_card([text], state.name, subject_of(state))
         return replace(card, question=held_back_question(language, state.name))
 
-    async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan | ToolResult:
-        """Plan the install that is meant, or tell the person what to choose from, or why not."""
+    async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan:
+        """Plan the install that is meant, or raise `Refused` with what to choose from, or why not."""
         name = str(arguments["name"])
-        try:
+        with _refusing(server_refusal, language):
             found = await resolve(self._directory, name)
+            if found.entry is None and found.choices:
+                names = [entry.name for entry in found.choices]
+                data = {"names": names, "summary": choices_text(language, found.choices)}
+                raise Refused(ToolResult.success(data, outside=True))  # the words are their authors'
             if found.entry is None:
-                topics = [] if found.choices else await self._directory.nearest_topics(name, language)
-                return _choices(language, name, found, topics)
+                topics = await self._directory.nearest_topics(name, language)
+                raise Refused(not_found(language, name, topics))
             if (reason := found.entry.reason) is not None:
-                return not_installable(language, found.entry.name, reason)
+                raise Refused(not_installable(language, found.entry.name, reason))
             request = ServerRequest(
                 found.entry,
                 values=arguments.get("values") or {},
                 folder=str(arguments.get("folder") or ""),
                 network=arguments.get("network"),
             )
-            return await self._installer.propose(request)
-        except RecadoError as error:
-            if isinstance(error, InstallError) and error.code == "NEEDS_FOLDER":
-                folders = await asyncio.to_thread(_folder_names, self._workspace)
-                return needs_folder(language, name, folders)
-            return server_refusal(language, error)
+            try:
+                return await self._installer.propose(request)
+            except InstallError as error:
+                if error.code != "NEEDS_FOLDER":
+                    raise
+                folders = await asyncio.to_thread(_folder_names, self._writer.workspace)
+                raise Refused(needs_folder(language, name, folders)) from error
 
     def _state(self, name: str) -> ServerState | None:
         states = {state.name: state for state in self._servers.states()}
@@ -463,48 +445,41 @@ class ServerInstalls:
                 return await self._servers.settled(state.name, START_SECONDS)
         return None
 
-    async def _record(self, name: str, language: str) -> InstalledServer | ToolResult:
-        """Return the record of the server that is meant, the newest one for no name; else the refusal."""
+    async def _record(self, name: str, language: str) -> InstalledServer:
+        """Return the record of the server that is meant, the newest one for no name. Raises `Refused`."""
         known = {one.name: one for one in await asyncio.to_thread(records, self._installer.data_dir)}
         if not name.strip():
             newest = max(known.values(), key=lambda one: one.installed_at, default=None)
-            return newest or nothing_installed(language)
+            if newest is None:
+                raise Refused(nothing_installed(language))
+            return newest
         record = known.get(resolve_local(name, known))
         if record is not None:
             return record
         state = self._state(name)
-        return not_installed(language, state.name) if state is not None else self._unknown(name, language)
+        raise Refused(
+            not_installed(language, state.name) if state is not None else self._unknown(name, language)
+        )
 
     def _unknown(self, name: str, language: str) -> ToolResult:
         known = ", ".join(state.name for state in self._servers.states())
         return unknown_here(language, name, known)
 
-    async def _switch(self, name: str, on: bool, language: str) -> str | ToolResult:
-        """Turn a server on or off and return its name."""
+    async def _switch(self, name: str, on: bool, language: str) -> str:
+        """Turn a server on or off and return its name. Raises `Refused`."""
         state = self._state(name)
         if state is None:
-            return self._unknown(name, language)
-        try:
+            raise Refused(self._unknown(name, language))
+        with _refusing(server_refusal, language):
             await asyncio.to_thread(set_enabled, self._config_path, state.name, on)
-        except RecadoError as error:
-            return server_refusal(language, error)
         await self._servers.refresh()
         return state.name
 
 
-def _install_text(
-    writer: CardWriter, language: str, candidate: Candidate, max_bytes: int | None = None
-) -> CardText:
-    """Write an install's card with what follows it in a chat."""
-    text = writer.install(language, candidate, max_bytes)
-    lines = [text.whole]
-    if text.is_shortened:
-        command = "recado approvals list"
-        lines.append(
-            say(language, "This is shortened. The owner reads all of it with: {command}", command=command)
-        )
-    lines.append(writer.kinds_of_yes(language, candidate))
-    return replace(text, whole="\n".join(filter(None, lines)))
+def _require_consent(context: ToolContext, command: str) -> None:
+    """Raise `Refused` at a terminal without a server, where no card was shown."""
+    if not context.subject:
+        raise Refused(not_asked(context.language, command))
 
 
 def _folder_names(workspace: Path) -> list[str]:
@@ -521,7 +496,7 @@ def _room(context: ToolContext) -> int:
 
 def _install_card(candidate: Candidate, text: CardText, written: tuple[Choice, ...] = ()) -> Card:
     return Card(
-        text.whole,
+        text.text,
         candidate.label,
         INSTALL,
         subject=candidate.subject,
@@ -530,7 +505,7 @@ def _install_card(candidate: Candidate, text: CardText, written: tuple[Choice, .
     )
 
 
-def _removal_card(lines: list[str], title: str, subject: str) -> Card:
+def _once_card(lines: list[str], title: str, subject: str) -> Card:
     return Card("\n".join(lines), title, ONCE, subject)
 
 
@@ -538,7 +513,7 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
     said = say(
         language,
         "{card}\n\nNothing is installed yet. Tell me to install it if you want it.",
-        card=text.whole,
+        card=text.text,
     )
     return ToolResult.success({"name": name, "summary": said})
 
@@ -546,19 +521,6 @@ def _previewed(language: str, name: str, text: CardText) -> ToolResult:
 def _approval(context: ToolContext, address: str = "") -> Approval:
     assert context.person is not None
     return Approval(context.subject, context.person.id, context.choice == "trust", address)
-
-
-def _language(context: ToolContext) -> str:
-    return context.person.language if context.person is not None else "en"
-
-
-def _choices(language: str, name: str, found: Resolved, topics: Sequence[str]) -> ToolResult:
-    """List the servers to choose from, in their authors' words; without any, say what there are some for."""
-    if not found.choices:
-        return not_found(language, name, topics)
-    names = [entry.name for entry in found.choices]
-    summary = choices_text(language, found.choices)
-    return ToolResult.success({"names": names, "summary": summary}, outside=True)
 
 
 def _stages(language: str) -> dict[Stage, str]:
@@ -575,12 +537,11 @@ def _without_secrets(name: str) -> str:
     return " ".join(word for word in name.split() if "/" in word or not holds_secret(word))
 
 
-def _with_warning(language: str, result: ToolResult) -> ToolResult:
+def _with_warning(warning: str, result: ToolResult) -> ToolResult:
     """Put the warning about a secret above a list to choose from."""
-    if not result.ok:
+    if not (warning and result.ok):
         return result
-    summary = f"{_secret_warning(language)}\n\n{result.data['summary']}"
-    return replace(result, data={**result.data, "summary": summary})
+    return replace(result, data={**result.data, "summary": f"{warning}\n\n{result.data['summary']}"})
 
 
 def _secret_warning(language: str) -> str:

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import sys
@@ -25,6 +26,8 @@ from app.mcp.pins import ServerDefinition
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import is_own
+from app.skills.file_tree import remove_tree
+from app.skills.scripts import READY, Script, packages_folder
 from app.store.disk_space import MEGABYTE, Disk
 from app.text import visible
 
@@ -68,6 +71,7 @@ _NOISE = re.compile(
     r"A complete log of this run|npm warn|^WARNING: (?:Location|Retrying)|^\[notice\]", re.IGNORECASE
 )
 TRIAL_SECONDS = 20.0
+SCRIPT_PACKAGES_SECONDS = 180.0
 _MAX_OUTPUT = 64 * 1024
 _INITIALIZE = {
     "jsonrpc": "2.0",
@@ -269,6 +273,36 @@ class Downloads:
             raise InstallError("TOO_LARGE", str(error)) from error
 
 
+def packages_wanted(scripts: Sequence[Script], data_dir: Path) -> list[tuple[str, ...]]:
+    """Return the sets of packages that scripts name and that are not installed yet. Blocks."""
+    named = dict.fromkeys(script.packages for script in scripts if script.packages)
+    return [one for one in named if not (packages_folder(data_dir, one) / READY).exists()]
+
+
+async def install_script_packages(packages: Sequence[str], data_dir: Path, disk: Disk) -> None:
+    """Install packages into their folder in DATA_DIR/skill-packages. Raises `InstallError`.
+
+    What a kill leaves is no environment: it lacks the file READY.
+    """
+    if program := missing("pypi"):
+        raise InstallError("NO_PIP", f"{program} is not installed on the machine of this assistant")
+    folder = packages_folder(data_dir, packages)
+    await asyncio.to_thread(_clear, folder)
+    staging = folder.with_name(f".staging-{secrets.token_hex(4)}")
+    cache = folder.parent.with_name(".cache")
+    staging.mkdir(mode=0o700)
+    try:
+        async with asyncio.timeout(SCRIPT_PACKAGES_SECONDS):
+            await install_requirements(packages, folder, Downloads(staging, disk, cache))
+        (folder / READY).touch()
+    except TimeoutError as error:
+        raise InstallError("TOO_SLOW", f"it took more than {SCRIPT_PACKAGES_SECONDS:.0f} s") from error
+    except (OSError, ValueError, LookupError) as error:
+        raise InstallError("FAILED", str(error)) from error
+    finally:
+        await asyncio.to_thread(_clear, staging)
+
+
 def _chosen_file(programs: JSON, own: str) -> str:
     """Return the only program, or the one of the package's own name, as npx chooses."""
     if isinstance(programs, str):
@@ -359,3 +393,9 @@ def _error(said: str) -> InstallError:
     text = _PASSWORD.sub("://…@", visible(" · ".join(lines[-_LAST_LINES:])))[-_LONGEST:]
     code: InstallCode = next((code for code, pattern in _CODES if pattern.search(said)), "FAILED")
     return InstallError(code, text or "it ended without a word")
+
+
+def _clear(folder: Path) -> None:
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        remove_tree(folder)

@@ -1,16 +1,21 @@
-"""Sentences about installs that are not cards: refusals, lists, the state of servers, receipts."""
+"""Sentences about installs beside their cards: refusals, lists, states, changed tools, receipts."""
 
+import json
 from collections.abc import Iterator, Sequence
 
 from app.errors import RecadoError
 from app.http.address import FetchError
 from app.i18n import say, say_plural
+from app.installs.card_text import kind_names
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError, RegistryError
 from app.llm.offline.replies import pick_question, undo_text
+from app.mcp import pins
+from app.mcp.adapter import findings
 from app.mcp.installed import InstalledServer
-from app.mcp.pins import NEEDS_SIGN_IN, Phase, ServerState
+from app.mcp.pins import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
+from app.messages import JSON
 from app.text import visible
 from app.tools import ToolResult
 from app.tools.result import fetch_code
@@ -220,6 +225,24 @@ def installed_text(language: str, record: InstalledServer, state: ServerState) -
     return "\n".join([done, *older, *_trouble(language, state)])
 
 
+def held_back_text(language: str, state: ServerState) -> str:
+    """Write every tool of the server that is held back, its differences old and new, and findings."""
+    lines = [
+        say(
+            language,
+            "The server {name} has new or changed tools. I use none of them before your yes:",
+            name=quoted(state.name),
+        )
+    ]
+    for one in state.held_back:
+        lines += _held_back_tool(language, one)
+    return "\n".join(lines)
+
+
+def held_back_question(language: str, name: str) -> str:
+    return say(language, "Approve these tools of {name}?", name=name)
+
+
 def _state(language: str, state: ServerState) -> Iterator[str]:
     definition = state.definition
     version = f" {definition.version}" if definition is not None and definition.version else ""
@@ -252,6 +275,44 @@ def _trouble(language: str, state: ServerState) -> Iterator[str]:
             len(state.held_back),
             name=visible(state.name),
         )
+
+
+def _held_back_tool(language: str, held: HeldBack) -> Iterator[str]:
+    name = quoted(held.tool)
+    if held.before is None:
+        yield "- " + say(language, "new: {tool}", tool=name)
+    else:
+        yield "- " + say(language, "changed: {tool}", tool=name)
+    for one in pins.differences(held.before, held.after):
+        yield from _difference(language, one)
+    names = kind_names(language)
+    for found in findings(held.after):
+        warning = say(language, "Worth a look: {kinds}", kinds=names[found.kind])
+        yield f"   ⚠ {warning}: {quoted(found.excerpt)}"
+
+
+def _difference(language: str, one: pins.Difference) -> Iterator[str]:
+    label = {
+        "title": say(language, "title"),
+        "description": say(language, "description"),
+        "annotation": say(language, "what it says of its own danger"),
+        "parameter": say(language, "parameter"),
+        "parameters": say(language, "all parameters"),
+        "result": say(language, "result"),
+    }[one.part]
+    yield f"   {label} {quoted(one.name)}:" if one.name else f"   {label}:"
+    if one.before is not None:
+        yield "   " + say(language, "before: {text}", text=_value(one.before))
+        if one.after is None:
+            yield "   " + say(language, "now gone")
+    if one.after is not None:
+        now = _value(one.after)
+        yield f"   {now}" if one.before is None else "   " + say(language, "now: {text}", text=now)
+
+
+def _value(value: JSON) -> str:
+    """Show a text unchanged, anything else as JSON, on one line with nothing invisible."""
+    return quoted(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _phases(language: str) -> dict[Phase, str]:

@@ -14,9 +14,9 @@ from app.http.address import Address, FetchError
 from app.http.transport import Transport
 from app.installs.cards import Difference, SkillCard, compare_cards, examine, examine_archive
 from app.installs.errors import InstallError, QuarantineError
+from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval, InstallPipeline, ReportStage
 from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
-from app.installs.script_packages import install_script_packages, packages_wanted
 from app.mcp.skill_servers import forget_unused_secrets, secret_names
 from app.security import write_private
 from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.installs.entries import read_entry
-from app.installs.progress import Progress
+from app.installs.pipeline import Progress
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
 from app.llm.offline.replies import pick_question, undo_text, undo_words
 from app.mcp.installed import InstalledServer

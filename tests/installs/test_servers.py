@@ -258,7 +258,7 @@ def test_what_an_operator_changed_in_an_entry_is_lost_only_after_a_yes_to_that(
     Place(place.folder).installer.tidy()
     assert place.entries() == edited
     plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
-    assert "What you changed in its entry" in CardWriter(True, "").install("en", plan).whole
+    assert "What you changed in its entry" in CardWriter(True, "").whole("en", plan).text
     second = place.commit(plan)
     assert place.entries()["x"] == installed.entry_of(second)
     assert second.updated_from == "1.0.0"

@@ -153,7 +153,7 @@ async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
 async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path) -> None:
     installer = installer_of(tmp_path, {"": zipped({"a/x/SKILL.md": SKILL, "a/y/SKILL.md": SKILL})})
     shown = await installer.propose(f"{ADDRESS}#x")
-    assert f"From: “{ADDRESS}#x”" in CardWriter(True, "").install("en", shown).whole
+    assert f"From: “{ADDRESS}#x”" in CardWriter(True, "").whole("en", shown).text
     with pytest.raises(QuarantineError, match="another address"):
         await approve(installer, shown.subject, "https://evil.net/tides.zip")
     await installer.propose(f"{ADDRESS}#y")
@@ -166,8 +166,8 @@ async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp
     installer, writer = SkillInstaller(site, tmp_path, tmp_path / "own", tmp_path), CardWriter(True, "")
     candidate = await installer.propose(ADDRESS)
     shown = "https://cdn.example.net/files/tides.zip?…"
-    line = f"From: “{ADDRESS}”, which sent me on to “{shown}”"
-    assert line in writer.install("en", candidate).whole.split("\n")
+    text = writer.whole("en", candidate).text
+    assert f"From: “{ADDRESS}”\nIts files come from: “{shown}”" in text
     assert installer.load(candidate.subject).card.sent_on == shown
     made = await approve(installer, candidate.subject)
     assert (made.source, made.sent_on) == (ADDRESS, shown)
@@ -177,8 +177,8 @@ async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp
         candidate = await installer.propose(ADDRESS)
         assert candidate.change is not None
         assert candidate.change.host_before == before
-    text = writer.install("en", candidate).whole
-    assert "Its files came from another host before: “cdn.example.net”" in text
+    text = writer.whole("en", candidate).text
+    assert "It came from another address before: “cdn.example.net”" in text
 
 
 async def test_a_redirect_within_a_site_is_no_news(tmp_path: Path) -> None:

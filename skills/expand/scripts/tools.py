@@ -14,7 +14,7 @@ async def preview_skill_from_url(url: str, context=None):
     Example: show me the skill at https://example.org/tides.zip
     Ejemplo: muéstrame la skill de https://example.org/mareas.zip
     """
-    return await context.services.installer.preview(url, context.person)
+    return await context.services.installer.preview(url, context)
 
 
 async def install_skill_from_url(url: str, context=None):
