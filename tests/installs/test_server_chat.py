@@ -179,7 +179,6 @@ def test_the_github_servers_are_a_list_and_the_card_of_the_one_picked_names_its_
     _, shown = details(graph, "p0", 2, "detalles")
     assert "GITHUB_PERSONAL_ACCESS_TOKEN (necesario)" in shown
     assert "recado mcp secret github GITHUB_PERSONAL_ACCESS_TOKEN" in shown
-    assert "Quién puede usar este servidor: solo" in shown
     assert records(server) == []
 
 
