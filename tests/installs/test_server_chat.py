@@ -14,10 +14,10 @@ import pytest
 from tests.installs.made_packages import CLOCK, GROW, HIGH_TIDE, entry, stand_in_wheel
 from tests.mailer import asked, press, questions
 from tests.standins.mcp_server import command
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.model import is_classifier
 from tests.standins.registry import RegistryServer, own_entries
 from tests.tides import cards, details, obeys, say, told
-from tests.world import wait_for
+from tests.world import wait_for, world
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +73,14 @@ def port(make_world: Any, registry: RegistryServer, shelf: Path) -> Any:
     return make
 
 
+@pytest.fixture(scope="module")
+def quiet(registry: RegistryServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """A server and its graph for tests that install nothing."""
+    for server, graph in world(tmp_path_factory.mktemp("quiet"), **registry.settings):
+        server.start()
+        yield server, graph
+
+
 def recado(server: Any, *arguments: str, said: str = "") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "app", *arguments],
@@ -89,9 +97,8 @@ def records(server: Any) -> list[Path]:
     return sorted((server.folder / "mcp").glob("*/installed.json"))
 
 
-@pytest.mark.parametrize("mode", ["confirm-sensitive", "yolo"])
-def test_a_server_is_found_shown_installed_used_and_removed(port: Any, mode: str) -> None:
-    server, graph = port(CONFIRMATION_MODE=mode)
+def test_a_server_is_found_shown_installed_used_and_removed_with_a_question_in_every_mode(port: Any) -> None:
+    server, graph = port(CONFIRMATION_MODE="yolo")
     graph.say("p0", "instala el server de tides")
     listed = told(graph, "p0", "¿Cuál de ellos?")
     assert f"1. {TIDES} — “When the tide is high at a harbour”" in listed
@@ -130,21 +137,8 @@ def test_a_server_is_found_shown_installed_used_and_removed(port: Any, mode: str
     told(graph, "p0", "todavía no hay servidores MCP")
 
 
-def test_one_word_undoes_an_install(port: Any) -> None:
-    server, graph = port()
-    graph.say("p0", f"install the server {TIDES}")
-    press(graph, "p0", asked(graph, "p0"), "Install")
-    told(graph, "p0", "✓ Installed: tides")
-    graph.say("p0", "undo")
-    question = asked(graph, "p0", 2)
-    assert f"Remove the server tides? ({TIDES} 1.0.0)" in cards(graph, "p0")
-    press(graph, "p0", question, "Yes")
-    told(graph, "p0", "✓ Removed: the server tides")
-    assert records(server) == []
-
-
-def test_who_is_no_owner_is_refused_and_nothing_is_looked_up(port: Any, registry: RegistryServer) -> None:
-    server, graph = port()
+def test_who_is_no_owner_is_refused_and_nothing_is_looked_up(quiet: Any, registry: RegistryServer) -> None:
+    server, graph = quiet
     before = len(registry.asked)
     graph.say("p1", f"instala el server {TIDES}")
     assert "Eso solo me lo puede pedir" in graph.reply("p1") or "Solo" in graph.reply("p1")
@@ -153,30 +147,43 @@ def test_who_is_no_owner_is_refused_and_nothing_is_looked_up(port: Any, registry
     assert records(server) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("com.docker.registry/github-official", "it comes only as a container image"),
-        ("com.example.tides/tide-tables", "it speaks only the old SSE transport"),
-        ("com.example.postcodes/postcode-lookup", "its publisher says that it should not be used any more"),
-        ("io.github.mallory/npx-command", "which could run anything"),
-    ],
-)
-def test_what_cannot_be_installed_is_answered_with_the_reason(port: Any, name: str, reason: str) -> None:
-    _, graph = port()
-    graph.say("p0", f"install the server {name}")
-    assert reason in told(graph, "p0", name)
-    assert questions(graph, "p0") == []
+NOT_INSTALLED = {
+    "com.docker.registry/github-official": "it comes only as a container image",
+    "com.example.tides/tide-tables": "it speaks only the old SSE transport",
+    "com.example.postcodes/postcode-lookup": "its publisher says that it should not be used any more",
+    "io.github.mallory/npx-command": "which could run anything",
+    "https://evil.example/mcp": "I found no server",
+    "npx -y @mallory/evil": "I found no server",
+    "python -c 'import os'": "",
+    "../../bin/sh": "I found no server",
+}
 
 
-def test_the_github_servers_are_a_list_and_the_card_of_the_one_picked_names_its_secret(port: Any) -> None:
-    server, graph = port()
-    graph.say("p0", "Instalá el server de GitHub")
-    listed = told(graph, "p0", "¿Cuál de ellos?")
-    assert "io.github.github/github-mcp-server — “Connect to GitHub" in listed
+def test_what_cannot_be_installed_is_answered_with_the_reason_and_no_command_becomes_a_server(
+    quiet: Any,
+) -> None:
+    server, graph = quiet
+    asked_before = len(questions(graph, "p0"))
+    for name, reason in NOT_INSTALLED.items():
+        assert reason in _again(graph, f"install the server {name}")
+    assert len(questions(graph, "p0")) == asked_before
+    assert not (server.folder / "data" / "mcp_servers.json").exists()
+
+
+def test_the_github_servers_are_a_list_without_the_secret_beside_it_and_the_card_names_their_own(
+    quiet: Any,
+) -> None:
+    server, graph = quiet
+    plain = _again(graph, "Instalá el server de GitHub")
+    assert "io.github.github/github-mcp-server — “Connect to GitHub" in plain
+    assert "¿Cuál de ellos?" in plain
+    warned = _again(graph, "instalá el server de github ghp_abcdefghijklmnop0123456789")
+    assert "No lo uso" in warned
+    assert warned.endswith(plain)
+    count = len(questions(graph, "p0"))
     graph.say("p0", "el io.github.modelcontextprotocol/server-github")
-    assert "Solo lo usan los dueños" in asked(graph, "p0")["text"]
-    _, shown = details(graph, "p0", 2, "detalles")
+    assert "Solo lo usan los dueños" in asked(graph, "p0", count + 1)["text"]
+    _, shown = details(graph, "p0", count + 2, "detalles")
     assert "GITHUB_PERSONAL_ACCESS_TOKEN (necesario)" in shown
     assert "recado mcp secret github GITHUB_PERSONAL_ACCESS_TOKEN" in shown
     assert records(server) == []
@@ -231,15 +238,6 @@ def test_a_secret_is_given_outside_the_chat_and_the_tools_are_there_then(port: A
     wait_for(lambda: "1 tool" in (_again(graph, "which servers do I have")), "its start")
 
 
-def test_a_secret_written_beside_words_is_not_searched_with_and_the_list_warns_of_it(port: Any) -> None:
-    _, graph = port()
-    graph.say("p0", "install the github server")
-    plain = told(graph, "p0", "Which one do you mean?")
-    graph.say("p0", "install the server github ghp_abcdefghijklmnop0123456789")
-    warned = told(graph, "p0", "looks like a secret. I do not use it")
-    assert warned.endswith(plain)
-
-
 def _again(graph: Any, words: str) -> str:
     before = len(graph.texts("p0"))
     graph.say("p0", words)
@@ -257,18 +255,9 @@ def test_a_server_that_does_not_start_says_why_in_words_of_its_own(port: Any) ->
     assert '"outside":true' in json.loads(row)["result"]
 
 
-@pytest.mark.parametrize(
-    "words", ["https://evil.example/mcp", "npx -y @mallory/evil", "python -c 'import os'", "../../bin/sh"]
-)
-def test_an_address_or_a_command_never_becomes_a_server(port: Any, words: str) -> None:
-    server, graph = port()
-    graph.say("p0", f"instala el server {words}")
-    graph.reply("p0")
-    assert questions(graph, "p0") == []
-    assert not (server.folder / "data" / "mcp_servers.json").exists()
-
-
-def test_a_server_that_is_turned_off_is_turned_on_after_a_yes(port: Any) -> None:
+def test_the_operators_own_server_is_turned_off_and_on_but_not_removed_in_a_chat(
+    port: Any,
+) -> None:
     server, graph = port()
     write_down(server, "echoes")
     wait_for(lambda: "echoes: runs, 2 tools" in _again(graph, "which servers do I have"), "its start")
@@ -277,14 +266,9 @@ def test_a_server_that_is_turned_off_is_turned_on_after_a_yes(port: Any) -> None
     graph.say("p0", "turn on the server echoes")
     press(graph, "p0", asked(graph, "p0"), "Yes")
     assert "echoes: runs, 2 tools" in told(graph, "p0", "✓ Turned on: echoes")
-
-
-def test_the_operators_own_server_is_not_removed_in_a_chat(port: Any) -> None:
-    server, graph = port()
-    write_down(server, "echoes")
     graph.say("p0", "remove the server echoes")
     assert "recado mcp remove echoes" in told(graph, "p0", "stands in your own file")
-    assert questions(graph, "p0") == []
+    assert len(questions(graph, "p0")) == 1
 
 
 def write_down(server: Any, name: str) -> None:
@@ -342,10 +326,19 @@ def test_with_a_model_a_card_says_in_the_persons_language_what_it_is_for(port: A
     assert "“When the tide is high at a harbour”" in shown
 
 
-def test_a_look_at_a_server_says_where_there_is_no_sandbox(port: Any) -> None:
-    _, graph = port(SANDBOX="off")
+def test_a_look_at_a_server_says_where_there_is_no_sandbox_and_one_word_undoes_an_install(port: Any) -> None:
+    server, graph = port(SANDBOX="off")
     graph.say("p0", f"show me the server {TIDES}")
     assert "The sandbox is turned off" in told(graph, "p0", "Nothing is installed yet")
+    graph.say("p0", f"install the server {TIDES}")
+    press(graph, "p0", asked(graph, "p0"), "Install")
+    told(graph, "p0", "✓ Installed: tides")
+    graph.say("p0", "undo")
+    question = asked(graph, "p0", 2)
+    assert f"Remove the server tides? ({TIDES} 1.0.0)" in cards(graph, "p0")
+    press(graph, "p0", question, "Yes")
+    told(graph, "p0", "✓ Removed: the server tides")
+    assert records(server) == []
 
 
 def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model: Any) -> None:
@@ -482,44 +475,3 @@ def test_the_model_writes_phrases_once_and_they_are_kept(port: Any, model: Any) 
     graph.say("p0", "hi")
     told(graph, "p0", "you said: hi")
     assert sum("You write example messages" in str(one["messages"][0]) for one in played.requests) == 1
-
-
-def test_the_clock_of_the_real_package_index_is_asked_what_time_it_is_in_tokyo(
-    make_world: Any, model: Any, registry: RegistryServer
-) -> None:
-    played = model(_knows_the_clock)
-    _, graph = make_world(model=played, **registry.settings)
-    graph.say("p0", "instalá el server de la hora")
-    question = asked(graph, "p0")
-    question, shown = details(graph, "p0", 2, "detalles")
-    assert "python mcp-server-time==" in shown
-    press(graph, "p0", question, "Instalar y confiar")
-    wait_for(lambda: any("✓ Instalado: time" in text for text in graph.texts("p0")), "the install", 200)
-    graph.say("p0", "¿qué hora es en Tokio según el server?")
-    assert "Asia/Tokyo" in told(graph, "p0", "+09:00")
-    graph.say("p0", "quita el server time")
-    press(graph, "p0", asked(graph, "p0", 3), "Sí")
-    told(graph, "p0", "✓ Quitado: el servidor time")
-    graph.say("p0", "¿qué hora es en Tokio según el server?")
-    told(graph, "p0", "no tool")
-    categories = [str(one["messages"][0]["content"]) for one in played.requests if is_classifier(one)]
-    assert ["- time:" in listed for listed in categories] == [False, True, True, False]
-
-
-def _knows_the_clock(body: dict[str, Any]) -> Any:
-    """A model that calls what a person wants of servers and of the clock, where it is offered that."""
-    said = last_user_text(body).splitlines()[-1].lower()
-    if is_classifier(body):
-        return json.dumps({"categories": ["time" if "hora es" in said else "expand"], "language": "es"})
-    newest = max(n for n, message in enumerate(body["messages"]) if message["role"] == "user")
-    results = [one["content"] for one in body["messages"][newest:] if one["role"] == "tool"]
-    if results:
-        return "result: " + results[-1]
-    offered = {one["function"]["name"] for one in body.get("tools", ())}
-    if "instal" in said:
-        return calls(("install_mcp_server", {"name": "time"}))
-    if "quita" in said:
-        return calls(("remove_mcp_server", {"name": "time"}))
-    if "mcp_time_get_current_time" in offered:
-        return calls(("mcp_time_get_current_time", {"timezone": "Asia/Tokyo"}))
-    return "no tool"

@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,29 @@ import pytest
 from app.mcp.secrets import Secrets
 from app.mcp.skill_servers import secret_names
 from tests.mailer import asked, press, questions
-from tests.standins.model import calls, is_classifier
+from tests.standins.model import ModelServer, calls, is_classifier
 from tests.standins.site import answer, redirect
 from tests.tides import SKILL, TOOLS, Web, cards, details, install, obeys, say, told
-from tests.world import wait_for
+from tests.world import wait_for, world
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, Web, str]]:
+    """A server, its graph, a site and a skill there, for tests that install nothing."""
+    web, played = Web(), ModelServer(obeys)
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
+    for server, graph in world(tmp_path_factory.mktemp("quiet"), crowd=20, **options):
+        web.start(server)
+        yield (
+            server,
+            graph,
+            web,
+            web.put("/tides.zip", {"SKILL.md": SKILL.format(address=""), "scripts/tools.py": TOOLS}),
+        )
+    played.stop()
+    web.stop()
 
 
 @pytest.fixture
@@ -56,16 +74,11 @@ def test_the_card_comes_before_the_yes_and_the_skill_works_after_it(house: Any, 
     assert "high at noon in Lota" in told(graph, "p0", "high at noon")
 
 
-def test_with_trust_its_tools_run_unasked(house: Any, tides: str) -> None:
-    _, graph = house
-    install(graph, tides, "Install+trust")
-    say(graph, "p0", "high_tide", place="Lota")
-    told(graph, "p0", "high at noon in Lota")
-    assert len(questions(graph, "p0")) == 1
-
-
-def test_a_no_installs_nothing(house: Any, tides: str) -> None:
-    server, graph = house
+def test_after_a_no_or_a_look_nothing_is_installed(quiet: Any) -> None:
+    server, graph, _, tides = quiet
+    say(graph, "p0", "preview_skill_from_url", url=tides)
+    assert "high_tide" in told(graph, "p0", "Nothing is installed yet")
+    assert questions(graph, "p0") == []
     say(graph, "p0", "install_skill_from_url", url=tides)
     press(graph, "p0", asked(graph, "p0"), "No")
     told(graph, "p0", "DENIED")
@@ -113,12 +126,13 @@ def test_what_is_asked_about_stays_until_the_question_ends(
     wait_for(lambda: not kept.exists(), "the sweep")
 
 
-def test_who_is_no_owner_installs_nothing_and_nothing_is_fetched(house: Any, web: Web, tides: str) -> None:
-    server, graph = house
+def test_who_is_no_owner_installs_nothing_and_nothing_is_fetched(quiet: Any) -> None:
+    server, graph, web, tides = quiet
+    before = list(web.asked)
     for count, tool in enumerate(("install_skill_from_url", "preview_skill_from_url"), start=1):
         say(graph, "p1", tool, url=tides)
         assert "NOT_OFFERED" in graph.reply("p1", count) or "UNKNOWN_TOOL" in graph.reply("p1", count)
-    assert web.asked == []
+    assert web.asked == before
     assert installed(server) == []
 
 
@@ -139,41 +153,27 @@ def test_an_address_that_the_person_did_not_write_is_not_asked(
     assert web.asked == []
 
 
-@pytest.mark.parametrize(
-    ("address", "code"),
-    [
-        ("https://127.0.0.1:1/x.zip", "BAD_REQUEST"),
-        ("https://[::1]/x.zip", "BAD_REQUEST"),
-        ("http://example.org/x.zip", "BAD_REQUEST"),
-        ("https://10.0.0.1/x.zip", "BAD_REQUEST"),
-    ],
-)
-def test_addresses_of_this_machine_and_its_network_are_refused(address: str, code: str, house: Any) -> None:
-    _, graph = house
-    say(graph, "p0", "install_skill_from_url", url=address)
-    assert code in graph.reply("p0")
+def test_addresses_of_this_machine_and_its_network_are_refused(quiet: Any) -> None:
+    _, graph, _, _ = quiet
+    for address in ("https://127.0.0.1:1/x", "https://[::1]/x", "http://example.org/x", "https://10.0.0.1/x"):
+        count = len(graph.texts("p0"))
+        say(graph, "p0", "install_skill_from_url", url=address)
+        assert "BAD_REQUEST" in graph.reply("p0", count + 1)
 
 
-def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(house: Any, web: Web) -> None:
-    _, graph = house
+def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any) -> None:
+    _, graph, web, _ = quiet
     web.pages["/page"] = answer(b"<html>hello</html>")
     web.pages["/inwards"] = redirect("https://127.0.0.1/x.zip")
-    for count, path in enumerate(("/page", "/inwards", "/none"), start=1):
+    asked_before = len(questions(graph, "p0"))
+    for path, words in (
+        ("/page", "What is there is no skill"),
+        ("/inwards", "not on the public internet"),
+        ("/none", "status 404"),
+    ):
         say(graph, "p0", "install_skill_from_url", url=web.site.url + path)
-        graph.reply("p0", count)
-    texts = graph.texts("p0")
-    assert "What is there is no skill" in texts[0]
-    assert "not on the public internet" in texts[1]
-    assert "status 404" in texts[2]
-    assert questions(graph, "p0") == []
-
-
-def test_a_preview_shows_the_card_and_asks_nothing(house: Any, tides: str) -> None:
-    server, graph = house
-    say(graph, "p0", "preview_skill_from_url", url=tides)
-    assert "high_tide" in told(graph, "p0", "Nothing is installed yet")
-    assert questions(graph, "p0") == []
-    assert installed(server) == []
+        told(graph, "p0", words)
+    assert len(questions(graph, "p0")) == asked_before
 
 
 def test_an_update_shows_what_changes_and_a_removal_asks(house: Any, web: Web, tides: str) -> None:
@@ -216,48 +216,49 @@ def test_what_it_asks_the_internet_goes_to_the_hosts_of_its_card_alone(
     told(graph, "p0", "example.org is none of the hosts allowed here")
 
 
-def test_a_changed_folder_is_not_loaded_at_the_next_start(house: Any, web: Web, tides: str) -> None:
+def test_its_words_make_a_turn_foreign_and_a_changed_folder_is_not_loaded_at_the_next_start(
+    house: Any, web: Web, tides: str
+) -> None:
     server, graph = house
     install(graph, tides, "Install+trust")
+    graph.say("p0", "what about the tide?")
+    told(graph, "p0", "you said")
+    (row,) = server.rows("SELECT taint FROM turns ORDER BY created_at DESC LIMIT 1")
+    assert "skill:tides" in row["taint"].splitlines()
     server.stop()
     tools = installed(server)[0].with_name("scripts") / "tools.py"
     tools.chmod(0o600)
     tools.write_text(TOOLS + "# changed")
     web.start(server)
     say(graph, "p0", "high_tide", place="Lota")
-    assert "UNKNOWN_TOOL" in told(graph, "p0", "UNKNOWN_TOOL")
+    told(graph, "p0", "UNKNOWN_TOOL")
     assert "was changed since it was approved" in server.log
 
 
-def test_a_card_too_long_for_the_chat_is_approved_in_the_console(house: Any, web: Web) -> None:
+def test_a_long_card_is_shortened_if_it_holds_no_danger_else_approved_in_the_console(
+    house: Any, web: Web
+) -> None:
     server, graph = house
+    files = {f"references/a-long-name-for-a-file-{n}.md": "text" for n in range(200)}
+    plain = SKILL.format(address=web.site.url).replace("name: tides", "name: library")
+    say(graph, "p0", "install_skill_from_url", url=web.put("/long.zip", {"SKILL.md": plain, **files}))
+    asked(graph, "p0")
+    question, shown = details(graph, "p0", 2)
+    press(graph, "p0", question, "Install")
+    told(graph, "p0", "✓ Installed: library")
+    assert "- and 195 more" in shown
+    assert "This is shortened. The owner reads all of it with: recado approvals list" in shown
     hosts = [f"https://{'a-long-name-for-a-host.' * 6}h{n}.net" for n in range(90)]
-    address = web.put("/long.zip", {"SKILL.md": SKILL.format(address="\n".join(hosts))})
+    address = web.put("/hosts.zip", {"SKILL.md": SKILL.format(address="\n".join(hosts))})
     say(graph, "p0", "install_skill_from_url", url=address)
-    question = asked(graph, "p0")
-    assert list(question["buttons"]) == ["No"]
+    assert list(asked(graph, "p0", 3)["buttons"]) == ["No"]
     assert server.http.post("/admin/approvals").status_code == 401
     listed = _recado(server, "approvals", "list").stdout
     assert "a-long-name-for-a-host.h89.net" in listed
     (waiting,) = re.findall("approval_[0-9a-f]+", listed)
     assert _recado(server, "approvals", "yes", waiting).returncode == 0
     assert "no open question" in _recado(server, "approvals", "no", waiting).stderr
-    told(graph, "p0", "✓ Installed")
-    assert len(installed(server)) == 1
-
-
-def test_a_long_card_without_danger_is_shortened_and_says_so(house: Any, web: Web) -> None:
-    server, graph = house
-    files = {f"references/a-long-name-for-a-file-{n}.md": "text" for n in range(200)}
-    address = web.put("/long.zip", {"SKILL.md": SKILL.format(address=web.site.url), **files})
-    say(graph, "p0", "install_skill_from_url", url=address)
-    asked(graph, "p0")
-    question, shown = details(graph, "p0", 2)
-    press(graph, "p0", question, "Install")
-    told(graph, "p0", "✓ Installed")
-    assert "- and 196 more" in shown
-    assert "This is shortened. The owner reads all of it with: recado approvals list" in shown
-    assert len(installed(server)) == 1
+    told(graph, "p0", "✓ Installed: tides")
 
 
 def test_a_card_names_the_host_that_a_site_sent_us_on_to(make_world: Any, model: Any, web: Web) -> None:
@@ -279,15 +280,6 @@ def test_a_card_names_the_host_that_a_site_sent_us_on_to(make_world: Any, model:
     assert len(questions(graph, "p0")) == 2
 
 
-def test_its_words_make_a_turn_foreign(house: Any, tides: str) -> None:
-    server, graph = house
-    install(graph, tides, "Install+trust")
-    graph.say("p0", "what about the tide?")
-    told(graph, "p0", "you said")
-    (row,) = server.rows("SELECT taint FROM turns ORDER BY created_at DESC LIMIT 1")
-    assert "skill:tides" in row["taint"].splitlines()
-
-
 def test_without_a_sandbox_its_words_help_and_its_code_does_not_run(
     make_world: Any, model: Any, web: Web, tides: str
 ) -> None:
@@ -302,7 +294,7 @@ def test_without_a_sandbox_its_words_help_and_its_code_does_not_run(
     assert "its tools do not run: bubblewrap (the program bwrap) is not installed" in listed
 
 
-def test_with_the_sandbox_turned_off_the_card_says_so_and_the_code_runs(
+def test_with_the_sandbox_turned_off_the_card_says_so_and_the_trusted_code_runs_unasked(
     make_world: Any, model: Any, web: Web, tides: str
 ) -> None:
     server, graph = make_world(start=False, model=model(obeys), SANDBOX="off")
@@ -311,6 +303,7 @@ def test_with_the_sandbox_turned_off_the_card_says_so_and_the_code_runs(
     assert "its code gets all the rights that I have" in cards(graph, "p0")
     say(graph, "p0", "high_tide", place="Lota")
     told(graph, "p0", "high at noon in Lota")
+    assert len(questions(graph, "p0")) == 1
 
 
 def test_in_the_shell_the_card_comes_first_and_without_a_terminal_nothing_is_fetched(
