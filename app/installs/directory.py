@@ -13,8 +13,7 @@ from pathlib import Path
 from app.http.transport import Transport
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.errors import RegistryError
-from app.installs.mirror import ALIKE, NAMESPACE, Kept, Mirror
-from app.installs.registry import Registry, Smithery
+from app.installs.registry import ALIKE, NAMESPACE, Kept, Mirror, Registry, Smithery
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.settings import Settings
 

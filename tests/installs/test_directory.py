@@ -118,33 +118,26 @@ async def test_servers_are_found_by_what_people_call_them(
     assert (await names(directory, words))[0] == first
 
 
-async def test_all_servers_of_a_name_are_listed_with_those_that_can_be_installed_first(
-    directory: Directory,
+async def test_all_servers_of_a_name_are_listed_those_that_can_be_installed_and_are_the_projects_first(
+    registry: RegistryServer, directory: Directory
 ) -> None:
     found = await names(directory, "github")
     assert found[:3] == [GITHUB, f"{PROJECT}/server-github", "com.docker.registry/github-official"]
-    assert found == await names(directory, "github")
-
-
-async def test_who_bears_the_projects_name_elsewhere_does_not_come_before_it(
-    registry: RegistryServer, directory: Directory
-) -> None:
     posing = "dev.modelcontextprotocol/time"
-    registry.entries.append(entry(posing, "time time clock timezone"))
+    registry.entries.append(entry(posing, "time time clock timezone", at="2027-01-01T00:00:00Z"))
+    await directory.refresh()
     found = await names(directory, "time")
     assert found.index(TIME) < found.index(posing)
 
 
-async def test_deleted_server_is_found_by_its_very_name_only(directory: Directory) -> None:
+async def test_deleted_server_is_found_by_its_very_name_only_and_nothing_where_nothing_fits(
+    directory: Directory,
+) -> None:
     deleted = "com.example.coupons/coupon-finder"
     assert deleted not in await names(directory, "coupon finder")
     assert await names(directory, deleted, limit=1) == [deleted]
-
-
-async def test_nothing_is_found_where_nothing_fits(directory: Directory) -> None:
-    assert await directory.search("xyzzyx qwrtzu") == []
-    assert await directory.search('"') == []
-    assert await directory.search("") == []
+    for words in ("xyzzyx qwrtzu", '"', ""):
+        assert await directory.search(words) == []
 
 
 async def test_list_is_fetched_in_pages_once_for_searches_that_come_together(
@@ -173,27 +166,19 @@ async def test_only_what_changed_is_asked_for_after_six_hours_and_in_the_backgro
     assert await names(directory, "clima") == ["com.example/weather"]
 
 
-async def test_server_that_the_registry_deletes_is_no_longer_found(
-    registry: RegistryServer, directory: Directory, clock: Clock
+@pytest.mark.parametrize(("is_forgotten", "seconds"), [(False, FRESH_SECONDS), (True, WHOLE_SECONDS)])
+async def test_server_that_the_registry_deletes_or_forgets_is_no_longer_found(
+    is_forgotten: bool, seconds: float, registry: RegistryServer, directory: Directory, clock: Clock
 ) -> None:
     assert (await names(directory, "time"))[0] == TIME
-    for one in registry.entries:
-        if one["server"]["name"] == TIME:
-            one["_meta"][OFFICIAL] |= {"status": "deleted", "updatedAt": "2026-11-20T00:00:00Z"}
-    clock.now += FRESH_SECONDS
+    gone = [one for one in registry.entries if one["server"]["name"] == TIME]
+    for one in gone:
+        one["_meta"][OFFICIAL] |= {"status": "deleted", "updatedAt": "2026-11-20T00:00:00Z"}
+    if is_forgotten:
+        registry.entries = [one for one in registry.entries if one not in gone]
+    clock.now += seconds
     await directory.refresh()
     assert TIME not in await names(directory, "time")
-
-
-async def test_server_that_the_registry_forgot_is_gone_after_the_next_whole_list(
-    registry: RegistryServer, directory: Directory, clock: Clock
-) -> None:
-    await directory.refresh()
-    registry.entries = [one for one in registry.entries if one["server"]["name"] != TIME]
-    clock.now += WHOLE_SECONDS
-    await directory.refresh()
-    assert TIME not in await names(directory, "time")
-    assert TIME not in await names(directory, TIME)
 
 
 async def test_mirror_outlives_a_restart_and_the_registry(
@@ -245,21 +230,6 @@ async def test_without_any_list_the_reason_is_said_and_the_next_search_tries_aga
     assert (await names(directory, "time"))[0] == TIME
 
 
-async def test_what_came_before_a_failure_is_searched(registry: RegistryServer, directory: Directory) -> None:
-    registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
-    registry.answers_left = 1
-    fetching = asyncio.create_task(directory.refresh())
-    for _ in range(1000):
-        if (await directory.kept()).entries:
-            break
-        await asyncio.sleep(0.01)
-    await directory.close()  # as at a stop
-    await asyncio.wait([fetching], timeout=5)
-    assert (await directory.kept()).synced_at is None
-    registry.answers_left, registry.failing = 10, Response(status_code=500)
-    assert (await names(directory, "thing 42"))[0] == "com.example/s042"
-
-
 async def test_odd_entries_do_not_spoil_the_list(registry: RegistryServer, directory: Directory) -> None:
     huge = entry("com.example/huge", packages=[{"identifier": "x" * 70_000}])
     old = entry("com.example/old")
@@ -271,10 +241,12 @@ async def test_odd_entries_do_not_spoil_the_list(registry: RegistryServer, direc
     assert (await directory.kept()).entries == 1
 
 
-async def test_list_without_end_is_left_after_its_cap(registry: RegistryServer, directory: Directory) -> None:
+async def test_list_whose_cursor_comes_again_has_ended(
+    registry: RegistryServer, directory: Directory
+) -> None:
     registry.failing = JSONResponse({"servers": [], "metadata": {"nextCursor": "again"}})
     await directory.refresh()
-    assert len(registry.asked) == 2  # the same cursor twice says that nothing follows
+    assert len(registry.asked) == 2
 
 
 @pytest.mark.slow
@@ -300,26 +272,18 @@ async def test_one_server_comes_fresh_in_its_newest_version(
     assert registry.asked == [f"/v0.1/servers/{PROJECT}%2Fmcp-server-time/versions/latest"]
 
 
-@pytest.mark.parametrize("name", ["time", "../../admin/x", "a/b/../c", "a b/c", "", "x/y?z=1", "a/%2e%2e"])
-async def test_name_that_is_none_is_not_asked_for(
-    registry: RegistryServer, directory: Directory, name: str
-) -> None:
-    assert await directory.get(name) is None
+async def test_name_that_is_none_is_not_asked_for(registry: RegistryServer, directory: Directory) -> None:
+    for name in ("time", "../../admin/x", "a/b/../c", "a b/c", "", "x/y?z=1", "a/%2e%2e"):
+        assert await directory.get(name) is None
     assert registry.asked == []
 
 
-async def test_another_server_than_the_one_asked_for_is_no_answer(
+async def test_another_server_than_the_one_asked_for_is_no_answer_and_a_failure_is_not_none(
     registry: RegistryServer, directory: Directory
 ) -> None:
-    registry.failing = JSONResponse(entry("com.example/other"))
-    assert await directory.get("com.example/asked") is None
-    registry.failing = JSONResponse({"status": 404}, 404)
-    assert await directory.get("com.example/asked") is None
-
-
-async def test_of_a_server_that_nobody_could_be_asked_about_it_is_not_said_that_there_is_none(
-    registry: RegistryServer, directory: Directory
-) -> None:
+    for answer in (JSONResponse(entry("com.example/other")), JSONResponse({"status": 404}, 404)):
+        registry.failing = answer
+        assert await directory.get("com.example/asked") is None
     registry.failing = JSONResponse({"status": 503}, 503)
     with pytest.raises(RegistryError, match="status 503"):
         await directory.get(TIME)
@@ -371,7 +335,7 @@ async def test_broken_mirror_is_begun_anew(directory: Directory, tmp_path: Path)
     assert (await names(directory, "time"))[0] == TIME
 
 
-async def test_kill_in_the_middle_of_the_first_fetching_harms_nothing(
+async def test_after_a_kill_in_the_middle_of_the_first_fetching_what_came_is_searched(
     registry: RegistryServer, directory: Directory, tmp_path: Path
 ) -> None:
     registry.entries = [entry(f"com.example/s{n:03}", f"thing number {n}") for n in range(250)]
@@ -389,7 +353,9 @@ async def test_kill_in_the_middle_of_the_first_fetching_harms_nothing(
     process.wait(10)
     kept = await directory.kept()
     assert (kept.entries, kept.synced_at) == (200, None)
-    registry.answers_left = 10
+    registry.answers_left, registry.failing = 10, Response(status_code=500)
+    assert (await names(directory, "thing 42"))[0] == "com.example/s042"
+    registry.failing = None
     await directory.refresh()
     assert (await directory.kept()).entries == 250
     assert (await names(directory, "thing 249"))[0] == "com.example/s249"
@@ -434,31 +400,22 @@ async def resolved(said: str) -> Resolved:
 
 
 @pytest.mark.parametrize(
-    "said", ["time", "la hora", "de la hora?", "el servidor de tempo", "Time", TIME, f"el {TIME}."]
+    ("said", "meant"),
+    [
+        *(
+            (said, [TIME])
+            for said in ("time", "la hora", "de la hora?", "el servidor de tempo", f"el {TIME}.")
+        ),
+        *((said, [*GITHUBS]) for said in ("github", "el server de GitHub")),
+        ("reloj mundial", [TIME, *GITHUBS]),
+        *((said, []) for said in ("https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUBS[0]}")),
+    ],
 )
-async def test_words_that_are_the_name_of_one_server_mean_it(said: str) -> None:
+async def test_words_mean_the_server_of_that_name_else_there_is_a_choice(said: str, meant: list[str]) -> None:
     found = await resolved(said)
-    assert found.entry is not None
-    assert found.entry.name == TIME
-
-
-@pytest.mark.parametrize("said", ["github", "el server de GitHub", "GitHub"])
-async def test_words_in_several_names_are_a_choice_of_those(said: str) -> None:
-    found = await resolved(said)
-    assert found.entry is None
-    assert {one.name for one in found.choices} == set(GITHUBS)
-
-
-async def test_words_in_no_name_are_a_choice_of_all_that_was_found() -> None:
-    found = await resolved("reloj mundial")
-    assert found.entry is None
-    assert len(found.choices) == 3
-
-
-@pytest.mark.parametrize("said", ["https://evil.example/mcp", "io.github.ana/other", f"{TIME} {GITHUBS[0]}"])
-async def test_what_is_no_exact_name_of_one_server_is_nothing(said: str) -> None:
-    found = await resolved(said)
-    assert (found.entry, found.choices) == (None, ())
+    assert (found.entry is not None) == (len(meant) == 1)
+    chosen = [found.entry] if found.entry is not None else found.choices
+    assert sorted(one.name for one in chosen) == sorted(meant)
 
 
 @pytest.mark.parametrize(
@@ -560,6 +517,11 @@ async def test_what_fails_there_takes_nothing_from_the_registry(
     assert await names(both(), "tides") == [f"com.example/tides-{number}" for number in range(8)]
 
 
+async def reason(directory: Directory, name: str) -> str:
+    found = await directory.get(name)
+    return found.reason.code if found is not None and found.reason is not None else ""
+
+
 @pytest.mark.parametrize("url", ["https://[", "https://a\uff0fb.run.tools", "http://[::1", "no address"])
 async def test_an_address_that_cannot_be_read_takes_nothing_from_the_others(
     url: str, both: Callable[..., Directory], smithery: SmitherySite
@@ -567,13 +529,10 @@ async def test_an_address_that_cannot_be_read_takes_nothing_from_the_others(
     smithery.servers.insert(0, hosted("odd", "Tides, odd ones", url))
     directory = both()
     assert "ai.smithery/tides" in await names(directory, "tides")
-    odd = await directory.get("ai.smithery/odd")
-    assert odd is not None
-    assert odd.reason is not None
-    assert odd.reason.code == "BAD_ADDRESS"
+    assert await reason(directory, "ai.smithery/odd") == "BAD_ADDRESS"
 
 
-async def test_it_answers_where_the_registry_is_away(
+async def test_each_of_the_two_answers_where_the_other_is_away(
     both: Callable[..., Directory], tides: RegistryServer, smithery: SmitherySite
 ) -> None:
     tides.failing = PlainTextResponse("down", 500)
@@ -582,16 +541,9 @@ async def test_it_answers_where_the_registry_is_away(
     smithery.failing = tides.failing
     with pytest.raises(RegistryError, match="the registry answered with status 500"):
         await directory.search("tides")
-
-
-async def test_a_server_that_the_registry_lists_too_is_found_while_smithery_is_away(
-    both: Callable[..., Directory], tides: RegistryServer, smithery: SmitherySite
-) -> None:
+    tides.failing = None
     tides.entries.append(entry("ai.smithery/listed"))
-    smithery.failing = PlainTextResponse("down", 500)
-    directory = both()
-    found = await directory.get("ai.smithery/listed")
-    assert found is not None
+    assert await directory.get("ai.smithery/listed") is not None
     with pytest.raises(RegistryError, match="Smithery answered with status 500"):
         await directory.get("ai.smithery/tides")
 
@@ -619,15 +571,10 @@ async def test_one_that_runs_elsewhere_gets_no_key_and_a_bundle_is_not_installed
     both: Callable[..., Directory],
 ) -> None:
     directory = both()
-    elsewhere, bundle = (
-        await directory.get("ai.smithery.bob/moon"),
-        await directory.get("ai.smithery.local/shells"),
-    )
+    elsewhere = await directory.get("ai.smithery.bob/moon")
     assert elsewhere is not None
     assert elsewhere.remotes[0].headers == ()
-    assert bundle is not None
-    assert bundle.reason is not None
-    assert (bundle.reason.code, bundle.reason.detail) == ("OTHER_KIND", "mcpb")
+    assert await reason(directory, "ai.smithery.local/shells") == "OTHER_KIND"
     assert await directory.get("ai.smithery/nothing-there") is None
 
 

@@ -24,9 +24,10 @@ pytestmark = [
 
 INSTALL_SECONDS = 200.0
 # How this machine reaches npm and PyPI.
-NETWORK = frozenset(
-    "NODE_EXTRA_CA_CERTS SSL_CERT_FILE REQUESTS_CA_BUNDLE PIP_CERT PIP_INDEX_URL npm_config_registry "
-    "HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy".split()
+NETWORK = re.compile(
+    "NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|PIP_CERT|PIP_INDEX_URL|npm_config_registry"
+    "|https?_proxy|no_proxy",
+    re.IGNORECASE,
 )
 PROJECT = "io.github.modelcontextprotocol"
 ANA = {"name": "Ana", "entityType": "person", "observations": ["x"]}
@@ -67,8 +68,8 @@ def play(body: dict[str, Any]) -> Any:
 def chat(make_world: Any, model: Any) -> Iterator[tuple[Server, Graph]]:
     """A server with empty caches of npm and pip, whose registry has entries of the real form."""
     registry = RegistryServer(own_entries())
-    options = {**registry.settings, **{name: os.environ[name] for name in NETWORK & os.environ.keys()}}
-    server, graph = make_world(start=False, model=model(play), **options)
+    network = {name: text for name, text in os.environ.items() if NETWORK.fullmatch(name)}
+    server, graph = make_world(start=False, model=model(play), **registry.settings, **network)
     workspace = server.folder / "workspace"
     (workspace / "papers").mkdir(parents=True)
     (workspace / "papers" / "note.txt").write_text("of the folder")
