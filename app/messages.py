@@ -9,6 +9,29 @@ RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed some
 JSON = Any  # any JSON value; the one place where `Any` is allowed to travel
 
 
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What the result of a call says about the messages that may follow it.
+
+    `about`: the text, name or number of what was changed ("delete it"). `undo`: the sentence that undoes it.
+    `numbers`: of the lines that were listed ("the second one"). `choices`: exact names of which the person is
+    asked for one. `hours`: two hours ("05:00") of which the person is asked for one.
+    """
+
+    about: str = ""
+    undo: str = ""
+    numbers: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    hours: tuple[str, ...] = ()
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "FollowUp":
+        """Return it as it was before it became a row of JSON; a row of an earlier version has none."""
+        about, undo = row.get("about", ""), row.get("undo", "")
+        numbers, choices, hours = (tuple(row.get(name, ())) for name in ("numbers", "choices", "hours"))
+        return cls(about, undo, numbers, choices, hours)
+
+
 def seconds_in(header: str | None) -> float | None:
     """Return the seconds of a Retry-After header, None if it names none."""
     try:

@@ -41,6 +41,7 @@ from app.installs.sentences import (
     skill_refusal,
     state_text,
     states_text,
+    undo_words,
     unknown_here,
 )
 from app.installs.servers import ServerInstaller, ServerRequest
@@ -294,7 +295,9 @@ class ServerInstalls:
                 state = await self._servers.settled(record.name, START_SECONDS)
         summary = installed_text(language, record, state)
         data = {"name": record.name, "tools": list(state.tools), "summary": summary}
-        return ToolResult.success(data, outside=True)  # names and last words are the server's
+        undo = "" if record.updated_from else undo_words(language, record)
+        # names and last words are the server's
+        return ToolResult.success(data, outside=True, undo=undo)
 
     @_answered
     async def remove(self, context: ToolContext) -> ToolResult:
@@ -413,7 +416,9 @@ class ServerInstalls:
             if found.entry is None and found.choices:
                 names = [entry.name for entry in found.choices]
                 data = {"names": names, "summary": choices_text(language, found.choices)}
-                raise Refused(ToolResult.success(data, outside=True))  # the words are their authors'
+                to_pick = names if any(entry.reason is None for entry in found.choices) else []
+                # the words are their authors'
+                raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
             if found.entry is None:
                 topics = await self._directory.nearest_topics(name, language)
                 raise Refused(not_found(language, name, topics))

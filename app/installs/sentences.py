@@ -10,7 +10,6 @@ from app.installs.card_text import kind_names
 from app.installs.cards import quoted
 from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError, RegistryError
-from app.llm.offline.replies import pick_question, undo_text
 from app.mcp import pins
 from app.mcp.adapter import findings
 from app.mcp.installed import InstalledServer
@@ -161,7 +160,8 @@ def reason_said(language: str, reason: Reason) -> str:
 def choices_text(language: str, entries: Sequence[Entry]) -> str:
     """List servers by exact name, and ask which is meant if one of them can be installed."""
     can_be_had = any(entry.reason is None for entry in entries)
-    return _list_text(language, entries, pick_question(language) if can_be_had else "")
+    question = say(language, "Which one do you mean? Answer with its number.")
+    return _list_text(language, entries, question if can_be_had else "")
 
 
 def found_text(language: str, entries: Sequence[Entry]) -> str:
@@ -205,7 +205,7 @@ def state_text(language: str, state: ServerState) -> str:
 
 def installed_text(language: str, record: InstalledServer, state: ServerState) -> str:
     """Write the receipt of an install, and what is still to be done."""
-    undo = undo_text(say(language, "remove the server {name}", name=record.name), language)
+    undo = say(language, "Undo: “{words}”", words=undo_words(language, record))
     if record.updated_from:  # removing it would bring nothing back
         undo = say(language, "It took the place of version {version}.", version=visible(record.updated_from))
     label = f"{record.name} {record.version}".strip()
@@ -241,6 +241,11 @@ def held_back_text(language: str, state: ServerState) -> str:
 
 def held_back_question(language: str, name: str) -> str:
     return say(language, "Approve these tools of {name}?", name=name)
+
+
+def undo_words(language: str, record: InstalledServer) -> str:
+    """Return the sentence that removes a server again."""
+    return say(language, "remove the server {name}", name=record.name)
 
 
 def _state(language: str, state: ServerState) -> Iterator[str]:

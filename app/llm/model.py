@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from app.messages import JSON
 from app.people import Person
+from app.store.turn_state import Exchange
 
 WARM_SECONDS = 10.0
 
@@ -38,17 +39,14 @@ class Usage:
         return self.prompt + self.completion
 
 
-# In the history, behind a message of the person: which calls the answer to it came from.
-CALLED = "\n[You called: "
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One model call.
 
     A real model reads only `messages` and `tools`, both in the chat-completions form. The built-in model
-    works from `said` (the person's bare words), `person`, `recent` (earlier words, newest last), `facts`
-    (what the person asked to be remembered) and, in a classifier call, `categories` (name, description).
+    works from `said` (the person's bare words), `person`, `earlier` (the last few turns, the newest last),
+    `facts` (what the person asked to be remembered) and, in a classifier call, `categories` (name,
+    description).
     """
 
     purpose: Literal["classify", "answer"]
@@ -57,7 +55,7 @@ class ModelRequest:
     said: str = ""
     person: Person | None = None
     categories: tuple[tuple[str, str], ...] = ()
-    recent: tuple[str, ...] = ()
+    earlier: tuple[Exchange, ...] = ()
     max_tokens: int = 0  # of the answer, so that a budget holds; 0: the server's own limit
     catalog: str = ""  # hash of the catalogue that the tools or categories were chosen from
     facts: tuple[str, ...] = ()

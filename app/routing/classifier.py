@@ -16,6 +16,7 @@ from app.routing.intent import Intent, Reading, read_intent
 from app.routing.rankings import KNOWS_BETTER, KNOWS_ENOUGH
 from app.search.index import Hit, ToolIndex
 from app.search.words import says_something, words
+from app.store.turn_state import Exchange
 
 Categories = tuple[tuple[str, str], ...]  # name and description of each
 
@@ -47,7 +48,7 @@ _LONGEST_ANSWER = 5
 class IntentRequest:
     """A message to classify.
 
-    `categories`: all that exist for this person; `recent`: the last few lines of the conversation; `asked`:
+    `categories`: all that exist for this person; `earlier`: the last few turns of the conversation; `asked`:
     its last line asks the person something; `sticky`: the categories it has used; `timeout`: seconds the
     model may take; `catalog`: hash of the catalogue behind the categories; `learned`: how tools fit the
     message by what they were called for before.
@@ -56,7 +57,7 @@ class IntentRequest:
     said: str
     person: Person
     categories: Categories
-    recent: tuple[str, ...] = ()
+    earlier: tuple[Exchange, ...] = ()
     asked: bool = False
     sticky: tuple[str, ...] = ()
     timeout: float = 20.0
@@ -111,7 +112,7 @@ async def _answer(
         said=request.said,
         person=request.person,
         categories=shown,
-        recent=request.recent,
+        earlier=request.earlier,
         catalog=request.catalog,
     )
     try:
@@ -132,7 +133,7 @@ def goes_on(request: IntentRequest, index: ToolIndex | None, skills: ToolIndex |
     """
     known = _known(request)
     if asks_nothing(request.said):
-        return bool(known or (request.recent and not request.asked))
+        return bool(known or (request.earlier and not request.asked))
     if not known or not says_something(request.said):
         return bool(known)
     said = words(request.said)
@@ -216,7 +217,7 @@ def build_prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JS
     categories, so that a provider's prompt cache keeps hitting.
     """
     listed = _LISTED + (_listed(shown) or "")
-    earlier = "\n".join(_one_line(line, _LONGEST_LINE) for line in request.recent[-_MOST_EARLIER:])
+    earlier = "\n".join(_one_line(one.said, _LONGEST_LINE) for one in request.earlier[-_MOST_EARLIER:])
     parts = [f"Earlier in the conversation:\n{earlier}"] if earlier else []
     parts.append(f"Message:\n{request.said[:_LONGEST_SAID]}")
     first = _INSTRUCTIONS

@@ -15,7 +15,6 @@ from app.calendar.changes import read_change
 from app.calendar.rules import shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
-from app.llm.offline.replies import undo_text
 from app.people import Person
 from app.schedule.alarm import Reminders
 from app.schedule.wording import city_of, local_text, shown_text, undo_words, when_text
@@ -189,7 +188,10 @@ class ScheduleService:
         text = shown_text(ended, person.language)
         said = say(person.language, "✓ Reminder cancelled: {text}", text=text)
         undo = await asyncio.to_thread(undo_words, ended, person.language, person.country)
-        return _success(ended, f"{said}. {undo_text(undo, person.language)}" if undo else said)
+        if not undo:
+            return _success(ended, said)
+        told = say(person.language, "Undo: “{words}”", words=undo)
+        return _success(ended, f"{said}. {told}").with_meta(undo=undo)
 
     async def cancel_all(self, context: ToolContext) -> ToolResult:
         """Cancel all reminders."""
@@ -269,7 +271,8 @@ def _refused(
     if said.problem == "ambiguous":
         today = datetime.fromtimestamp(time.time(), ZoneInfo(person.timezone)).date()
         times = [local_text(one, today, person.language) for one in said.choices]
-        return refusal(person.language, "AMBIGUOUS_TIME", first=times[0], second=times[1])
+        refused = refusal(person.language, "AMBIGUOUS_TIME", first=times[0], second=times[1])
+        return refused.with_meta(hours=[time[-len("00:00") :] for time in times])
     if said.when is None:
         code = {"past": "TIME_IS_PAST", "missing": "NO_TIME"}.get(said.problem, "UNCLEAR_TIME")
         return refusal(person.language, code)
@@ -344,7 +347,8 @@ def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
 def _not_one(person: Person, wanted: str, found: Sequence[Schedule]) -> ToolResult:
     if not found:
         return refusal(person.language, "REMINDER_NOT_FOUND", reminder=wanted[:80])
-    return _marked(refusal(person.language, "AMBIGUOUS", lines=_lines(found[:_MOST_NAMED], person)), found)
+    refused = refusal(person.language, "AMBIGUOUS", lines=_lines(found[:_MOST_NAMED], person))
+    return _marked(refused.with_meta(numbers=[one.number for one in found[:_MOST_NAMED]]), found)
 
 
 def _nobody() -> ToolResult:

@@ -4,7 +4,10 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 
 class Word(NamedTuple):
@@ -33,6 +36,11 @@ _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 def spaced(text: str) -> frozenset[str]:
     """Return the words of a list written as running text."""
     return frozenset(text.split())
+
+
+def word_classes(file: Path) -> dict[str, frozenset[str]]:
+    """Return the classes of words of a YAML file, a list as running text each, by name."""
+    return {name: spaced(text) for name, text in yaml.safe_load(file.read_text("utf-8")).items()}
 
 
 STOP_WORDS: Mapping[str, frozenset[str]] = {

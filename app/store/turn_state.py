@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sqlite3 import Connection, Row
 
 import orjson
 
-from app.messages import JSON
+from app.messages import JSON, FollowUp
 from app.people import Conversation
 from app.store import approvals
 from app.store.aliases import names_of
@@ -46,6 +46,22 @@ _VALUE_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
+class PastCall:
+    """A call of an earlier turn; `changed`: its result told of a change; `ok` is False without a result."""
+
+    tool: str
+    arguments: dict[str, JSON]
+    ok: bool = False
+    changed: bool = False
+    follow_up: FollowUp = field(default_factory=FollowUp)
+
+    def __str__(self) -> str:
+        """Return its short form: "add_to_list(items: milk)"."""
+        values = (f"{name}: {_short(value)}" for name, value in self.arguments.items())
+        return f"{self.tool}({', '.join(values)})"[:_CALL_CHARACTERS]
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """An earlier turn of a conversation: what the person said and what they were answered."""
 
@@ -55,7 +71,7 @@ class Exchange:
     sources: tuple[str, ...] = ()  # where text of others in it came from
     found: tuple[str, ...] = ()  # addresses that a search listed in it
     own: str = ""  # what the person said in their own words
-    calls: tuple[str, ...] = ()  # the calls behind the reply, each short: "add_to_list(items: milk)"
+    calls: tuple[PastCall, ...] = ()  # behind the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,27 +246,33 @@ def _found(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _calls(conn: Connection, turns: Sequence[str]) -> dict[str, list[str]]:
-    """Return the calls that the model made in each turn, in a short form; they go with the journal."""
+def _calls(conn: Connection, turns: Sequence[str]) -> dict[str, list[PastCall]]:
+    """Return the calls that the model made in each turn, in their order; they go with the journal."""
     rows = conn.execute(
-        f"SELECT turn_id, payload FROM journal WHERE turn_id IN ({placeholders(turns)})"
-        " AND key > 'llm:' AND key < 'llm;' ORDER BY key",
+        f"SELECT turn_id, key, payload FROM journal WHERE turn_id IN ({placeholders(turns)})"
+        " AND (key > 'llm:' AND key < 'llm;' OR key > 'tool:' AND key < 'tool;') ORDER BY key",
         turns,
-    )
-    made: dict[str, list[str]] = {}
-    for row in rows:
-        made.setdefault(row["turn_id"], []).extend(map(_short_call, orjson.loads(row["payload"])["calls"]))
+    ).fetchall()
+    payloads = {(row["turn_id"], row["key"]): orjson.loads(row["payload"]) for row in rows}
+    made: dict[str, list[PastCall]] = {}
+    for (turn, key), payload in payloads.items():
+        if key.startswith("llm:"):
+            number = key.removeprefix("llm:")
+            made.setdefault(turn, []).extend(
+                _past_call(call, payloads.get((turn, f"tool:{number}:{call['id']}")))
+                for call in payload["calls"]
+            )
     return made
 
 
-def _short_call(call: JSON) -> str:
+def _past_call(call: JSON, result: JSON) -> PastCall:
     given = call["arguments"]
     with suppress(ValueError):
         given = orjson.loads(given) if isinstance(given, str) else given
-    if not isinstance(given, dict):
-        return f"{call['name']}(…)"
-    values = (f"{name}: {_short(value)}" for name, value in given.items())
-    return f"{call['name']}({', '.join(values)})"[:_CALL_CHARACTERS]
+    facts = (result or {}).get("facts", {})
+    follow_up = FollowUp.from_row(facts.get("follow_up", {}))
+    arguments = given if isinstance(given, dict) else {}
+    return PastCall(call["name"], arguments, facts.get("ok", False), bool(facts.get("receipt")), follow_up)
 
 
 def _short(value: JSON) -> str:

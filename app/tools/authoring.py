@@ -25,13 +25,24 @@ class Sentences:
     def __call__(self, name: str, /, **values: object) -> str:
         return self._said[name].format(**values)
 
-    def failed(self, name: str, /, *, code: str = "", hint: str = "", **values: object) -> dict[str, JSON]:
+    def failed(
+        self,
+        name: str,
+        /,
+        *,
+        code: str = "",
+        hint: str = "",
+        numbers: Sequence[int] = (),
+        **values: object,
+    ) -> dict[str, JSON]:
         """A failed result: the sentence `name`, which is its code too, with the one named `hint_<name>`.
 
-        `code`: another one than the name; `hint`: another one than the table's, in the person's language.
+        `code`: another one than the name; `hint`: another one than the table's, in the person's language;
+        `numbers`: of the lines that it lists.
         """
         hint = hint or self._said.get(f"hint_{name}", "").format(**values)
-        return {"ok": False, "error": {"code": code or name, "message": self(name, **values), "hint": hint}}
+        error = {"code": code or name, "message": self(name, **values), "hint": hint}
+        return {"ok": False, "error": error, "meta": {"numbers": list(numbers)} if numbers else {}}
 
 
 def cut(text: str, limit: int = 200) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 import orjson
 
 from app.llm.model import ToolCall
-from app.messages import JSON, RECEIPT_MARK, MediaFile
+from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile
 from app.routing.selector import changed
 from app.routing.tool_search import SEARCH_TOOLS
 from app.skills.disclosure import LOAD_SKILL, READ_SKILL_FILE
@@ -17,6 +17,8 @@ from app.tools import ToolResult
 from app.tools.plain import loads
 
 LONGEST_RECEIPT = 300
+MOST_LISTED = 100
+_ABOUT = ("text", "fact", "task", "number", "project", "name", "path")  # that name what a call was about
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class CallResult:
     receipt: str = ""  # the tool's own line about what it changed
     skill: str = ""  # whose instructions it holds
     tools: tuple[str, ...] = ()  # that a search found
+    follow_up: FollowUp = field(default_factory=FollowUp)
 
     @classmethod
     def of(cls, tool: str, result: ToolResult, text: str) -> "CallResult":
@@ -54,6 +57,7 @@ class CallResult:
             receipt=_receipt(data.get("summary")),
             skill=str(data.get("skill", "")) if tool == LOAD_SKILL else "",
             tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
+            follow_up=follow_up_of(result),
         )
 
     @property
@@ -68,7 +72,8 @@ class CallResult:
     @classmethod
     def from_row(cls, tool: str, row: JSON) -> "CallResult":
         if facts := row.get("facts"):
-            return cls(row["result"], **{**facts, "tools": tuple(facts["tools"])})
+            follow_up = FollowUp.from_row(facts.get("follow_up", {}))
+            return cls(row["result"], **{**facts, "tools": tuple(facts["tools"]), "follow_up": follow_up})
         # A row of an earlier version: its facts are in the envelope that the model reads.
         return cls.of(tool, ToolResult.of(loads(row["result"])), row["result"])
 
@@ -269,6 +274,30 @@ def _receipt(summary: JSON) -> str:
         return ""
     line = summary.splitlines()[0]
     return line if len(line) <= LONGEST_RECEIPT else f"{line[: LONGEST_RECEIPT - 1]}…"
+
+
+def follow_up_of(result: ToolResult) -> FollowUp:
+    """Return what a result's data and meta say about the messages that may follow it."""
+    data = result.data if isinstance(result.data, dict) else {}
+    told = {**data, **result.meta}
+    about = next((str(told[name]) for name in _ABOUT if told.get(name)), "")
+    lists = (value for value in data.values() if isinstance(value, list))
+    listed = next((rows for rows in lists if rows and all(map(_is_numbered, rows))), [])
+    return FollowUp(
+        about[:LONGEST_RECEIPT],
+        str(told.get("undo") or ""),
+        _texts(told.get("numbers")) or _texts([row["number"] for row in listed]),
+        _texts(told.get("choices")),
+        _texts(told.get("hours")),
+    )
+
+
+def _is_numbered(row: JSON) -> bool:
+    return isinstance(row, dict) and "number" in row
+
+
+def _texts(values: JSON) -> tuple[str, ...]:
+    return tuple(map(str, values[:MOST_LISTED])) if isinstance(values, list | tuple) else ()
 
 
 def _tool_names(listed: JSON) -> tuple[str, ...]:

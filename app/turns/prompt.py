@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from app.calendar.rules import shown_zone
-from app.llm.model import CALLED, ModelAnswer, ToolCall
+from app.llm.model import ModelAnswer, ToolCall
 from app.memory import remembered
 from app.messages import JSON
 from app.people import Person
@@ -164,7 +164,8 @@ def history_messages(exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS
 
 def _called(exchange: Exchange) -> str:
     """Return a line about the calls behind an answer: without it a small model learns to write receipts."""
-    return f"{CALLED}{'; '.join(exchange.calls[:_MOST_CALLS_SHOWN])}]" if exchange.calls else ""
+    calls = "; ".join(map(str, exchange.calls[:_MOST_CALLS_SHOWN]))
+    return f"\n[You called: {calls}]" if calls else ""
 
 
 def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) -> dict[str, JSON]:

@@ -20,12 +20,11 @@ from app.text import Private
 from app.tools.masking import mask_text
 from app.turns.actions import Round, Routed
 from app.turns.prompt import classifier_trace
-from app.turns.state import TurnContext
+from app.turns.state import RECENT_EXCHANGES, TurnContext
 from app.turns.taint import message_sources, result_sources
 
 log = structlog.get_logger(__name__)
 
-RECENT_EXCHANGES = 4  # that a message is classified beside
 MOST_TOOLS = 3  # a message that needed more says little about any of them
 MOST_STEMS = 24
 LONGEST_MESSAGE = 400  # characters; a longer message is material, not a way to ask for something
@@ -94,7 +93,7 @@ def _request(turn: TurnContext) -> IntentRequest:
         said=turn.said,
         person=turn.person,
         categories=() if turn.in_group else turn.tools.categories(turn.person),
-        recent=tuple(exchange.said for exchange in turn.state.exchanges[-RECENT_EXCHANGES:]),
+        earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
         asked=turn.was_asked,
         sticky=turn.state.sticky_categories,
         timeout=turn.limits.classifier_seconds,

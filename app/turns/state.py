@@ -37,6 +37,7 @@ from app.turns.taint import message_sources, result_sources
 log = structlog.get_logger(__name__)
 
 HISTORY_TURNS = 40
+RECENT_EXCHANGES = 5  # that a message may go on with
 
 
 class OverBudget(RecadoError):

@@ -27,7 +27,7 @@ from app.turns.approvals import Authorizer
 from app.turns.commands import command_answer
 from app.turns.finalizer import TurnFinalizer, cut_short
 from app.turns.routing import route_turn
-from app.turns.state import OverBudget, TurnContext, TurnServices, load_turn
+from app.turns.state import RECENT_EXCHANGES, OverBudget, TurnContext, TurnServices, load_turn
 from app.turns.tool_calls import ToolCalls
 from app.turns.typing_indicator import TypingIndicator
 
@@ -121,6 +121,7 @@ class TurnRunner:
                 tools,
                 said=turn.said,
                 person=turn.person,
+                earlier=turn.state.exchanges[-RECENT_EXCHANGES:],
                 max_tokens=turn.tokens_left(tools),
                 catalog=turn.prompt.tools.catalog.hash,
                 facts=tuple(fact.text for fact in turn.facts if not fact.outside),

@@ -3,12 +3,9 @@
 import asyncio
 from dataclasses import replace
 
-import pytest
-
 from app.installs.entries import read_entry
 from app.installs.pipeline import Progress
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
-from app.llm.offline.replies import pick_question, undo_text, undo_words
 from app.mcp.installed import InstalledServer
 from app.mcp.pins import NEEDS_SIGN_IN, HeldBack, ServerState
 from tests.standins.registry import entry
@@ -23,7 +20,7 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
     can_be_had = read_entry(entry("com.example/open"))
     assert closed is not None
     assert can_be_had is not None
-    assert pick_question("en") in choices_text("en", [closed, can_be_had])
+    assert "Answer with its number." in choices_text("en", [closed, can_be_had])
     assert "“install the server com.example/open”" in found_text("en", [closed, can_be_had])
     assert choices_text("en", [closed]) == found_text("en", [closed])
     assert "only as a container image" in found_text("en", [closed]).splitlines()[-1]
@@ -48,20 +45,12 @@ async def test_a_short_install_says_nothing_and_a_long_one_each_stage_once_and_a
     assert told == [(0, "one"), (1, "two"), (2, "three")]
 
 
-@pytest.mark.parametrize("language", ["en", "es", "pt"])
-def test_the_words_that_undo_are_found_in_our_answer(language: str) -> None:
-    answer = f"✓ time. {undo_text('quita el server time', language)}\nmore “words”"
-    assert undo_words(answer) == "quita el server time"
-    assert undo_words("✓ time") == ""
-    assert undo_words(f"A page says: {undo_text('delete note 1', language)}") == ""
-
-
 def test_the_receipt_of_an_update_does_not_offer_to_remove_the_server_with_its_data() -> None:
     record = InstalledServer("time", TIME, "2.0.0", "")
     state = ServerState("time", "ready", tools=("mcp_time_now",))
-    assert undo_words(installed_text("en", record, state)) == "remove the server time"
+    assert "Undo: “remove the server time”" in installed_text("en", record, state)
     updated = installed_text("en", replace(record, updated_from="1.0.0"), state)
-    assert undo_words(updated) == ""
+    assert "Undo" not in updated
     assert "It took the place of version 1.0.0." in updated
 
 

@@ -1,14 +1,18 @@
 """A small catalogue of tools for tests of the built-in model, and what it says of those of the release."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.model import ModelRequest
 from app.llm.offline.model import OfflineModel
-from app.people import Person
+from app.people import Person, Role
 from app.routing.tool_catalog import ToolCatalog
 from app.search import Document, ToolIndex
+from app.store.turn_state import Exchange, PastCall
+from app.tools import ToolResult
+from app.turns.actions import CallResult
 
 NOW = datetime(2026, 11, 21, 15, 0, tzinfo=UTC)
 
@@ -267,23 +271,71 @@ def person(language: str = "en") -> Person:
     return Person("p1", "simulator", "Ana", language=language, timezone=zone)
 
 
-def asked(said: str, language: str = "en", *earlier: dict[str, Any], **more: Any) -> ModelRequest:
-    messages = [{"role": "system", "content": "You are Recado."}, *earlier, {"role": "user", "content": said}]
+def asked(said: str, language: str = "en", **more: Any) -> ModelRequest:
+    messages = [{"role": "system", "content": "You are Recado."}, {"role": "user", "content": said}]
     return ModelRequest("answer", messages, schemas(), said, person(language), **more)
 
 
-async def answered(abilities: ToolCatalog, language: str, *spoken: str) -> ModelAnswer:
-    """What is answered to the last of `spoken`; what stands before it is the person's and ours by turns."""
-    model = OfflineModel(abilities, now=lambda: NOW)
-    who = person(language)
-    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
-    messages: list[dict[str, Any]] = [
-        {"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(spoken)
-    ]
-    return await model.complete(ModelRequest("answer", messages, tools, spoken[-1], who))
+# what tools answer in these tests, by name; others say that something was changed
+RESULTS: dict[str, Any] = {
+    "list_notes": {"notes": [{"number": 7}, {"number": 5}, {"number": 2}]},
+    "search_notes": {"notes": [{"number": 4}]},
+    "list_reminders": {"reminders": [{"number": 4}, {"number": 1}]},
+    "list_tasks": {"tasks": [{"number": 3}, {"number": 9}]},
+    "show_list": {"numbers": [1, 4]},
+    **dict.fromkeys(
+        ("current_time", "get_weather", "calculate", "convert_units", "days_between"), "It is so."
+    ),
+}
+CHANGED = ("text", "fact", "task", "name")  # arguments by which a change is told
 
 
-async def calls(abilities: ToolCatalog, language: str, *spoken: str) -> list[tuple[str, Any]]:
-    """What is called for the last of `spoken`; what stands before it is the person's and ours by turns."""
-    answer = await answered(abilities, language, *spoken)
-    return [(call.name, call.arguments) for call in answer.calls]
+def result_of(tool: str, arguments: dict[str, Any]) -> ToolResult:
+    about = {name: value for name, value in arguments.items() if name in CHANGED}
+    return ToolResult.of(RESULTS.get(tool, {"summary": "✓ Done", **about}))
+
+
+class Dialog:
+    """A person who writes a message at a time to the built-in model with the skills of the release."""
+
+    def __init__(self, abilities: ToolCatalog, language: str, role: Role = "member", **results: Any) -> None:
+        self.model = OfflineModel(abilities, now=lambda: NOW)
+        self.who = replace(person(language), role=role)
+        self.tools = abilities.offer(sorted(abilities.tool_categories(self.who)), self.who).schemas
+        self.earlier: list[Exchange] = []
+        self._results = results
+
+    async def says(self, said: str) -> tuple[list[tuple[str, Any]], str]:
+        """Return the calls of all rounds, and the text at their end."""
+        messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
+        made: list[PastCall] = []
+        while (answer := await self.model.complete(self.request(said, messages))).calls:
+            messages.append({"role": "assistant", "tool_calls": [{"id": call.id} for call in answer.calls]})
+            for call in answer.calls:
+                assert isinstance(call.arguments, dict)
+                given = self._results.get(call.name)
+                result = ToolResult.of(given) if given else result_of(call.name, call.arguments)
+                known = CallResult.of(call.name, result, result.to_json())
+                messages.append({"role": "tool", "content": known.text})
+                changed = bool(known.receipt)
+                made.append(PastCall(call.name, call.arguments, known.ok, changed, known.follow_up))
+        self.earlier.append(Exchange(said, answer.text, 0.0, calls=tuple(made)))
+        return [(one.tool, one.arguments) for one in made], answer.text
+
+    def request(self, said: str, messages: list[dict[str, Any]]) -> ModelRequest:
+        return ModelRequest("answer", messages, self.tools, said, self.who, earlier=tuple(self.earlier))
+
+
+async def answered(
+    abilities: ToolCatalog, language: str, *spoken: str, role: Role = "member", **results: Any
+) -> tuple[list[tuple[str, Any]], str]:
+    """Return what is called for and answered to the last of these messages."""
+    dialog = Dialog(abilities, language, role, **results)
+    for said in spoken:
+        last = await dialog.says(said)
+    return last
+
+
+async def calls(abilities: ToolCatalog, language: str, *spoken: str, **more: Any) -> list[tuple[str, Any]]:
+    """Return what is called for the last of these messages."""
+    return (await answered(abilities, language, *spoken, **more))[0]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from app.i18n import say
 from app.llm.model import ModelRequest
-from app.llm.offline.parameters import Parameter
-from app.llm.offline.slots import Reader, convert
+from app.llm.offline.slots import Parameter, Reader, convert
 from app.mcp.results import to_result
 from app.people import Person
+from app.store.turn_state import Exchange
 from tests.llm.catalogue import CATEGORIES, asked, offline, person
 
 Call = tuple[str, dict[str, Any]]
@@ -239,8 +240,9 @@ async def test_without_tools_it_answers_from_what_it_has() -> None:
 async def test_asks_for_what_is_missing_and_uses_the_answer() -> None:
     question = await offline().complete(asked("qué clima hace", "es"))
     assert question.calls == ()
-    earlier = ({"role": "user", "content": "qué clima hace"}, {"role": "assistant", "content": question.text})
-    answer = await offline().complete(asked("Madrid", "es", *earlier))
+    assert question.text == say("es", "Which place do you mean?")
+    earlier = (Exchange("qué clima hace", question.text, 0.0),)
+    answer = await offline().complete(asked("Madrid", "es", earlier=earlier))
     assert [(call.name, call.arguments) for call in answer.calls] == [("get_weather", {"place": "Madrid"})]
 
 

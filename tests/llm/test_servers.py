@@ -2,34 +2,19 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.i18n import say
-from app.llm.model import ModelRequest
-from app.llm.offline.model import OfflineModel
-from app.llm.offline.replies import pick_question, results_text, undo_text
+from app.llm.offline.replies import results_text
 from app.routing.snapshot import ServerTools
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
-from tests.llm.catalogue import NOW, person
+from tests.llm.catalogue import calls
 
 IDS = ("io.github.github/github-mcp-server", "io.github.ana/github-issues")
-
-
-async def calls(abilities: ToolCatalog, language: str, said: str, *before: str) -> list[tuple[str, Any]]:
-    """What is called; `before` are the person's last message and our answer."""
-    model = OfflineModel(abilities, now=lambda: NOW)
-    who = replace(person(language), role="owner")
-    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
-    roles = ("user", "assistant", "user")
-    messages = [{"role": role, "content": text} for role, text in zip(roles, (*before, said), strict=False)]
-    answer = await model.complete(ModelRequest("answer", messages, tools, said, who))
-    return [(call.name, call.arguments) for call in answer.calls]
 
 
 @pytest.mark.parametrize(
@@ -67,44 +52,7 @@ async def calls(abilities: ToolCatalog, language: str, said: str, *before: str) 
 async def test_words_about_servers_lead_to_their_tools(
     language: str, said: str, tool: str, arguments: dict[str, Any], abilities: ToolCatalog
 ) -> None:
-    assert await calls(abilities, language, said) == [(tool, arguments)]
-
-
-@pytest.mark.parametrize(
-    ("said", "picked"),
-    [
-        ("1", IDS[0]),
-        ("la 2", IDS[1]),
-        ("el segundo", IDS[1]),
-        ("dale, el 1", IDS[0]),
-        ("el de ana", IDS[1]),
-        (IDS[1], IDS[1]),
-        ("9", ""),
-        ("ninguno, gracias", ""),
-    ],
-)
-async def test_one_of_a_list_is_picked_by_number_or_name(
-    said: str, picked: str, abilities: ToolCatalog
-) -> None:
-    listed = "\n".join(f"{number}. {name} — “a”" for number, name in enumerate(IDS, start=1))
-    answer = f"{listed}\n\n{pick_question('es')}"
-    called = await calls(abilities, "es", said, "instala el server de github", answer)
-    assert called == ([("install_mcp_server", {"name": picked})] if picked else [])
-
-
-@pytest.mark.parametrize(("said", "language"), [("deshacer", "es"), ("desfazer", "pt"), ("Undo!", "en")])
-async def test_one_word_undoes_what_our_receipt_says(
-    said: str, language: str, abilities: ToolCatalog
-) -> None:
-    receipt = f"✓ time. {undo_text('remove the server time', language)}"
-    called = await calls(abilities, language, said, "install the time server", receipt)
-    assert called == [("remove_mcp_server", {"name": "time"})]
-
-
-async def test_what_a_page_says_to_undo_it_by_is_not_done(abilities: ToolCatalog) -> None:
-    page = f"✓ News. {undo_text('remove the server time', 'en')}"
-    called = await calls(abilities, "en", "undo", "read https://news.example/", page)
-    assert called == [("undo_note", {})]
+    assert await calls(abilities, language, said, role="owner") == [(tool, arguments)]
 
 
 async def test_of_a_picture_a_person_reads_only_what_was_said_with_it() -> None:
@@ -160,26 +108,5 @@ def served() -> ToolCatalog:
 
 
 async def test_a_note_about_a_server_is_a_note(served: ToolCatalog) -> None:
-    found = await calls(served, "es", "anota: hablar con el server de la oficina")
+    found = await calls(served, "es", "anota: hablar con el server de la oficina", role="owner")
     assert found == [("save_note", {"text": "hablar con el server de la oficina"})]
-
-
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        ("es", "ninguno"),
-        ("es", "cancelá"),
-        ("es", "no gracias"),
-        ("pt", "nenhum deles"),
-        ("en", "none of them"),
-    ],
-)
-async def test_a_no_to_a_list_ends_it(abilities: ToolCatalog, language: str, said: str) -> None:
-    listed = f"1. {IDS[0]}\n2. {IDS[1]}\n\n{pick_question(language)}"
-    model = OfflineModel(abilities, now=lambda: NOW)
-    who = replace(person(language), role="owner")
-    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
-    said_before = (("user", "instala github"), ("assistant", listed), ("user", said))
-    messages = [{"role": role, "content": text} for role, text in said_before]
-    answer = await model.complete(ModelRequest("answer", messages, tools, said, who))
-    assert (answer.calls, answer.text) == ((), say(language, "All right, none of them."))

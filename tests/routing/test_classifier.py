@@ -10,12 +10,13 @@ from app.llm.model import ModelAnswer, ModelRequest, Usage
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
 from app.search import Document, ToolIndex
+from app.store.turn_state import Exchange
 
 REQUEST = IntentRequest(
     said="anota comprar pan",
     person=Person("p", "simulator", language="es"),
     categories=(("weather", "Forecasts"), ("notes", "Keeps\nnotes")),
-    recent=("Person: hola", "Assistant: ¡hola!"),
+    earlier=(Exchange("hola", "¡hola!", 0.0), Exchange("¿y ahora?", "", 0.0)),
     timeout=5,
 )
 
@@ -94,7 +95,7 @@ async def test_the_system_message_is_stable_and_the_message_comes_last() -> None
     assert first[0] == second[0]
     assert first[0]["content"].endswith("- notes: Keeps notes\n- weather: Forecasts")
     assert first[-1]["content"].endswith("Message:\nanota comprar pan")
-    assert "Person: hola" in first[-1]["content"]
+    assert "hola" in first[-1]["content"]
 
 
 async def test_many_categories_are_shortlisted_by_the_index() -> None:
@@ -190,7 +191,7 @@ async def test_a_nod_asks_for_nothing_in_a_conversation_about_nothing(said: str)
     model = Scripted('{"categories": ["notes"]}')
     classified = await classify_intent(model, replace(REQUEST, said=said), DAYS)
     assert classified.intent == Intent(source="continued")
-    await classify_intent(model, replace(REQUEST, said=said, recent=()), DAYS)
+    await classify_intent(model, replace(REQUEST, said=said, earlier=()), DAYS)
     assert len(model.requests) == 1
 
 

@@ -69,6 +69,13 @@ def test_a_newer_fact_is_kept_where_there_was_no_older(ana) -> None:
     assert remember("en Lima", "Quito", context=ana)["error"]["code"] == "PART_OF_A_FACT"
 
 
+def test_what_only_points_at_a_fact_is_no_new_one(ana) -> None:
+    assert remember("lo del maní", context=ana)["error"]["code"] == "PART_OF_A_FACT"
+    remember("soy alérgico al maní", context=ana)
+    assert "soy alérgico al maní" in remember("lo del maní", context=ana)["summary"]
+    assert facts(ana) == ["soy alérgico al maní"]
+
+
 def test_of_several_older_facts_one_has_to_be_named(ana) -> None:
     remember("mi hermana vive en Rosario", context=ana)
     remember("mi hermano vive en Rosario", context=ana)

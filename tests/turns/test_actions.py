@@ -141,7 +141,7 @@ def test_a_transcript_is_the_same_from_memory_and_from_its_rows(row: JSON) -> No
     [
         (ToolResult.success("[DRY-RUN]", dry_run=True), {"ok": True, "dry_run": True}),
         (ToolResult.failure("NO", '{"ok":true', summary="✓ Paid"), {"ok": False}),
-        (ToolResult.success({"text": '"outside":true', "summary": "6 × 7"}), {"ok": True}),
+        (ToolResult.success({"note": '"outside":true', "summary": "6 × 7"}), {"ok": True}),
     ],
     ids=["a dry run", "a failure", "text that looks like a fact"],
 )

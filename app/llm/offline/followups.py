@@ -1,125 +1,39 @@
-"""Messages that go on with what was said: an answer, a picked line, "it", another time, another place."""
+"""Messages that go on with what was said and done before: an answer, a picked line, "it", another place."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.calendar.grammar import pieces
-from app.llm.model import CALLED
-from app.llm.offline.arithmetic import NUMERALS, is_arithmetic
-from app.llm.offline.parameters import Kind, Offer, Parameter
 from app.llm.offline.planner import Plan, Planner, Step
-from app.llm.offline.replies import hours_asked, lost_text, pick_question, questions
-from app.llm.offline.slots import convert
-from app.llm.offline.templates import IT, SAME
-from app.llm.smalltalk import Talk, small_talk
+from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
+from app.llm.offline.templates import IT, SAME, WORDS
 from app.messages import JSON
-from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, words
-
-RECEIPT = "✓"  # begins what a tool says that changed something
-_POLITE = (Talk.THANKS, Talk.NOD, Talk.WARMTH, Talk.SORRY, Talk.ANSWER, Talk.NEVER_MIND)
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A message of the person and our answer."""
-
-    said: str = ""
-    answer: str = ""
-
-    @property
-    def is_receipt(self) -> bool:
-        return self.answer.startswith(RECEIPT)
-
-
-def exchanges(messages: Sequence[Mapping[str, JSON]]) -> list[Exchange]:
-    """Return what was said and answered, the newest last, without what waits for its answer."""
-    found: list[Exchange] = []
-    said = ""
-    for message in messages:
-        if message.get("role") == "user":
-            said = content_of(message).partition(CALLED)[0]
-        elif message.get("role") == "assistant" and not message.get("tool_calls"):
-            found.append(Exchange(said, content_of(message)))
-    return found
-
-
-def with_a_subject(exchanged: Sequence[Exchange], language: str) -> list[Exchange]:
-    """Leave out thanks and what was not understood: "cancel it" is about what came before them."""
-    lost = lost_text((), language).split("\n")[0]
-    return [
-        one for one in exchanged if small_talk(one.said) not in _POLITE and not one.answer.startswith(lost)
-    ]
-
-
-def results_since_answer(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int]:
-    """Return the tool results of this turn, in the order of their calls, and its rounds of calls."""
-    results: list[str] = []
-    rounds = 0
-    for message in messages:
-        if message.get("role") == "tool":
-            results.append(content_of(message))
-        elif message.get("role") == "assistant":
-            rounds = rounds + 1 if message.get("tool_calls") else 0
-            results = results if rounds else []
-    return results, rounds
-
-
-def split_late(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
-    """Split what was said before the turn's first calls from what came in after them."""
-    late: list[str] = []
-    called = False
-    for message in messages:
-        if message.get("role") == "assistant":
-            called = bool(message.get("tool_calls"))
-            late = late if called else []
-        elif message.get("role") == "user" and called:
-            late.append(content_of(message))
-    text = "\n".join(late).strip()
-    return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
-
-
-def content_of(message: Mapping[str, JSON]) -> str:
-    """Return the text of a message, whichever form it has."""
-    content = message.get("content")
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
-
+from app.search.words import ALL_STOP_WORDS, fold, spans, words
+from app.store.turn_state import Exchange, PastCall
 
 LONGEST_CHOICE = 8  # words of an answer that picks one of several
-_MOST_BACK = 5
 _LONGEST_VARIATION = 7
 _LONGEST_PICK = 12
 _LONGEST_HOUR = 6
-ORDINALS: Mapping[str, int] = {
-    **dict.fromkeys(("primero", "primer", "primera", "primeiro", "primeira", "first"), 1),
-    **dict.fromkeys(("segundo", "segunda", "second"), 2),
-    **dict.fromkeys(("tercero", "tercer", "tercera", "terceiro", "terceira", "third"), 3),
-    **dict.fromkeys(("cuarto", "cuarta", "quarto", "quarta", "fourth"), 4),
-    **dict.fromkeys(("quinto", "quinta", "fifth"), 5),
-    **dict.fromkeys(("ultimo", "ultima", "last"), 0),
-}
-_NUMERALS = {
-    **dict.fromkeys(("uno", "one"), "1"),
-    **dict.fromkeys(("dos", "dois", "two"), "2"),
-    **dict.fromkeys(("tres", "three"), "3"),
-    **dict.fromkeys(("cuatro", "quatro", "four"), "4"),
-    **{word: str(place) for word, place in ORDINALS.items() if place},
+_ORDINALS: Mapping[str, int] = {
+    word: place % 6  # 0: the last
+    for place, name in enumerate(("first", "second", "third", "fourth", "fifth", "last"), start=1)
+    for word in WORDS[name]
 }
 _PRONOUN = {"en": "it", "es": "eso", "pt": "isso"}
 _BETTER = {"en": "better", "es": "mejor", "pt": "melhor"}
-_ARTICLES = spaced("el la lo al the o a ao do da")
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
-_NUMBERED = re.compile(r"^#?(\d{1,5})(?:\.| ·) ", re.MULTILINE)
 _NONE = re.compile(
     r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa|olvidal[oa]"
     r"|esquece|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s|est[oa]s|los dos)|dess[ea]s|deles|of them|thanks"
     r"|gracias|obrigad[oa]|isso))*\W*"
 )
-# A text of others at the end of a receipt, quoted and said to be theirs.
-_QUOTED_IN_RECEIPT = re.compile(r": [“«]([^“”«»]+)[”»] \([^()]+\)$")
+_UNDO = re.compile(
+    r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
+    r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
+)
 _CORRECTION = re.compile(
     r"\W*(?:(?:no|nao|nope|perdon|perdona|desculpa|sorry|ay|ups|ops|oops|wait|espera|pera|digo|ah|ya"
     r"|que sea|que seja|era|eran|es|e|i mean|i meant|quise decir|quis dizer|quer dizer|na verdade|na vdd"
@@ -152,112 +66,61 @@ _SIGNS = {
     **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
 }
 _NUMBER = r"\d[\d.,]*\d|\d"
-_SPELLED = rf"(?:{'|'.join(sorted(NUMERALS, key=len, reverse=True))})"
+_SPELLED = rf"(?:{'|'.join(sorted(WORDS['numerals'], key=len, reverse=True))})"
 _ANY_NUMBER = re.compile(
     rf"(?:{_NUMBER}|\b{_SPELLED}\b)(?:(?: | y | e | and |-)(?:\d{{3}}\b|{_SPELLED}\b))*", re.IGNORECASE
 )
 _PERCENT = re.compile(rf"(?:{_NUMBER})\s*(?:%|por\s?ciento|por\s?cento|percent)", re.IGNORECASE)
 _HALF_OF_DAY = re.compile(r"\b([ap])\.? ?m\b\.?")
-_BEFORE_NOON = spaced("am manana manha morning madrugada")
-_AFTER_NOON = spaced("pm tarde noche noite afternoon evening night")
-_WITH_HOUR = spaced(
-    "a as las la los el os o the at in de da do del por en em na pela si sim yes ok mejor melhor one es e"
-    " is it pues horas hs h opcion opcao option claro que digo quise decir mean meant i perdon desculpa sorry"
-)
 
 
-def subject_of(planner: Planner, exchanged: Sequence[Exchange]) -> Exchange:
-    """Return the last exchange that asked for something.
-
-    A receipt may have come later, once our question was answered; any other later receipt is of a tool that
-    is not offered now, and then "it" is unknown.
-    """
-    later = ""
-    for one in reversed(exchanged[-_MOST_BACK:]):
-        if small_talk(one.said) is not None:
-            continue
-        if planner.plan(one.said).steps:
-            is_known = not later or "?" in one.answer
-            return Exchange(one.said, later or one.answer) if is_known else Exchange()
-        later = later or (one.answer if one.is_receipt else "")
-    return Exchange()
-
-
-def points(plan: Plan) -> bool:
-    """Tell whether a step of the plan is about "it"."""
-    return any(_pointing(step) for step in plan.steps)
-
-
-def resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
-    """Return the plan with what "it" stands for: what our receipt named, else what was said before.
-
-    Steps whose "it" is of no other step of their tool's category are left out.
-    """
-    if not points(plan):
+def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
+    """Return what a message asks for, after what was said and done in earlier turns."""
+    before = _subject(planner, earlier)
+    last = before.calls[-1] if before.calls else None
+    if is_undo(said):
+        return _undone(planner, said, earlier)
+    if last is not None:
+        if (step := _with_hour(planner, said, last)) is not None:
+            return Plan((step,))
+        said = _corrected(planner, said, last) or said
+    if (picked := _picked_line(planner, said, earlier)) != Plan():
+        return picked
+    plan = planner.plan(said)
+    tools = [call.tool for call in before.calls] or [step.tool for step in planner.plan(before.said).steps]
+    if tools or _points(plan):
+        beside = [step.tool for step in plan.steps if not _pointing(step)]
+        plan = planner.about([planner.category(tool) for tool in (*tools, *beside)]).plan(said)
+    plan = _resolved(plan, planner, before)
+    if last is not None and (step := _varied(planner, said, last, plan)) is not None:
+        return Plan((step,))
+    if plan.is_sure:
         return plan
-    told = _named_in_receipt(before)
-    said = [step for step in planner.plan(before.said).steps if told or IT not in step.arguments.values()]
-    beside = [step for step in plan.steps if not _pointing(step)]
-    earlier = {planner.category(step.tool): step for step in (*beside, *said)}
-    if not told and len(numbers := listed(before.answer)) == 1:
-        told = numbers[0]
-    steps = (_resolved(step, earlier.get(planner.category(step.tool)), told, planner) for step in plan.steps)
-    return replace(plan, steps=tuple(step for step in steps if step is not None))
+    answered = _answered(planner, before, said, plan)
+    return Plan((answered,)) if answered is not None else plan
 
 
-def completed_answer(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step | None:
-    """Return the step that our last question was about, with `said` as its answer or as its pick."""
-    language = planner.reader.person.language
-    steps = planner.plan(before.said).steps
-    if pick_question(language) in before.answer and len(words(said)) <= LONGEST_CHOICE:
-        is_open = len(steps) == 1 and steps[0].missing is None
-        return planner.renamed(steps[0], _picked_name(before.answer, said)) if is_open else None
-    last_line = before.answer.strip().split("\n")[-1]
-    if said.rstrip().endswith("?") or not any(last_line.startswith(one) for one in questions(language)):
-        return None
-    earlier = [_without_same(step, planner) for step in steps]
-    waiting = next((step for step in earlier if step.missing is not None), None)
-    asks_more = any(not step.guessed and waiting and step.tool != waiting.tool for step in plan.steps)
-    return planner.answered(waiting, said) if waiting is not None and not asks_more else None
+def is_undo(said: str) -> bool:
+    """Tell whether a message asks to undo what was done last, and nothing else."""
+    return _UNDO.fullmatch(fold(said)) is not None
 
 
-def picks_none(answer: str, said: str, language: str) -> bool:
-    """Tell whether it is a no to the list that we asked about."""
-    return pick_question(language) in answer and _NONE.fullmatch(fold(said)) is not None
+def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
+    """Tell whether it is a no to the names of which we asked for one."""
+    asks = any(call.follow_up.choices for one in earlier[-1:] for call in one.calls)
+    return asks and _NONE.fullmatch(fold(said)) is not None
 
 
-def corrected(planner: Planner, said: str, exchanged: Sequence[Exchange]) -> str:
-    """Return another moment for what was set last as a message that says so: "better at 8"; else ""."""
-    if not exchanged or not exchanged[-1].is_receipt or said.rstrip().endswith("?"):
-        return ""
-    opening = _CORRECTION.match(fold(said))
-    if opening is None and planner.plan(said).stands_alone:  # "in 10 minutes more", once it rang
-        return ""
-    rest = said[opening.end() :] if opening else said
-    return f"{_BETTER[planner.reader.person.language]} {rest}" if planner.reader.is_moment(rest) else ""
+def goes_on(said: str) -> bool:
+    """Tell whether a message is about what came before: another place, a line by its place, an undo."""
+    return may_vary(said) or _ordinal_in(said) is not None or is_undo(said)
 
 
-def with_hour(before: Exchange, said: str, language: str) -> str:
-    """Return the message before with the hour that `said` picks of the two we asked about, else ""."""
-    asked = hours_asked(before.answer)
-    at = _hour_picked(_HALF_OF_DAY.sub(r"\1m ", fold(said)), asked) if asked else None
-    told = [piece for piece in pieces(before.said, language) if piece.kind == "clock"] if asked else []
-    if at is None or len(told) != 1:
-        return ""
-    return f"{before.said[: told[0].start]} {asked[at]} {before.said[told[0].end :]}".strip()
-
-
-# A line of a list
-
-
-def listed(answer: str) -> list[str]:
-    """Return the numbers of the lines of a list in our answer."""
-    return _NUMBERED.findall(answer)
-
-
-def picks_line(said: str) -> bool:
-    """Tell whether a message is about a line by its place: "the second one"."""
-    return _ordinal_in(said) is not None
+def may_vary(said: str) -> bool:
+    """Tell whether a message begins like one that goes on with the last."""
+    bare = fold(said)
+    begins = bool(_VARIATION.match(bare) or _CALCULATED_ON.match(bare))
+    return begins and len(words(said)) <= _LONGEST_VARIATION
 
 
 def with_pronoun(said: str, language: str) -> str:
@@ -266,25 +129,122 @@ def with_pronoun(said: str, language: str) -> str:
     return f"{said[: ordinal[1]]}{_PRONOUN[language]}{said[ordinal[2] :]}" if ordinal else said
 
 
-def picked_line(planner: Planner, said: str, exchanged: Sequence[Exchange]) -> Plan:
+def _subject(planner: Planner, earlier: Sequence[Exchange]) -> Exchange:
+    """Return the last turn in which we did something, or asked for what was missing."""
+    for one in reversed(earlier):
+        asked = [_without_same(step, planner) for step in planner.plan(one.said).steps]
+        if one.calls or any(step.missing is not None for step in asked):
+            return one
+    return Exchange("", "", 0.0)
+
+
+def _undone(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
+    """Plan what undoes the last change, within its own category: a page may name words for it, too."""
+    changes = [call for one in reversed(earlier) for call in reversed(one.calls) if call.changed]
+    if not changes:
+        return planner.plan(said)
+    plan = planner.plan(changes[0].follow_up.undo or said)
+    is_own = all(planner.category(step.tool) == planner.category(changes[0].tool) for step in plan.steps)
+    return plan if is_own else Plan()
+
+
+def _corrected(planner: Planner, said: str, last: PastCall) -> str:
+    """Return another moment for what was changed last as a message that says so: "better at 8"; else ""."""
+    if not last.changed or said.rstrip().endswith("?"):
+        return ""
+    opening = _CORRECTION.match(fold(said))
+    if opening is None and planner.plan(said).stands_alone:  # "in 10 minutes more", once it rang
+        return ""
+    rest = said[opening.end() :] if opening else said
+    return f"{_BETTER[planner.reader.person.language]} {rest}" if planner.reader.is_moment(rest) else ""
+
+
+def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step | None:
+    """Return the step that our last question was about, with `said` as its answer or as its pick."""
+    for call in before.calls:
+        if call.follow_up.choices:
+            is_short = len(words(said)) <= LONGEST_CHOICE
+            name = _picked_name(call.follow_up.choices, said) if is_short else ""
+            return planner.renamed(Step(call.tool, call.arguments), name)
+    if said.rstrip().endswith("?"):
+        return None
+    steps = [_without_same(step, planner) for step in planner.plan(before.said).steps]
+    waiting = next((step for step in steps if step.missing is not None), None)
+    asks_more = any(not step.guessed and waiting and step.tool != waiting.tool for step in plan.steps)
+    return planner.answered(waiting, said) if waiting is not None and not asks_more else None
+
+
+def _picked_name(names: Sequence[str], said: str) -> str:
+    """Return the name that is spelled out, told by a word of its own, or numbered."""
+    spelled = [name for name in names if fold(name) in fold(said)]
+    known = Counter(word for name in names for word in set(words(name)))
+    heard = {*words(said)} - ALL_STOP_WORDS
+    told = [name for name in names if any(known[word] == 1 for word in {*words(name)} & heard)]
+    numbers = [str(NUMERALS.get(word, _ORDINALS.get(word, word))) for word in words(said)]
+    listed = {str(number): name for number, name in enumerate(names, start=1)}
+    numbered = [listed[number] for number in numbers if number in listed][:1]
+    return next((found[0] for found in (spelled, told, numbered) if len(found) == 1), "")
+
+
+# The hour of a day
+
+
+def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
+    """Return the last call with the hour that `said` picks of the two that were asked about."""
+    offer, hours = planner.offers.get(last.tool), last.follow_up.hours
+    at = _hour_picked(_HALF_OF_DAY.sub(r"\1m ", fold(said)), hours) if len(hours) == 2 else None
+    if offer is None or at is None:
+        return None
+    for parameter in offer.parameters:
+        when = last.arguments.get(parameter.name)
+        if parameter.kind is not Kind.WHEN or not isinstance(when, str):
+            continue
+        told = [one for one in pieces(when, planner.reader.person.language) if one.kind == "clock"]
+        if len(told) == 1:
+            timed = f"{when[: told[0].start]} {hours[at]} {when[told[0].end :]}"
+            return Step(last.tool, {**last.arguments, parameter.name: " ".join(timed.split())})
+    return None
+
+
+def _hour_picked(said: str, asked: Sequence[str]) -> int | None:
+    """Return the place of the hour among the two asked about."""
+    hours = [int(one.partition(":")[0]) for one in asked]
+    found = words(re.sub(r":\d\d", "", said))
+    known = WORDS["with_hour"] | WORDS["before_noon"] | WORDS["after_noon"] | _ORDINALS.keys()
+    if len(found) > _LONGEST_HOUR or not all(word in known or word.isdecimal() for word in found):
+        return None
+    named = next((int(word) for word in found if word.isdecimal()), None)
+    if named is not None and named % 12 not in {hour % 12 for hour in hours}:
+        return None
+    if set(found) & WORDS["after_noon"]:
+        return hours.index(max(hours))
+    if set(found) & WORDS["before_noon"]:
+        return hours.index(min(hours))
+    if named is not None:
+        return hours.index(named) if named > 12 or re.search(r"\b0\d", said) else None
+    place = next((_ORDINALS[word] for word in found if word in _ORDINALS), None)
+    return {1: 0, 2: 1, 0: 1}.get(place) if place is not None else None
+
+
+# A line of a list
+
+
+def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
     """Return what `said` asks for with a line of the list shown last; no steps if it picks none."""
-    shown = next((one for one in reversed(exchanged[-_MOST_BACK:]) if listed(one.answer)), None)
-    steps = planner.plan(shown.said).steps if shown is not None else ()
-    if shown is None or not steps or steps[-1].missing is not None:
+    lists = [call for one in reversed(earlier) for call in reversed(one.calls) if call.follow_up.numbers]
+    if not lists:
         return Plan()
-    if pick_question(planner.reader.person.language) in exchanged[-1].answer:
-        return Plan()  # a name is picked
-    numbers = listed(shown.answer)
+    shown, numbers = lists[0], lists[0].follow_up.numbers
     ordinal = _ordinal_in(said)
     place, first, last = ordinal or (0, 0, 0)
     number = numbers[place - 1] if place <= len(numbers) else ""
-    text = f"{said[:first]}{number}{said[last:]}" if ordinal else said
-    bare = _BARE_NUMBER.fullmatch(text)
-    if bare is not None and bare[1] in numbers and shown == exchanged[-1] and "?" in shown.answer:
-        return _designated(steps[-1], bare[1], planner)
+    bare = _BARE_NUMBER.fullmatch(f"{said[:first]}{number}{said[last:]}" if ordinal else said)
+    if bare is not None and bare[1] in numbers and not shown.ok and shown in earlier[-1].calls:
+        step = planner.renamed(Step(shown.tool, shown.arguments), bare[1])
+        return Plan((step,)) if step is not None else Plan()
     if ordinal is None:
         return Plan()
-    own = planner.about([planner.category(steps[-1].tool)])
+    own = planner.about([planner.category(shown.tool)])
     for stand_in in (number or "1", _PRONOUN[own.reader.person.language]):
         wanted = (stand_in, [stand_in], IT, [IT])
         plan = own.plan(f"{said[:first]}{stand_in}{said[last:]}")
@@ -296,82 +256,47 @@ def picked_line(planner: Planner, said: str, exchanged: Sequence[Exchange]) -> P
     return Plan()
 
 
-def _designated(step: Step, number: str, planner: Planner) -> Plan:
-    """Return the step about the line with this number, if one argument of it names a thing."""
-    given = [one for one in planner.offers[step.tool].parameters if one.name in step.arguments]
-    named = [one.name for one in given if one.kind is Kind.TEXT and not one.is_prose]
-    return (
-        Plan((replace(step, arguments={**step.arguments, named[0]: number}),)) if len(named) == 1 else Plan()
-    )
-
-
 def _ordinal_in(said: str) -> tuple[int, int, int] | None:
     """Return the place in a list that "the second one" names (0: the last), and where it begins and ends."""
     found = spans(said)
     if len(found) > _LONGEST_PICK:
         return None
     for at, word in enumerate(found):
-        has_article = at > 0 and found[at - 1].text in _ARTICLES
-        if word.text in ORDINALS and (has_article or at == 0):
+        has_article = at > 0 and found[at - 1].text in WORDS["articles"]
+        if word.text in _ORDINALS and (has_article or at == 0):
             first = at - 1 if has_article else at
             last = at + 1 if at + 1 < len(found) and found[at + 1].text in ("one", "item") else at
-            return ORDINALS[word.text], found[first].start, found[last].end
+            return _ORDINALS[word.text], found[first].start, found[last].end
     return None
 
 
 def _with_line(step: Step, stands_for: Sequence[JSON], number: str, planner: Planner) -> Step:
-    arguments: dict[str, JSON] = {}
-    for name, value in step.arguments.items():
-        parameter = planner.offers[step.tool].parameter(name)
+    offer = planner.offers[step.tool]
+    arguments = {name: value for name, value in step.arguments.items() if value != SAME}
+    for name, value in arguments.items():
         if value in stands_for:
-            value = [number] if parameter is not None and parameter.kind is Kind.LIST else number
-        if value != SAME:
-            arguments[name] = value
+            parameter = offer.parameter(name)
+            is_list = parameter is not None and parameter.kind is Kind.LIST
+            arguments[name] = [number] if is_list else number
     return replace(step, arguments=arguments)
 
 
 # The same question about something else
 
 
-def varied(planner: Planner, said: str, exchanged: Sequence[Exchange], plan: Plan) -> Step | None:
+def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | None:
     """Return the question asked last with what `said` names in its place: "and in Lima?", "split by 3".
 
     If `said` asks for something by itself it has to be for the same tool, and to name nothing but a moment,
     a percentage or what to calculate on with.
     """
-    step = _varied(planner, said, exchanged) if _is_variation(said) else None
-    step = _without_same(step, planner) if step is not None else None
+    if not may_vary(said) or last.tool not in planner.offers:
+        return None
+    step = _with_variation(planner, Step(last.tool, last.arguments), said)
     if step is None or not plan.is_sure:
         return step
     is_same_tool = {one.tool for one in plan.steps} == {step.tool}
     return step if is_same_tool and _is_incomplete(planner, said) else None
-
-
-def may_vary(said: str) -> bool:
-    """Tell whether a message begins like one that goes on with the last."""
-    return _is_variation(said)
-
-
-def _varied(planner: Planner, said: str, exchanged: Sequence[Exchange]) -> Step | None:
-    between = [said]
-    for before in reversed(exchanged[-_MOST_BACK:]):
-        steps = planner.plan(before.said).steps
-        is_link = _is_variation(before.said) and _is_incomplete(planner, before.said)
-        if not is_link and len({step.tool for step in steps}) == 1 and steps[-1].is_sure:
-            found: Step | None = steps[-1]
-            for one in reversed(between):
-                found = _with_variation(planner, found, one) if found is not None else None
-            return found
-        if not is_link and (steps or not _is_variation(before.said) or small_talk(before.said) is not None):
-            return None
-        between.append(before.said)
-    return None
-
-
-def _is_variation(said: str) -> bool:
-    bare = fold(said)
-    goes_on = bool(_VARIATION.match(bare) or _CALCULATED_ON.match(bare))
-    return len(words(said)) <= _LONGEST_VARIATION and goes_on
 
 
 def _is_incomplete(planner: Planner, said: str) -> bool:
@@ -455,82 +380,58 @@ def _recalculated(had: str, bare: str) -> str | None:
     return f"{had[: numbers[-1].start()]}{bare}{had[numbers[-1].end() :]}" if numbers else None
 
 
-# Resolving
+# "It"
 
 
-def _resolved(step: Step, earlier: Step | None, told: str, planner: Planner) -> Step | None:
-    pointing = _pointing(step)
-    if not pointing:
-        return step
-    if earlier is None:
-        return None
+def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:
+    """Return the plan with what "it" stands for: what the last result was about, else what was said before.
+
+    Steps whose "it" is of no other step of their tool's category are left out.
+    """
+    if not _points(plan):
+        return plan
+    past = {planner.category(call.tool): call for call in before.calls}
+    said = {planner.category(step.tool): step for step in planner.plan(before.said).steps if not before.calls}
+    beside = {planner.category(step.tool): step for step in plan.steps if not _pointing(step)}
+    steps: list[Step] = []
+    for step in plan.steps:
+        category = planner.category(step.tool)
+        if not _pointing(step):
+            steps.append(step)
+        elif (call := past.get(category)) is not None:
+            single = call.follow_up.numbers[:1] if len(call.follow_up.numbers) == 1 else ()
+            told = call.follow_up.about or "".join(single)
+            steps.append(_with_it(step, call.arguments, told, planner))
+        elif (other := beside.get(category) or said.get(category)) is not None:
+            steps.append(_with_it(step, other.arguments, "", planner))
+    return replace(plan, steps=tuple(steps))
+
+
+def _with_it(step: Step, had: Mapping[str, JSON], told: str, planner: Planner) -> Step:
     offer = planner.offers[step.tool]
     arguments = dict(step.arguments)
-    for name in pointing:
-        had = None if name in _pointing(earlier) else earlier.arguments.get(name)
+    for name in _pointing(step):
+        before = had.get(name)
+        before = None if before in (IT, SAME, [IT]) else before
         parameter = offer.parameter(name)
         if arguments.pop(name) == SAME:
-            arguments |= {name: had} if had is not None else {}
+            arguments |= {name: before} if before is not None else {}
         elif parameter is not None and parameter.kind is Kind.LIST:
-            arguments[name] = convert(told, parameter, planner.reader) or had or [IT]
+            arguments[name] = before or convert(told, parameter, planner.reader) or [IT]
         else:
-            arguments[name] = told or had or IT
-    return _asking(replace(step, arguments=arguments), planner)
+            arguments[name] = told or before or IT
+    return planner.completed(offer, arguments)
 
 
 def _without_same(step: Step, planner: Planner) -> Step:
     given = {name: value for name, value in step.arguments.items() if value != SAME}
-    return _asking(replace(step, arguments=given), planner) if len(given) < len(step.arguments) else step
+    return planner.completed(planner.offers[step.tool], given) if len(given) < len(step.arguments) else step
 
 
-def _asking(step: Step, planner: Planner) -> Step:
-    required = planner.offers[step.tool].required
-    return replace(step, missing=next((one for one in required if one.name not in step.arguments), None))
+def _points(plan: Plan) -> bool:
+    """Tell whether a step of the plan is about "it"."""
+    return any(map(_pointing, plan.steps))
 
 
 def _pointing(step: Step) -> list[str]:
     return [name for name, value in step.arguments.items() if value in (IT, SAME, [IT])]
-
-
-def _named_in_receipt(before: Exchange) -> str:
-    told = before.answer.split("\n")[0]
-    if not before.is_receipt:
-        return ""
-    quoted = _QUOTED_IN_RECEIPT.search(told)
-    return (quoted[1] if quoted else told.rpartition(": ")[2]).removesuffix("…")
-
-
-def _picked_name(answer: str, said: str) -> str:
-    """Return the name of a numbered list that is spelled out, told by a word of its own, or numbered."""
-    names = dict(re.findall(r"^(\d{1,2})\. (\S+)", answer, re.MULTILINE))
-    spelled = [name for name in names.values() if fold(name) in fold(said)]
-    known = Counter(word for name in names.values() for word in set(words(name)))
-    told = [
-        name
-        for name in names.values()
-        if any(known[word] == 1 for word in {*words(name)} & {*words(said)} - ALL_STOP_WORDS)
-    ]
-    numbered = [names[one] for word in words(said) if (one := _NUMERALS.get(word, word)) in names][:1]
-    return next((found[0] for found in (spelled, told, numbered) if len(found) == 1), "")
-
-
-def _hour_picked(said: str, asked: Sequence[str]) -> int | None:
-    """Return the place of the hour among the two asked about."""
-    hours = [int(one.partition(":")[0]) for one in asked]
-    found = words(re.sub(r":\d\d", "", said))
-    known = _WITH_HOUR | _BEFORE_NOON | _AFTER_NOON
-    if len(found) > _LONGEST_HOUR:
-        return None
-    if not all(word in known or word in ORDINALS or word.isdecimal() for word in found):
-        return None
-    named = next((int(word) for word in found if word.isdecimal()), None)
-    if named is not None and named % 12 not in {hour % 12 for hour in hours}:
-        return None
-    if set(found) & _AFTER_NOON:
-        return hours.index(max(hours))
-    if set(found) & _BEFORE_NOON:
-        return hours.index(min(hours))
-    if named is not None:
-        return hours.index(named) if named > 12 or re.search(r"\b0\d", said) else None
-    place = next((ORDINALS[word] for word in found if word in ORDINALS), None)
-    return {1: 0, 2: 1, 0: 1}.get(place) if place is not None else None

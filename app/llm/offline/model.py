@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,37 +10,33 @@ from typing import Protocol
 from app.i18n import detect_language, say
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.offline import replies
-from app.llm.offline.arithmetic import asked_calculation, is_calculation
 from app.llm.offline.clauses import fragments_of
 from app.llm.offline.followups import (
     LONGEST_CHOICE,
-    Exchange,
-    completed_answer,
-    corrected,
-    exchanges,
+    goes_on,
+    is_undo,
     may_vary,
-    picked_line,
-    picks_line,
     picks_none,
-    points,
-    resolved,
-    results_since_answer,
-    split_late,
-    subject_of,
-    varied,
-    with_a_subject,
-    with_hour,
+    plan_after,
     with_pronoun,
 )
-from app.llm.offline.lookups import answering_facts, found_nothing, lookup
-from app.llm.offline.parameters import Kind, Offer, offer_of_document, read_offer
-from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step
-from app.llm.offline.slots import Reader
+from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step, answering_facts, lookup
+from app.llm.offline.slots import (
+    Kind,
+    Offer,
+    Reader,
+    asked_calculation,
+    is_calculation,
+    offer_of_document,
+    read_offer,
+)
 from app.llm.offline.templates import align, read_template
 from app.llm.smalltalk import Talk, small_talk
+from app.messages import JSON
 from app.people import Person
 from app.search.index import Document, ToolIndex
-from app.search.words import fold, says_something, words
+from app.search.words import says_something, words
+from app.store.turn_state import Exchange
 
 MODEL_NAME = "offline"
 MAX_PARALLEL = 4
@@ -49,15 +44,10 @@ _MAX_CATEGORIES = 6
 _MAX_NAMED = 2
 _MAX_ROUNDS = 5
 _MAX_EXAMPLES = 3
-_MAX_RECENT = 4
 _THREADS = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _NOBODY = Person(id="", realm="terminal")
-_UNDO = re.compile(
-    r"\W*(?:(?:por favor|please|uy|ops|oops) )?(?:deshac\w*|deshaz\w*|desfaz\w*|desfac\w*|undo)"
-    r"(?: (?:eso|esto|isso|isto|it|that|la instalacion|a instalacao|the install(?:ation)?))?\W*"
-)
 
 Phrases = Mapping[str, tuple[str, ...]]
 
@@ -119,10 +109,9 @@ class OfflineModel:
         fragments = fragments_of(said) if small_talk(said) is None else []
         tools = self._aligned(fragments)
         if fragments and len(words(said)) <= LONGEST_CHOICE:
-            meant, topic = self._talked_about(with_pronoun(said, language), request.recent)
-            goes_on = self._goes_on(said) or not tools
-            best = (*meant[:1], *tools[:1]) if meant and not self._goes_on(said) else ()
-            tools = [*best, *meant, *(topic if meant or goes_on else ()), *tools]
+            meant, topic = self._talked_about(with_pronoun(said, language), request.earlier)
+            best = (*meant[:1], *tools[:1]) if meant and not goes_on(said) else ()
+            tools = [*best, *meant, *(topic if meant or goes_on(said) or not tools else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
             ranked += self._looking(said)
@@ -138,20 +127,17 @@ class OfflineModel:
         }
         return _written(request, json.dumps(reading, ensure_ascii=False))
 
-    def _goes_on(self, said: str) -> bool:
-        return may_vary(said) or picks_line(said) or _UNDO.fullmatch(fold(said)) is not None
-
-    def _talked_about(self, said: str, recent: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the tools that "delete it" may mean after recent messages, and the tools of these."""
-        topic: dict[str, None] = {}
-        for before in reversed(recent[-_MAX_RECENT:]):
-            topic |= dict.fromkeys(self._aligned(fragments_of(before))[:1] or self._looking(before))
-            if topic and not self._goes_on(before):
+    def _talked_about(self, said: str, earlier: Sequence[Exchange]) -> tuple[list[str], list[str]]:
+        """Return the tools that "delete it" may mean after what was done last, and the tools of that."""
+        topic: list[str] = []
+        for before in reversed(earlier):
+            called = dict.fromkeys(call.tool for call in before.calls)
+            if topic := list(called) or self._aligned(fragments_of(before.said))[:1]:
                 break
-        categories = dict.fromkeys(self._category(tool) for tool in topic)
+        categories = dict.fromkeys(map(self._category, topic))
         pointing = self._aligned([said], pointing=True) if topic else []
         meant = [tool for one in categories for tool in pointing if self._category(tool) == one]
-        return meant, list(topic)
+        return meant, topic
 
     def _aligned(self, fragments: Sequence[str], *, pointing: bool = False) -> list[str]:
         """Return the tools that fit a fragment by phrase or arithmetic, the surest first."""
@@ -174,7 +160,10 @@ class OfflineModel:
         return list(found)
 
     def _looking(self, said: str) -> list[str]:
-        return [step.tool for step in lookup(said, self._documented(), self._catalog.phrases()).steps]
+        return [step.tool for step in self._looked_up(said, self._documented()).steps]
+
+    def _looked_up(self, said: str, offers: Sequence[Offer]) -> Plan:
+        return Plan() if may_vary(said) else lookup(said, offers, self._catalog.phrases())
 
     def _documented(self) -> list[Offer]:
         documents = map(self._catalog.index.document, self._catalog.phrases())
@@ -200,15 +189,14 @@ class OfflineModel:
         read = (read_offer(tool) for tool in request.tools)
         # tools that only lead to texts for a real model are not in the index
         offers = [offer for offer in read if offer is not None and offer.name in self._catalog.index]
-        results, rounds = results_since_answer(request.messages)
-        exchanged = exchanges(request.messages)
-        if exchanged and picks_none(exchanged[-1].answer, said, language):
+        results, rounds = _results_so_far(request.messages)
+        if picks_none(said, request.earlier):
             return _written(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None
-        plan = self._plan(request, offers, person, exchanged) if offers and asks else Plan()
+        plan = self._plan(request, offers, person) if offers and asks else Plan()
         if plan.lacking:
             return _written(request, replies.lacking_text(plan.lacking, language))
-        if not plan.steps and _UNDO.fullmatch(fold(said)):
+        if not plan.steps and is_undo(said):
             return _written(request, say(language, "What should I undo? Tell me in a whole sentence."))
         facts = answering_facts(request.facts, said) if asks else []
         is_guess = all(step.guessed for step in plan.steps)
@@ -220,13 +208,13 @@ class OfflineModel:
             return _written(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
         if looks:
-            plan = lookup(said, offers, self._catalog.phrases())
+            plan = self._looked_up(said, offers)
         calls = [step for step in plan.steps if step.missing is None]
         if pending := self._next_round(calls[len(results) :], rounds):
             return _called(request, pending, len(results))
-        if results and facts and all(map(found_nothing, results)):
+        if results and facts and all(map(replies.found_nothing, results)):
             return _written(request, replies.facts_text(facts, language))
-        if looks and all(map(found_nothing, results)):
+        if looks and all(map(replies.found_nothing, results)):
             results = []
         told = [replies.results_text(results, language)] if results else []
         if plan.steps and plan.unknown:
@@ -253,46 +241,13 @@ class OfflineModel:
             taken.add(category)
         return calls[:MAX_PARALLEL]
 
-    def _plan(
-        self, request: ModelRequest, offers: Sequence[Offer], person: Person, all_exchanged: list[Exchange]
-    ) -> Plan:
-        catalog = self._catalog
-        reader = Reader(person, self._now)
+    def _plan(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> Plan:
+        catalog, reader = self._catalog, Reader(person, self._now)
         planner = Planner(offers, catalog.index, catalog.phrases(), reader, catalog.read_only())
-        exchanged = with_a_subject(all_exchanged, person.language)
-        before = exchanged[-1] if exchanged else Exchange()
-        said, late = split_late(request.said, request.messages)
-        if timed := with_hour(before, said, person.language):
-            said, exchanged = timed, exchanged[:-1]
-            before = exchanged[-1] if exchanged else Exchange()
-        if _UNDO.fullmatch(fold(said)):
-            undone = self._undone(planner, before)
-            return undone if undone.steps else _of_last_receipt(planner, said, exchanged)
-        said = corrected(planner, said, exchanged) or said
-        if (picked := picked_line(planner, said, exchanged)) != Plan():
-            return picked
-        plan = planner.plan(said)
-        subject = subject_of(planner, exchanged)
-        topic = [planner.category(step.tool) for step in planner.plan(subject.said).steps]
-        if topic or points(plan):
-            plan = planner.about([*topic, *_categories_beside(planner, plan)]).plan(said)
-        plan = resolved(plan, planner, subject)
-        if late:
-            more = planner.plan(late)
-            return Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown))
-        if (step := varied(planner, said, exchanged, plan)) is not None:
-            return Plan((step,))
-        if plan.is_sure:
-            return plan
-        answered = completed_answer(planner, before, said, plan)
-        return Plan((answered,)) if answered is not None else plan
-
-    def _undone(self, planner: Planner, before: Exchange) -> Plan:
-        """Plan what our receipt says to undo it by, within its own category: a page may say such words."""
-        plan = planner.plan(replies.undo_words(before.answer))
-        done = {planner.category(step.tool) for step in planner.plan(before.said).steps}
-        is_other = done and any(planner.category(step.tool) not in done for step in plan.steps)
-        return Plan() if is_other else plan
+        said, late = _split_late(request.said, request.messages)
+        plan = plan_after(planner, said, request.earlier)
+        more = planner.plan(late)
+        return Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown), plan.lacking)
 
     def _without_tools(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> str:
         language, said = person.language, request.said
@@ -321,20 +276,39 @@ class OfflineModel:
         return list(found.values())[:_MAX_EXAMPLES]
 
 
-def _of_last_receipt(planner: Planner, said: str, exchanged: Sequence[Exchange]) -> Plan:
-    """Return the plan of an "undo" if it is about what was done last, as far as that is known."""
-    plan = planner.plan(said)
-    last = next((one for one in reversed(exchanged) if one.is_receipt), None)
-    if last is not None and fold(said).strip() in fold(last.answer):
-        return plan  # the receipt names these words
-    done = {planner.category(step.tool) for step in planner.plan(last.said).steps} if last else set()
-    is_other = last is not None and any(planner.category(step.tool) not in done for step in plan.steps)
-    return Plan() if is_other else plan
+def _results_so_far(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int]:
+    """Return the tool results of this turn, in the order of their calls, and its rounds of calls."""
+    results: list[str] = []
+    rounds = 0
+    for message in messages:
+        if message.get("role") == "tool":
+            results.append(_content_of(message))
+        elif message.get("role") == "assistant":
+            rounds = rounds + 1 if message.get("tool_calls") else 0
+            results = results if rounds else []
+    return results, rounds
 
 
-def _categories_beside(planner: Planner, plan: Plan) -> list[str]:
-    """Return the categories of what a plan asks for without pointing at "it"."""
-    return [planner.category(step.tool) for step in plan.steps if not points(Plan((step,)))]
+def _split_late(said: str, messages: Sequence[Mapping[str, JSON]]) -> tuple[str, str]:
+    """Split what was said before the turn's first calls from what came in after them."""
+    late: list[str] = []
+    called = False
+    for message in messages:
+        if message.get("role") == "assistant":
+            called = bool(message.get("tool_calls"))
+            late = late if called else []
+        elif message.get("role") == "user" and called:
+            late.append(_content_of(message))
+    text = "\n".join(late).strip()
+    return (said[: -len(text)], text) if text and said.endswith(text) else (said, "")
+
+
+def _content_of(message: Mapping[str, JSON]) -> str:
+    """Return the text of a message, whichever form it has."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
 
 
 def _fitting_categories(fragments: Sequence[str], categories: Sequence[tuple[str, str]]) -> list[str]:

@@ -2,16 +2,29 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from app.llm.offline.arithmetic import asked_calculation, is_calculation
 from app.llm.offline.clauses import lines, places, sentences, splits
-from app.llm.offline.parameters import TAKES_THE_REST, Kind, Offer, Parameter
-from app.llm.offline.slots import Reader, after_lead, convert, convert_several, find, is_file_name
+from app.llm.offline.slots import (
+    ADDRESS,
+    TAKES_THE_REST,
+    Kind,
+    Offer,
+    Parameter,
+    Reader,
+    after_lead,
+    asked_calculation,
+    convert,
+    convert_several,
+    find,
+    is_calculation,
+    is_file_name,
+)
 from app.llm.offline.templates import (
     ALL,
     MAX_WORDS,
     SAME,
+    WORDS,
     Alignment,
     Template,
     align,
@@ -23,7 +36,18 @@ from app.llm.offline.templates import (
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
 from app.search.index import ToolIndex
-from app.search.words import ALL_STOP_WORDS, fold, says_something, spans, stem, terms, without_slots, words
+from app.search.words import (
+    ALL_STOP_WORDS,
+    content,
+    fold,
+    holds,
+    says_something,
+    spans,
+    stem,
+    terms,
+    without_slots,
+    words,
+)
 
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
 _MAX_STEPS = 12
@@ -36,6 +60,15 @@ _INTERJECTION = re.compile(r"^\W*(?:no|não|nao|nope|sí|si|sim|yes)\s*[,.;:!]\s
 _WIDEST_BLANK = " " * 20
 _LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
 _DEFINITION = re.compile(r"\W*(?:o que|que|whats|what(?: is|'s)?) (?:es |is |e )?(?:una?|an?|uma?) ")
+_MOST_ASKED = 8
+_MAX_BARE_WORDS = 3  # of a question without a word that asks: "the gate code?"
+_LONGEST_QUESTION = 200
+_QUESTION = re.compile(
+    r"\W*(?:(?:y|e|and|oye|che|oi|hey|pf|por favor|please|dime|decime|me diz|me fala|tell me) )*"
+    r"(?:(?:a|en|em|de|con|com|o|at|in) )?"
+    r"(?:cual(?:es)?|quien(?:es)?|donde|qual|quais|quem|onde|what(?: is|'?s)?|whats|which|who(?:'?s)?"
+    r"|where(?:'?s)?)\b"
+)
 _TAKES_ANYTHING = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 
 
@@ -45,7 +78,7 @@ class Step:
 
     `missing`: the required parameter to ask the person for first. `guessed`: found by the index alone.
     `open`: the argument that ran to the end of the message, prose or a list that may go on. `beside`: belongs
-    to the same question as the step before, so that both may run at once.
+    to the same question as the step before, so that both may run at once. `phrase`: what it was found by.
     """
 
     tool: str
@@ -54,6 +87,7 @@ class Step:
     guessed: bool = False
     open: str = ""
     beside: bool = False
+    phrase: Template | None = field(default=None, compare=False)
 
     @property
     def is_sure(self) -> bool:
@@ -175,15 +209,16 @@ class Planner:
         return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
 
     def renamed(self, step: Step, name: str) -> Step | None:
-        """Return the step with its one text replaced by the name that was picked for it."""
-        given = [
-            one
-            for one in self.offers[step.tool].parameters
-            if one.kind is Kind.TEXT and one.name in step.arguments
+        """Return the step with its one text that names a thing replaced by `name`; None if it has none."""
+        offer = self.offers.get(step.tool)
+        named = [
+            one.name
+            for one in (offer.parameters if offer is not None else ())
+            if one.kind is Kind.TEXT and not one.is_prose and one.name in step.arguments
         ]
-        if not name or len(given) != 1:
+        if not name or len(named) != 1:
             return None
-        return replace(step, arguments={**step.arguments, given[0].name: name}, guessed=False)
+        return replace(step, arguments={**step.arguments, named[0]: name}, guessed=False)
 
     def completed(self, offer: Offer, arguments: Mapping[str, JSON], text: str = "") -> Step:
         """Return the step with what `text` says of required parameters that are not there yet."""
@@ -253,9 +288,16 @@ class Planner:
                 first = self._best(left)
                 if first and all(step.is_sure for step in first):
                     rest = self._clause(right, depth + 1)
-                    if rest and all(step.is_sure for step in rest):
+                    if rest and all(step.is_sure for step in rest) and not self._tears(clause, rest):
                         return [*first, *rest]
         return self._best(clause)
+
+    def _tears(self, clause: str, rest: Sequence[Step]) -> bool:
+        """Tell whether a vague phrase fits only what a split tears off: "…, and 2 kg of rice to the list"."""
+        is_vague = any(step.phrase is not None and step.phrase.is_vague for step in rest)
+        return is_vague and any(
+            step.phrase is not None and step.phrase.ends_in_a_word for step in self._best(clause)
+        )
 
     def _best(self, clause: str) -> list[Step]:
         if clause not in self._known:
@@ -284,7 +326,7 @@ class Planner:
                 continue
             step = self.completed(offer, arguments, "" if alignment.values else clause)
             if step.missing is None:
-                step = replace(step, open=_open_slot(offer, alignment.template))
+                step = replace(step, open=_open_slot(offer, alignment.template), phrase=alignment.template)
                 return [
                     *self._one_for_each_place(offer, step),
                     *self._of_same_phrase(step, alignment, aligned, clause),
@@ -453,3 +495,43 @@ def _open_slot(offer: Offer, template: Template) -> str:
     name = template.last_slot
     parameter = offer.parameter(name)
     return name if parameter is not None and (parameter.is_prose or parameter.kind is Kind.LIST) else ""
+
+
+# Questions that no phrase fits: the answer may be a remembered fact, or stand in a note
+
+
+def answering_facts(facts: Sequence[str], said: str) -> list[str]:
+    """Return the facts that hold every telling word of a question: "gate code?", "when is my birthday"."""
+    wanted = {stem(word) for word in _telling(said)}
+    return [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
+
+
+def lookup(said: str, offers: Sequence[Offer], phrases: Mapping[str, Sequence[str]]) -> Plan:
+    """Search what the person has written down for what a question asks for."""
+    if len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said) or opens_with_reversal(said):
+        return Plan()
+    telling = set(_telling(said))
+    kept = [said[word.start : word.end] for word in spans(said) if word.text in telling]
+    is_bare = said.rstrip().endswith("?") and len(kept) <= _MAX_BARE_WORDS
+    if not kept or len(kept) > _MOST_ASKED or not (is_bare or _QUESTION.match(fold(said))):
+        return Plan()
+    for offer in offers:
+        if name := _open_query(offer, phrases.get(offer.name, ())):
+            return Plan((Step(offer.name, {name: " ".join(kept)}, guessed=True),))
+    return Plan()
+
+
+def _open_query(offer: Offer, listed: Sequence[str]) -> str:
+    """Return the parameter of which a phrase says that anything may be asked for: "what is {query}"."""
+    for phrase in listed:
+        template = read_template(offer.name, phrase)
+        parameter = offer.parameter(template.last_slot)
+        if template.is_vague and parameter is not None and parameter.kind is Kind.WORDS:
+            return parameter.name
+    return ""
+
+
+def _telling(said: str) -> list[str]:
+    known = WORDS["questions"] | ALL_STOP_WORDS
+    found = [word for word in content(words(said)) if word not in known]
+    return [word for word in found if word not in WORDS["values"]] or found

@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from app.i18n import LANGUAGES, detect_language, say
-from app.llm.offline.parameters import Kind, Offer, Parameter
+from app.i18n import detect_language, say
+from app.llm.offline.slots import Kind, Offer, Parameter
 from app.llm.offline.templates import IT, SAME
 from app.llm.smalltalk import Talk
 from app.messages import JSON
@@ -149,37 +149,17 @@ def _object_line(value: dict[str, JSON], language: str) -> str:
     return f"{head} ({', '.join(rest)})" if rest else head
 
 
-# Questions, and what tools ask for
+def found_nothing(result: str) -> bool:
+    """Tell whether a tool searched and found nothing."""
+    try:
+        value = json.loads(result)
+    except ValueError:
+        return False
+    data = value.get("data") if isinstance(value, dict) and value.get("ok") is True else None
+    return isinstance(data, dict) and data.get("count") == 0
 
 
-def pick_question(language: str) -> str:
-    """Return the question below a numbered list of names of which a tool needs one."""
-    return say(language, "Which one do you mean? Answer with its number.")
-
-
-def undo_text(words: str, language: str) -> str:
-    """Return what stands beside a receipt: the words that undo what was done."""
-    return say(language, "Undo: “{words}”", words=words)
-
-
-def undo_words(answer: str) -> str:
-    """Return the words that a receipt says to undo it by, "" if it names none."""
-    receipt = answer.split("\n")[0]
-    for language in LANGUAGES:
-        before, _, after = undo_text("\0", language).partition("\0")
-        if receipt.startswith("✓") and before in receipt:
-            return receipt.rpartition(before)[2].partition(after)[0]
-    return ""
-
-
-def hours_asked(answer: str) -> tuple[str, ...]:
-    """Return the two hours ("05:00", "17:00") of which an answer asks which one is meant, else ()."""
-    for language in LANGUAGES:
-        asked = say(language, "Do you mean {first} or {second}? I set nothing yet.", first="\0", second="\0")
-        if all(part in answer for part in asked.split("\0")):
-            hours = re.findall(r"\b\d\d:\d\d\b", answer.split("?")[0])
-            return tuple(hours) if len(hours) == 2 else ()
-    return ()
+# Questions
 
 
 def question(parameter: Parameter, language: str) -> str:
@@ -191,11 +171,6 @@ def question(parameter: Parameter, language: str) -> str:
     if parameter.kind is not Kind.ENUM or not isinstance(choices, list):
         return asked
     return f"{asked} {' · '.join(str(choice) for choice in choices[:_MAX_ITEMS])}"
-
-
-def questions(language: str) -> frozenset[str]:
-    """Return the beginnings of all questions for parameters."""
-    return frozenset((_name_question(language), *(_kind_question(kind, language) for kind in Kind)))
 
 
 def _name_question(language: str) -> str:

@@ -1,15 +1,16 @@
-"""Filling a tool's parameters from a person's words, by what the schema says of them."""
+"""The parameters of tools by their schemas, and their values in a person's words."""
 
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from app.calendar.words import Reading, read_when
-from app.llm.offline.arithmetic import asked_calculation, is_arithmetic, is_calculation
-from app.llm.offline.parameters import TAKES_THE_REST, Kind, Parameter, type_of
+from app.llm.offline.templates import WORDS
 from app.messages import JSON
 from app.people import Person
 from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words
@@ -30,11 +31,8 @@ _SAFE_DIGITS = 18  # that surely fit into 64 bits
 _THOUSANDS = {"en": ","}
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
-_HALVES = spaced("a an un half media medio meia meio")
-_YES = spaced("yes si sim true on activado ativado enabled")
-_NO = spaced("no nao false off desactivado desativado disabled without sin sem")
 _ROOTS = ("raiz", "sqrt", "square root", "la raiz", "half", "la mitad", "mitad", "metade")
-_NUMERALS: Mapping[str, int] = {
+NUMERALS: Mapping[str, int] = {
     word: number
     for number, listed in enumerate(
         (
@@ -45,6 +43,166 @@ _NUMERALS: Mapping[str, int] = {
     )
     for word in listed.split()
 }  # fmt: skip
+_SIGNS = frozenset("+-*/^%×÷·√²³½")
+_DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
+_CURRENCY = re.compile(r"\b(?:r|us|mx|ar|a|c)?\$")
+_PHONE_DATE_OR_TIME = re.compile(r"\+[\d\s().-]+|[\d]+[/.-]\d+[/.-]\d+|\d{1,2}:\d{2}.*")
+_QUESTION = re.compile(
+    r"^[\s¿¡]*(?:(?:y|e|and)\s+)?"
+    r"(?:(?:(?:cu[aá]nto|quanto|how much|what)\s+(?:es|é|e|is|son|da|dá)|what[’']?s)\s+)?"
+    r"(?:el\s+(?=\d))?",
+    re.IGNORECASE,
+)
+
+
+class Kind(StrEnum):
+    """The kind of value that a parameter wants."""
+
+    ENUM = "enum"
+    NUMBER = "number"
+    FLAG = "flag"
+    LIST = "list"
+    EXPRESSION = "expression"
+    WHEN = "when"
+    PLACE = "place"
+    FILE = "file"
+    URL = "url"
+    EMAIL = "email"
+    QUANTITY = "quantity"
+    UNIT = "unit"
+    WORDS = "words"
+    TEXT = "text"
+    OTHER = "other"
+
+
+TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})  # any words fit: they take what others leave
+_SHORT_TEXT = spaced("title name subject")
+_IDENTIFIER = spaced("number id identifier")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an offered tool."""
+
+    name: str
+    schema: Mapping[str, JSON]
+    required: bool
+
+    @property
+    def description(self) -> str:
+        return str(self.schema.get("description") or "")
+
+    @cached_property
+    def kind(self) -> Kind:
+        return _kind(self)
+
+    @property
+    def is_prose(self) -> bool:
+        """Tell whether it takes text for its own sake, not words that name something which exists."""
+        if self.kind is not Kind.TEXT or set(words(self.description)) & _IDENTIFIER:
+            return False
+        return not set(words(self.name)) & _SHORT_TEXT
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool that the model may call now."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def required(self) -> tuple[Parameter, ...]:
+        return tuple(parameter for parameter in self.parameters if parameter.required)
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((one for one in self.parameters if one.name == name), None)
+
+
+def read_offer(tool: Mapping[str, JSON]) -> Offer | None:
+    """Return the offer of a function form, None for anything else."""
+    function = tool.get("function") if isinstance(tool, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        return None
+    schema = function.get("parameters")
+    schema = schema if isinstance(schema, Mapping) else {}
+    properties = schema.get("properties")
+    required = schema.get("required")
+    wanted = set(required) if isinstance(required, list) else set()
+    parameters = tuple(
+        Parameter(name, inner if isinstance(inner, Mapping) else {}, name in wanted)
+        for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+    )
+    return Offer(function["name"], str(function.get("description") or ""), parameters)
+
+
+def offer_of_document(name: str, described: Mapping[str, str]) -> Offer:
+    """Return a tool as the index knows it: its parameters as texts with their descriptions."""
+    texts = (Parameter(one, {"type": "string", "description": text}, True) for one, text in described.items())
+    return Offer(name, "", tuple(texts))
+
+
+def type_of(schema: Mapping[str, JSON]) -> str:
+    """Return the JSON type that a schema wants; of several the first but null, strings before others."""
+    type_ = schema.get("type")
+    if isinstance(type_, list):
+        return "string" if "string" in type_ else next((str(one) for one in type_ if one != "null"), "string")
+    if isinstance(type_, str):
+        return type_
+    choices = [one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, Mapping)]
+    types = [type_of(one) for one in choices if one.get("type") != "null"]
+    return "string" if "string" in types or not types else types[0]
+
+
+def _kind(parameter: Parameter) -> Kind:
+    schema = parameter.schema
+    if isinstance(schema.get("enum"), list):
+        return Kind.ENUM
+    if (kind := _BY_TYPE.get(type_of(schema))) is not None:
+        return kind
+    if schema.get("format") in {"date", "date-time", "time"}:
+        return Kind.WHEN
+    named = words(parameter.name)
+    for kind, marks in _BY_NAME:
+        if any(word in marks for word in named):
+            return kind
+    described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
+    return next((kind for kind, marks in _BY_DESCRIPTION if described & marks), Kind.TEXT)
+
+
+_BY_TYPE = {
+    "integer": Kind.NUMBER,
+    "number": Kind.NUMBER,
+    "boolean": Kind.FLAG,
+    "array": Kind.LIST,
+    "object": Kind.OTHER,
+}
+_BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
+    (Kind.EXPRESSION, spaced("expression formula calculation arithmetic expresion operation sum")),
+    (Kind.TEXT, spaced("text content body note message title name subject")),
+    (Kind.WORDS, spaced("query keyword keywords words term terms search")),
+    (Kind.QUANTITY, spaced("quantity measurement")),
+    (Kind.UNIT, spaced("unit currency")),
+    (Kind.NUMBER, spaced("rate")),
+    (Kind.URL, spaced("url link uri address")),
+    (Kind.EMAIL, spaced("email mail")),
+    (Kind.FILE, spaced("path file filename folder directory")),
+    (
+        Kind.PLACE,
+        spaced("place city location country town region timezone zone lugar ciudad origin destination"),
+    ),
+    (
+        Kind.WHEN,
+        spaced("date time when datetime day due deadline start end until since fecha hora at moment"),
+    ),
+)
+_BY_DESCRIPTION: tuple[tuple[Kind, frozenset[str]], ...] = (
+    (Kind.EXPRESSION, spaced("arithmetic formula")),
+    (Kind.URL, spaced("url")),
+    (Kind.PLACE, spaced("city town country")),
+    (Kind.WHEN, spaced("date iso")),
+)
 
 
 @dataclass(frozen=True)
@@ -87,7 +245,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             return _number(text, parameter, reader.person.language)
         case Kind.FLAG:
             said = set(words(text))
-            return False if said & _NO else True if said & _YES else None
+            return False if said & WORDS["denying"] else True if said & WORDS["affirming"] else None
         case Kind.LIST:
             return _list(text, parameter, reader)
         case Kind.EXPRESSION:
@@ -193,7 +351,7 @@ def _number(text: str, parameter: Parameter, language: str) -> JSON:
         return text if re.match(r"(?:[A-Za-z]{0,3}[$€£] ?)?\d", text) else None
     match = re.search(r"-?\d+(?:[.,]\d+)*", text)
     if match is None:
-        return next((_NUMERALS[word] for word in words(text) if word in _NUMERALS), None)
+        return next((NUMERALS[word] for word in words(text) if word in NUMERALS), None)
     is_integer = type_of(parameter.schema) == "integer"
     number = _with_point(match.group(), ".," if is_integer else _THOUSANDS.get(language, ""))
     if number is None:
@@ -264,7 +422,7 @@ def _quantity(text: str, language: str) -> JSON:
     counts = re.match(r"[-+]?(?:[a-z]{0,3}[$€£] ?)?(?:\d|[½¼¾])", fold(bare)) is not None
     first = next(iter(words(bare)), "")
     is_article = first in ("a", "an") and language != "en"  # "a las 11" is no quantity
-    counts = counts or (first in {*_NUMERALS, *_HALVES} and not is_article)
+    counts = counts or (first in {*NUMERALS, *WORDS["halves"]} and not is_article)
     names = re.search(r"[^\W\d_]|[°$€£'\"]", bare) is not None
     if not counts or not names or len(bare.split()) > _LONGEST_QUANTITY or re.search(r"%|\d:\d", bare):
         return None
@@ -333,3 +491,35 @@ def _quoted_in(text: str) -> str | None:
         return quoted.group(1).strip()
     _, colon, after = text.partition(":")
     return after.strip() if colon and not re.match(r"//|\d", after) else None
+
+
+# Arithmetic
+
+
+def is_arithmetic(text: str) -> bool:
+    """Tell whether all of `text` is a number or a calculation, in digits, signs and words."""
+    found, has_number = _words_beside_numbers(text)
+    known = WORDS["operators"] | WORDS["numerals"] | WORDS["beside_numbers"]
+    return has_number and known.issuperset(found)
+
+
+def is_calculation(text: str) -> bool:
+    """Tell whether `text` is arithmetic with something to work out: no bare number, phone, date or time."""
+    if not is_arithmetic(text) or _PHONE_DATE_OR_TIME.fullmatch(text.strip()):
+        return False
+    signed = any(sign in text for sign in _SIGNS) or re.search(r"\d!", text) is not None
+    return signed or any(word in WORDS["operators"] for word in _words_beside_numbers(text)[0])
+
+
+def asked_calculation(text: str) -> str:
+    """Return what a message asks to work out; a factorial's "!" stays, one of excitement goes."""
+    bare = text.strip()
+    ends = " ¿?=.;," if re.search(r"^[\d.,]+!$|\d!\s*[-+*/^]", bare) else " ¿?=!.;,"
+    return _QUESTION.sub("", bare.strip(ends).rstrip(ends))
+
+
+def _words_beside_numbers(text: str) -> tuple[list[str], bool]:
+    """Return the words beside the numbers, and whether there is a number in digits or words."""
+    folded = fold(text)
+    found = re.findall(r"[^\W\d_]+", _DIGITS.sub(" ", _CURRENCY.sub(" ", folded)))
+    return found, bool(re.search(r"[\d½]", folded)) or any(word in WORDS["numerals"] for word in found)

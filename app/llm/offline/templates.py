@@ -9,9 +9,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path
 
-from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
+from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem, word_classes
 
+WORDS = word_classes(Path(__file__).with_name("words.yaml"))
 IT = "it"
 SAME = "same"
 ALL = "*"
@@ -26,34 +28,6 @@ _IMPOSSIBLE = -1e9
 # So many small words together are a phrase of their own: "what did I tell you about {query}".
 _ENOUGH_SMALL_WORDS = 4
 
-COURTESIES = spaced(
-    """
-    decir decirme dizer diz dizes podrias favorcito
-    hola oye che hey hi hello oi ola please pls plz pfv porfa porfavor favor por can could would you me
-    puedes puede podes podrias podria pode poderia dime decime deci diga tell quiero quisiera
-    necesito quero preciso gostaria want need like know saber sabes sabe to i the a el la o um una
-    un uma ahora ahorita agora now right currently bueno buenas buenos dias tardes noches bom dia
-    boa tarde noite gracias thanks thank obrigado obrigada mismo mesmo ya ja just also tambien
-    tambem entonces so ok vale pues y e and espera espere esperate wait pera perai digo perdon oops ops uy
-    """
-)
-# A phrase that lacks such a word before its own first one was not meant: "don't delete …", "how do I add …".
-_REVERSING = spaced(
-    """
-    no nao not dont don didnt didn doesnt never nunca ni why how como did think thinks crees cree acha acham
-    olvide esqueci forgot acuerdo lembro pasa acontece happens ojala tomara wish hope if dije falei told dijo
-    disse
-    """
-)
-# begin a question or a condition
-_ASKING = spaced(
-    """
-    que cual cuales cuando cuanto cuantos cuanta cuantas donde como quien quienes acaso si
-    qual quais quando quanto quantos quanta quantas onde quem sera se
-    what which when where who whose how why whether should shall did do does have has had is are am was were
-    if
-    """
-)
 _SAME_WORDS = tuple(
     spaced(group)
     for group in (
@@ -74,7 +48,6 @@ _SHORT_FORMS: Mapping[str, str] = {
     **{"u": "you", "whats": "what", "hows": "how", "im": "i", "til": "until", "till": "until"},
     **dict.fromkeys(("tmrw", "tmr", "tomoro"), "tomorrow"),
 }
-_ARTICLES = spaced("the a an my el la los las un una mi tu o os as um uma minha meu esa ese this that")
 _COUNTS = spaced("uno um dos")
 _PART = re.compile(r"\{(\w+)(?:=([^{}]*))?\}|([^{}]+)")
 _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
@@ -123,6 +96,12 @@ class Template:
         """Return the name of the single slot that ends the phrase, "" if none does."""
         last = self.parts[-1] if self.parts else None
         return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
+
+    @property
+    def ends_in_a_word(self) -> bool:
+        """Tell whether it ends in a word that tells something: "add {items} to the list"."""
+        last = self.parts[-1] if self.parts else None
+        return isinstance(last, _Literal) and last.is_content
 
     @property
     def points(self) -> bool:
@@ -184,16 +163,17 @@ def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
 def opens_with_reversal(text: str) -> bool:
     """Tell whether a message begins with a negation, a doubt or a question about what was or would be."""
     found = [word.text for word in spans(text)[:4]]
-    return any(word in _REVERSING for word in found) or "por que" in " ".join(found)
+    return any(word in WORDS["reversing"] for word in found) or "por que" in " ".join(found)
 
 
 def is_no_order(text: str, template: Template) -> bool:
     """Return True for a question or a condition, unless the template itself begins with that word."""
     if text.rstrip(" .!").endswith("?") or text.lstrip().startswith("¿"):
         return True
-    first = next((word.text for word in spans(text) if word.text not in COURTESIES or word.text == "i"), "")
+    passed_over = WORDS["courtesies"] - {"i"}
+    first = next((word.text for word in spans(text) if word.text not in passed_over), "")
     begins = template.parts[0]
-    return first in _ASKING and not (isinstance(begins, _Literal) and begins.text == first)
+    return first in WORDS["asking"] and not (isinstance(begins, _Literal) and begins.text == first)
 
 
 def trimmed(raw: str) -> str:
@@ -241,7 +221,7 @@ def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | 
 def _follows_article(words: Sequence[Word], path: "_Path") -> bool:
     """Tell whether the one literal is a thing spoken of: "the note was lost" is no "note {text}"."""
     first = next((first for _, first, _ in path.slots()), 0)
-    return first >= 2 and words[first - 2].text in _ARTICLES
+    return first >= 2 and words[first - 2].text in WORDS["determiners"]
 
 
 class _Path:
@@ -323,9 +303,9 @@ class _Path:
 
     def _skipping(self, word: int, part: int) -> float:
         text = self._words[word].text
-        if part == 0 and text in _REVERSING:
+        if part == 0 and text in WORDS["reversing"]:
             return _SKIPPED["reversing"]
-        kind = "courtesy" if text in COURTESIES else "stop" if text in ALL_STOP_WORDS else "content"
+        kind = "courtesy" if text in WORDS["courtesies"] else "stop" if text in ALL_STOP_WORDS else "content"
         return _SKIPPED[kind]
 
 

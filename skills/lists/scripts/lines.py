@@ -26,7 +26,7 @@ def told(say, shelf, key, what, things):
 
 
 def put_back(say, shelf, key, entries):
-    """Say how to undo that entries were taken off a list; "" for none, and for more than a sentence holds."""
+    """Return the words that put entries back on a list; "" for none, and for more than a sentence holds."""
     if not 0 < len(entries) <= MOST_TOLD:
         return ""
     return say("put_back", name=shelf.lists[key], things=named(texts(entries)))

@@ -90,15 +90,13 @@ def take_off_list(items: list[str], list_name: str = "", context=None) -> dict:
         return picked.failure
     if any(means_everything(one[:LONGEST]) for one in items):
         return say.failed("ALL_AT_ONCE", name=shelf.lists[next(iter(picked.by_list))])
-    lines = []
+    lines, undo = [], ""
     for key, entries in picked.by_list.items():
         for one in entries:
             shelf.ledger(key).remove(one)
-        lines += [
-            line + put_back(say, shelf, key, entries)
-            for line in told(say, shelf, key, "taken", texts(entries))
-        ]
-    return {"summary": picked.receipt(lines), **_fields(shelf, *picked.by_list)}
+        undo = put_back(say, shelf, key, entries)
+        lines += [line + _undone(say, undo) for line in told(say, shelf, key, "taken", texts(entries))]
+    return {"summary": picked.receipt(lines), "undo": undo, **_fields(shelf, *picked.by_list)}
 
 
 def show_list(list_name: str = "", context=None) -> dict:
@@ -120,7 +118,8 @@ def show_list(list_name: str = "", context=None) -> dict:
     if wants_all or not key:
         return {"summary": overview(say, shelf), "lists": list(shelf.lists.values())}
     shelf.use(key)
-    return {"summary": shown(say, shelf, key), **_fields(shelf, key)}
+    numbers = [one.number for one in shelf.open(key)]
+    return {"summary": shown(say, shelf, key), "numbers": numbers, **_fields(shelf, key)}
 
 
 def delete_list(list_name: str, context=None) -> dict:
@@ -142,7 +141,11 @@ def delete_list(list_name: str, context=None) -> dict:
         return failure
     name, undo = shelf.lists[key], put_back(say, shelf, key, shelf.entries(key))
     shelf.erase(key)
-    return {"summary": say("deleted", name=name) + undo, "list": name}
+    return {"summary": say("deleted", name=name) + _undone(say, undo), "list": name, "undo": undo}
+
+
+def _undone(say, undo):
+    return say("undo", words=undo) if undo else ""
 
 
 def _opened(context):

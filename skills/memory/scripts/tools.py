@@ -11,6 +11,8 @@ PREFIX = "fact:"
 NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
 # Words that begin no sentence but a part of one.
 BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
+# begin what only points at a fact: "lo del maní"
+POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
 
 SAID = {
     "es": {
@@ -22,6 +24,7 @@ SAID = {
         "about": "Lo que sé sobre «{about}»:\n{lines}",
         "nothing": "No tengo nada guardado sobre «{about}».",
         "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
+        "undo": "recuerda que {text}",
         "all_forgotten": "✓ Olvidé todo lo que sabía de ti ({count}).",
         "EMPTY_FACT": "Falta lo que tengo que recordar.",
         "hint_EMPTY_FACT": "Dilo en una frase: «recuerda que mi hija se llama Ana».",
@@ -46,6 +49,7 @@ SAID = {
         "about": "O que sei sobre “{about}”:\n{lines}",
         "nothing": "Não tenho nada guardado sobre “{about}”.",
         "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
+        "undo": "lembra que {text}",
         "all_forgotten": "✓ Esqueci tudo o que sabia de você ({count}).",
         "EMPTY_FACT": "Falta o que devo lembrar.",
         "hint_EMPTY_FACT": "Diga em uma frase: “lembra que minha filha se chama Ana”.",
@@ -70,6 +74,7 @@ SAID = {
         "about": 'What I know about "{about}":\n{lines}',
         "nothing": 'I remember nothing about "{about}".',
         "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
+        "undo": "remember that {text}",
         "all_forgotten": "✓ I forgot all that I knew about you ({count}).",
         "EMPTY_FACT": "What to remember is missing.",
         "hint_EMPTY_FACT": 'Say it in one sentence: "remember that my daughter is called Ana".',
@@ -104,12 +109,15 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     entries = facts.entries
     old = meant(entries, replaces, NOUNS) if replaces.strip(" ,;") else []
     if len(old) > 1:
-        return say.failed("AMBIGUOUS", lines=_lines(old[:10]))
+        return say.failed("AMBIGUOUS", lines=_lines(old[:10]), numbers=[one.number for one in old[:10]])
     fact = " ".join(fact.replace("\x00", "").split()).strip(" ,;")
     replaces = replaces.strip(" ,;")
     text = _whole(fact, old[0].text if old else replaces, replaces)
     known = next((entry for entry in entries if folded(entry.text) == folded(text)), None)
-    if replaces and not old and _is_part(text):
+    points = folded(text).startswith(POINTING)
+    if points and len(same := meant(entries, text, NOUNS)) == 1:
+        known = same[0]
+    elif points or (replaces and not old and _is_part(text)):
         return say.failed("PART_OF_A_FACT", text=cut(text, 80))
     if code := _fault(text, known or old, entries):
         return say.failed(code)
@@ -163,9 +171,10 @@ def forget(what: str, context=None) -> dict:
     if not found:
         return say.failed("FACT_NOT_FOUND", what=cut(what, 80))
     if len(found) > 1:
-        return say.failed("AMBIGUOUS", lines=_lines(found[:10]))
+        return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
     facts.remove(found[0])
-    return {"summary": say("forgotten", text=found[0].text), "number": found[0].number}
+    text = found[0].text
+    return {"summary": say("forgotten", text=text), "number": found[0].number, "undo": say("undo", text=text)}
 
 
 def forget_everything(context=None) -> dict:
