@@ -270,9 +270,7 @@ def _shown(say, found):
 
 def _not_one(say, found, note):
     if found:
-        return say.failed(
-            "AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]]
-        )
+        return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
     return say.failed("NOTE_NOT_FOUND", note=cut(note, 80))
 
 

@@ -376,9 +376,7 @@ def _fault(text, longest, count=0, most=1):
 
 def _not_one(say, kind, found, wanted):
     if found:
-        return say.failed(
-            "AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]]
-        )
+        return say.failed("AMBIGUOUS", lines=_lines(found[:10]), numbers=[one.number for one in found[:10]])
     return say.failed(f"{kind}_NOT_FOUND", wanted=cut(wanted, 80))
 
 
