@@ -39,7 +39,6 @@ Format = Literal["string", "number", "boolean", "filepath"]
 NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
 OFFICIAL = "io.modelcontextprotocol.registry/official"
 PROVIDED = "io.modelcontextprotocol.registry/publisher-provided"
-_READ = ("name", "title", "description", "version", "status", "repository", "packages", "remotes")
 TITLE_CHARACTERS = 100
 DESCRIPTION_CHARACTERS = 400
 DETAIL_CHARACTERS = 200
@@ -190,6 +189,7 @@ class Entry:
     repository: str = ""
     offline: bool = False
     programs: bool = False
+    is_latest: bool = True
 
     @property
     def namespace(self) -> str:
@@ -269,17 +269,8 @@ def read_entry(raw: JSON) -> Entry | None:
         repository=_text(_object(server.get("repository")).get("url"), DETAIL_CHARACTERS),
         offline=needs.get("network") is False,
         programs=needs.get("programs") is True,
+        is_latest=meta.get("isLatest") is not False,
     )
-
-
-def trimmed(raw: JSON) -> JSON:
-    """Keep of a raw entry what `read_entry` reads; None if it is not the newest of its server."""
-    server, meta = _parts(raw)
-    if meta.get("isLatest") is False:
-        return None
-    kept = {key: server[key] for key in _READ if key in server}
-    said = {PROVIDED: {"sandbox": _needs(server)}}
-    return {"server": {**kept, "_meta": said}, "_meta": {OFFICIAL: meta}}
 
 
 def _parts(raw: JSON) -> tuple[dict[str, JSON], dict[str, JSON]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import json
 import logging
 import re
 import sqlite3
@@ -11,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-import orjson
-
 from app.http.address import Address, FetchError
 from app.http.transport import Transport
-from app.installs.entries import Entry, read_entry, trimmed
+from app.installs.entries import Entry, read_entry
 from app.installs.errors import RegistryError
 from app.mcp.installed import host_of, runs_at_smithery
 from app.messages import JSON
@@ -183,9 +182,9 @@ class Mirror:
         `began` is the time at which the first page of this fetch was asked for.
         """
         with self._opened() as connection:
-            for kept in map(trimmed, page):
-                entry, raw = read_entry(kept), orjson.dumps(kept)
-                if entry is not None and len(raw) <= ENTRY_BYTES:
+            for one in page:
+                entry, raw = read_entry(one), json.dumps(one).encode()
+                if entry is not None and entry.is_latest and len(raw) <= ENTRY_BYTES:
                     (id,) = connection.execute(_KEEP, (entry.name, began, raw)).fetchone()
                     _index(connection, id, entry)
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -206,13 +205,13 @@ class Mirror:
         """Return the entry of that exact name, also one that was deleted from the registry."""
         with self._opened() as connection:
             row = connection.execute("SELECT raw FROM entries WHERE name = ?", (name,)).fetchone()
-            return read_entry(orjson.loads(row[0])) if row else None
+            return read_entry(json.loads(row[0])) if row else None
 
     def find(self, words: Sequence[str], most: int) -> list[tuple[Entry, float]]:
         """Return the entries that hold most of these words, best first, with scores above 0."""
         with self._opened() as connection:
             found = connection.execute(_FIND, (_wanted(words), most)) if words else ()
-            return [(entry, score) for raw, score in found if (entry := read_entry(orjson.loads(raw)))]
+            return [(entry, score) for raw, score in found if (entry := read_entry(json.loads(raw)))]
 
     def counts(self, words: Sequence[str]) -> dict[str, int]:
         """Return how many entries hold each word."""

@@ -17,7 +17,6 @@ from app.installs.entries import (
     Remote,
     Variable,
     read_entry,
-    trimmed,
 )
 from app.installs.sentences import reason_said
 from app.text import visible
@@ -359,10 +358,3 @@ def test_no_json_is_too_odd_to_be_read(inner: Any, meta: Any) -> None:
     }
     for raw in (inner, {"server": server, "_meta": meta}, {"server": {**server, "packages": [inner, meta]}}):
         read_entry(raw)
-        trimmed(raw)
-
-
-def test_what_is_trimmed_reads_the_same(samples: Path) -> None:
-    for one in (*own_entries(), *sample_entries(samples)):
-        kept = trimmed(one)
-        assert kept is None or read_entry(kept) == read_entry(one)

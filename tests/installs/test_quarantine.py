@@ -13,9 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.installs.archives import MAX_ENTRIES, read_archive
 from app.installs.errors import ArchiveError, QuarantineError
-from app.installs.quarantine import discard, discard_old, keep, kept, plain_name, unpack
+from app.installs.quarantine import (
+    MAX_ENTRIES,
+    discard,
+    discard_old,
+    keep,
+    kept,
+    plain_name,
+    read_archive,
+    unpack,
+)
 from app.skills.file_tree import TreeError, check_tree
 from app.skills.manifest import ManifestError, read_manifest
 from tests.installs.archives import SKILL, header, pax, tar_of, tarred, zip_by_hand, zipped
