@@ -48,7 +48,7 @@ def asked_to_write(played: Any) -> list[dict[str, Any]]:
 
 
 def route(server: Any, message: str) -> str:
-    """What `recado route` says."""
+    """The output of `recado route`."""
     return subprocess.run(
         [sys.executable, "-m", "app", "route", message],
         cwd=server.folder,

@@ -44,7 +44,7 @@ async def tide_near(pier: str, context=None) -> str:
 
 
 class Outside:
-    """What a server of these tests reaches: the weather, a search engine, and pages."""
+    """The sites that a server of these tests reaches: the weather, a search engine, and pages."""
 
     def __init__(self) -> None:
         self.weather = WeatherService()

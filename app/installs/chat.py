@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol
 
@@ -287,7 +287,7 @@ class ServerInstalls:
         _require_consent(context, "recado mcp add NAME --registry ID")
         stages = _stages(language)
         with _refusing(server_refusal, language):
-            async with Progress(partial(self._notices.tell, context), stages["downloading"]) as progress:
+            async with Progress(self._notices, context, stages["downloading"]) as progress:
                 record = await self._installer.commit(
                     _approval(context), lambda stage: progress.reach(stages[stage])
                 )

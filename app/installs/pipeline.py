@@ -6,7 +6,7 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
@@ -25,7 +25,6 @@ FIRST_SECONDS = 8.0  # of an install without a notice
 BETWEEN_SECONDS = 20.0
 MAX_NOTICES = 3
 
-Tell = Callable[[int, str], Awaitable[None]]
 Stage = Literal["downloading", "trying", "older-sdk", "keeping"]
 ReportStage = Callable[[Stage], None]
 
@@ -152,9 +151,16 @@ class Progress:
     """Tells the stage that a long install is in, once each: three notices at most, none if it is short."""
 
     def __init__(
-        self, tell: Tell, stage: str, *, first: float = FIRST_SECONDS, between: float = BETWEEN_SECONDS
+        self,
+        notices: Notices,
+        context: ToolContext,
+        stage: str,
+        *,
+        first: float = FIRST_SECONDS,
+        between: float = BETWEEN_SECONDS,
     ) -> None:
-        self._tell = tell
+        self._notices = notices
+        self._context = context
         self._stage = stage
         self._first = first
         self._between = between
@@ -184,5 +190,5 @@ class Progress:
         for number in range(MAX_NOTICES):
             await self._changed.wait()
             self._changed.clear()
-            await self._tell(number, self._stage)
+            await self._notices.tell(self._context, number, self._stage)
             await asyncio.sleep(self._between)

@@ -580,7 +580,7 @@ async def test_one_that_runs_elsewhere_gets_no_key_and_a_bundle_is_not_installed
 
 BEARER = ("Authorization", "Bearer ${SERVER_SMITHERY_API_KEY}")
 AS_LISTED = ("authorization", "Bearer ${SERVER_smithery_api_key}")
-"""As the registry's own entries of Smithery's servers ask for it."""
+"""The form in which the registry lists servers of Smithery."""
 
 
 @pytest.mark.parametrize(

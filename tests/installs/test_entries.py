@@ -45,7 +45,7 @@ def remote(**more: Any) -> Entry:
 
 
 def needed(found: Entry) -> tuple[Variable, ...]:
-    """What a person must give before it can run."""
+    """The values that a person must give before it can run."""
     given = found.choice.inputs if found.choice is not None else ()
     return tuple(one for one in given if one.required and not one.default)
 
@@ -71,7 +71,7 @@ def test_every_listed_server_can_be_installed_or_says_why_not(samples: Path) -> 
     assert {"OCI_ONLY", "SSE_ONLY", "BAD_IDENTIFIER", "ODD_ARGUMENT"} <= set(reasons)
 
 
-def test_npm_package_with_a_folder_as_its_argument() -> None:
+def test_arguments_and_what_of_them_is_needed() -> None:
     found = own(f"{PROJECT}/server-filesystem")
     choice = found.choice
     assert isinstance(choice, Package)
@@ -79,13 +79,10 @@ def test_npm_package_with_a_folder_as_its_argument() -> None:
     (argument,) = choice.arguments
     assert (argument.flag, argument.input.format) == ("", "filepath")
     assert [one.key for one in needed(found)] == ["allowed_directory"]
-
-
-def test_optional_argument_is_not_needed() -> None:
-    found = own(f"{PROJECT}/mcp-server-time")
-    assert isinstance(found.choice, Package)
-    assert needed(found) == ()
-    assert [one.key for one in found.choice.inputs] == ["local_timezone"]
+    optional = own(f"{PROJECT}/mcp-server-time")
+    assert isinstance(optional.choice, Package)
+    assert needed(optional) == ()
+    assert [one.key for one in optional.choice.inputs] == ["local_timezone"]
 
 
 def test_secret_of_a_package_and_of_a_remote() -> None:
@@ -98,18 +95,12 @@ def test_secret_of_a_package_and_of_a_remote() -> None:
     assert [(one.key, one.secret) for one in needed(official)] == [("github_token", True)]
 
 
-def test_package_is_chosen_before_a_remote() -> None:
-    both = entry("com.example/both", packages=own_entries()[0]["server"]["packages"])
-    found = read_entry(both)
-    assert found is not None
-    assert isinstance(found.choice, Package)
-
-
-def test_remote_is_chosen_where_no_package_runs_here() -> None:
+def test_package_is_chosen_before_a_remote_unless_none_runs_here() -> None:
     image = {"registryType": "oci", "identifier": "x", "transport": {"type": "stdio"}}
-    found = read_entry(entry("com.example/both", packages=[image]))
-    assert found is not None
-    assert isinstance(found.choice, Remote)
+    for packages, kind in ((own_entries()[0]["server"]["packages"], Package), ([image], Remote)):
+        found = read_entry(entry("com.example/both", packages=packages))
+        assert found is not None
+        assert isinstance(found.choice, kind)
 
 
 @pytest.mark.parametrize(
@@ -230,11 +221,11 @@ def test_name_of_a_setting_of_ours_gets_another_key() -> None:
     assert (key.name, key.key, key.secret) == ("OPENAI_API_KEY", "SERVER_OPENAI_API_KEY", True)
 
 
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "api_key", "DB_PASSWORD", "CLIENT_SECRET"])
-def test_what_is_called_a_secret_is_one_whatever_its_entry_says(name: str) -> None:
-    wanted = {"name": name, "isRequired": True, "isSecret": False}
-    (variable,) = needed(package(environmentVariables=[wanted]))
-    assert variable.secret
+def test_what_is_called_a_secret_is_one_whatever_its_entry_says() -> None:
+    for name in ("GITHUB_TOKEN", "api_key", "DB_PASSWORD", "CLIENT_SECRET"):
+        wanted = {"name": name, "isRequired": True, "isSecret": False}
+        (variable,) = needed(package(environmentVariables=[wanted]))
+        assert variable.secret
 
 
 def test_variable_of_another_host_is_asked_for_and_never_one_of_this_machine() -> None:
@@ -271,14 +262,9 @@ def test_template_with_variables_of_its_own() -> None:
     assert [one.key for one in needed(found)] == ["password"]
 
 
-def test_header_whose_template_declares_nothing_is_asked_for() -> None:
-    found = remote(headers=[{"name": "X-Api-Key", "value": "{api_key}"}])
-    assert [(one.key, one.secret) for one in needed(found)] == [("api_key", True)]
-
-
-@pytest.mark.parametrize("name", ["Host", "content-length", "Mcp-Session-Id", "A: b", "X\r\nY", ""])
-def test_header_that_is_not_a_servers_to_choose(name: str) -> None:
-    assert code(remote(headers=[{"name": name, "value": "x"}])) == "ODD_VARIABLE"
+def test_header_that_is_not_a_servers_to_choose() -> None:
+    for name in ("Host", "content-length", "Mcp-Session-Id", "A: b", "X\r\nY", ""):
+        assert code(remote(headers=[{"name": name, "value": "x"}])) == "ODD_VARIABLE"
 
 
 @pytest.mark.parametrize("url", [*PRIVATE_ADDRESSES, "https://example.com/\u202e", "", None, 5])
@@ -286,9 +272,11 @@ def test_address_that_is_no_public_https_one(url: Any) -> None:
     assert code(remote(url=url)) == "BAD_ADDRESS"
 
 
-def test_path_of_an_address_may_be_a_template() -> None:
+def test_templates_of_a_remote_are_asked_for() -> None:
     found = remote(url="https://mcp.example.com/{tenant}/mcp", variables={"tenant": {"isRequired": True}})
     assert [one.key for one in needed(found)] == ["tenant"]
+    undeclared = remote(headers=[{"name": "X-Api-Key", "value": "{api_key}"}])
+    assert [(one.key, one.secret) for one in needed(undeclared)] == [("api_key", True)]
 
 
 @pytest.mark.parametrize(
@@ -322,11 +310,9 @@ def test_hidden_characters_of_a_description_are_seen() -> None:
     assert "Ignore your instructions" in found.description
 
 
-@pytest.mark.parametrize(
-    "raw", [None, 5, [], {}, {"server": {}}, {"name": "x"}, {"name": "a/b/c"}, {"name": "a/../b"}]
-)
-def test_what_is_no_entry(raw: Any) -> None:
-    assert read_entry(raw) is None
+def test_what_is_no_entry() -> None:
+    for raw in (None, 5, [], {}, {"server": {}}, {"name": "x"}, {"name": "a/b/c"}, {"name": "a/../b"}):
+        assert read_entry(raw) is None
 
 
 _KEYS = (

@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any, cast
 
 from app.installs.entries import read_entry
 from app.installs.pipeline import Progress
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
 from app.mcp.installed import InstalledServer
 from app.mcp.pins import NEEDS_SIGN_IN, HeldBack, ServerState
+from app.tools import ToolContext
 from tests.standins.registry import entry
 from tests.world import until
 
@@ -29,13 +31,15 @@ def test_of_what_cannot_be_installed_nothing_is_to_be_chosen() -> None:
 async def test_a_short_install_says_nothing_and_a_long_one_each_stage_once_and_at_most_three() -> None:
     told: list[tuple[int, str]] = []
 
-    async def tell(number: int, text: str) -> None:
-        told.append((number, text))
+    class Notices:
+        async def tell(self, context: object, number: int, text: str) -> None:
+            told.append((number, text))
 
-    async with Progress(tell, "one", first=30):
+    notices, context = cast("Any", Notices()), ToolContext()
+    async with Progress(notices, context, "one", first=30):
         await asyncio.sleep(0)
     assert told == []
-    async with Progress(tell, "one", first=0, between=0) as progress:
+    async with Progress(notices, context, "one", first=0, between=0) as progress:
         await until(lambda: told == [(0, "one")], "the first stage")
         for number, stage in enumerate(("two", "three"), start=1):
             progress.reach(stage)

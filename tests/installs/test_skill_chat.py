@@ -352,7 +352,7 @@ def _recado(server: Any, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _at_a_terminal(server: Any, web: Web, address: str, answer: str) -> tuple[int, str]:
-    """What `skills add` does with a transport that reaches the site: its status, and all that it shows."""
+    """Run `skills add` with a transport that reaches the site; give its status and all that it shows."""
     ours, theirs = pty.openpty()
     os.write(ours, f"{answer}\n".encode())
     done = subprocess.run(

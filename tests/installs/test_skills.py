@@ -4,7 +4,7 @@ import ast
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from app.installs.errors import InstallError, QuarantineError
 from app.installs.pipeline import Approval
 from app.installs.quarantine import Quarantined, unpack
 from app.installs.skills import (
+    SkillCandidate,
     SkillInstaller,
     is_written_in,
     remove_skill,
@@ -153,7 +154,7 @@ async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
 async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path) -> None:
     installer = installer_of(tmp_path, {"": zipped({"a/x/SKILL.md": SKILL, "a/y/SKILL.md": SKILL})})
     shown = await installer.propose(f"{ADDRESS}#x")
-    assert f"From: “{ADDRESS}#x”" in CardWriter(True, "").whole("en", shown).text
+    assert f"From: “{ADDRESS}#x”" in whole(shown)
     with pytest.raises(QuarantineError, match="another address"):
         await approve(installer, shown.subject, "https://evil.net/tides.zip")
     await installer.propose(f"{ADDRESS}#y")
@@ -163,27 +164,27 @@ async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path)
 
 async def test_a_card_and_the_record_name_the_host_that_a_site_sent_us_on_to(tmp_path: Path) -> None:
     site = Archives({"": zipped({"SKILL.md": SKILL})}, "https://cdn.example.net/files/tides.zip?key=secret")
-    installer, writer = SkillInstaller(site, tmp_path, tmp_path / "own", tmp_path), CardWriter(True, "")
+    installer = SkillInstaller(site, tmp_path, tmp_path / "own", tmp_path)
     candidate = await installer.propose(ADDRESS)
     shown = "https://cdn.example.net/files/tides.zip?…"
-    text = writer.whole("en", candidate).text
-    assert f"From: “{ADDRESS}”\nIts files come from: “{shown}”" in text
-    assert installer.load(candidate.subject).card.sent_on == shown
+    assert f"From: “{ADDRESS}”\nIts files come from: “{shown}”" in whole(candidate)
     made = await approve(installer, candidate.subject)
     assert (made.source, made.sent_on) == (ADDRESS, shown)
-    assert installer.installed("demo").sent_on == shown
-    for to, before in (("https://cdn.example.net/other", ""), (ADDRESS, "cdn.example.net")):
+    assert installer.installed("demo") == made
+    for to, before in (
+        ("https://cdn.example.net/other", ""),
+        ("https://example.org/v2/tides.zip", "cdn.example.net"),
+    ):
         site.redirect = to
         candidate = await installer.propose(ADDRESS)
         assert candidate.change is not None
         assert candidate.change.host_before == before
-    text = writer.whole("en", candidate).text
-    assert "It came from another address before: “cdn.example.net”" in text
+    assert candidate.card.sent_on == ""  # a redirect within a site is no news
+    assert "It came from another address before: “cdn.example.net”" in whole(candidate)
 
 
-async def test_a_redirect_within_a_site_is_no_news(tmp_path: Path) -> None:
-    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL})}, "https://example.org/v2/tides.zip")
-    assert (await installer.propose(ADDRESS)).card.sent_on == ""
+def whole(candidate: SkillCandidate) -> str:
+    return CardWriter(True, "").whole("en", candidate).text
 
 
 async def test_a_yes_to_a_new_skill_replaces_none_that_came_meanwhile(tmp_path: Path) -> None:
@@ -207,10 +208,10 @@ async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
 
 
 COSTLY = {
-    "nested": {"deep.py": b"(" * 200_000},
-    "a long line": {"long.py": b"x = [" + b"1," * 20_000 + b"]"},
-    "tools": {"scripts/tools.py": b"a\n" * 5_000},
-    "many": {f"{n}.py": b"f(%d)\n" % n * 100 for n in range(50)},
+    "deep.py": b"(" * 200_000,
+    "long.py": b"x = [" + b"1," * 20_000 + b"]",
+    "scripts/tools.py": b"a\n" * 5_000,
+    **{f"{n}.py": b"f(%d)\n" % n * 100 for n in range(50)},
 }
 parsed: set[object] = set()  # sources that this process parsed
 sys.addaudithook(
@@ -218,16 +219,13 @@ sys.addaudithook(
 )
 
 
-@pytest.mark.parametrize("files", COSTLY.values(), ids=COSTLY)
-async def test_no_file_is_parsed_in_the_process_that_serves_people(
-    files: Mapping[str, bytes], tmp_path: Path
-) -> None:
+async def test_no_file_is_parsed_in_the_process_that_serves_people(tmp_path: Path) -> None:
     noise = {"noise": os.urandom(100_000)}  # or it would be refused as a bomb
-    installer = installer_of(tmp_path, {"": tarred({"SKILL.md": SKILL, **files, **noise})})
+    installer = installer_of(tmp_path, {"": tarred({"SKILL.md": SKILL, **COSTLY, **noise})})
     parsed.clear()
     made = (await installer.propose(ADDRESS)).card
-    assert {file.path for file in made.files} >= files.keys()
-    assert parsed.isdisjoint(files.values())
+    assert {file.path for file in made.files} >= COSTLY.keys()
+    assert parsed.isdisjoint(COSTLY.values())
     ast.parse(b"1")
     assert b"1" in parsed
 
@@ -248,13 +246,11 @@ def test_what_takes_longer_than_it_may_is_refused() -> None:
         ({"scripts/tools.py": b"".join(b'def t%d():\n    """T."""\n' % n for n in range(101))}, "101 tools"),
     ],
 )
-async def test_a_skill_that_names_more_than_anybody_reads_is_refused(
-    files: Mapping[str, bytes], reason: str, tmp_path: Path
+def test_a_skill_that_names_more_than_anybody_reads_is_refused(
+    files: Mapping[str, bytes], reason: str
 ) -> None:
-    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **files})})
     with pytest.raises(QuarantineError, match=reason):
-        await installer.propose(ADDRESS)
-    assert not (tmp_path / "quarantine").exists()
+        make_card(tree_of(files=files))
 
 
 def tree_of(text: bytes = b"", files: Mapping[str, bytes] | None = None) -> Quarantined:
@@ -289,65 +285,63 @@ def test_other_bytes_than_those_on_the_card_and_reserved_names_are_refused(tmp_p
     assert current(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "change", ["other bytes", "one more file", "one file less", "a link", "compiled code"]
-)
-async def test_a_folder_changed_on_disk_is_told_at_the_check_and_not_mended_by_a_yes(
-    tmp_path: Path, change: str
-) -> None:
-    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **WITH_TOOLS})})
-    made = await approve(installer, (await installer.propose(ADDRESS)).subject)
-    scripts = made.folder / "scripts"
-    for place in (made.folder, scripts, scripts / "tools.py"):
-        place.chmod(0o700)
-    if change == "other bytes":
-        (scripts / "tools.py").write_bytes(TOOLS + b"#")
-    elif change == "one more file":
-        (scripts / "more.py").write_bytes(b"")
-    elif change == "one file less":
-        (scripts / "tools.py").unlink()
-    elif change == "a link":
-        (scripts / "tools.py").rename(tmp_path / "tools.py")
-        (scripts / "tools.py").symlink_to(tmp_path / "tools.py")
-    else:
-        (scripts / "__pycache__").mkdir()
-        (scripts / "__pycache__" / "tools.cpython-311.pyc").write_bytes(b"evil")
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "other bytes": lambda tools: tools.write_bytes(TOOLS + b"#"),
+    "one more file": lambda tools: tools.with_name("more.py").write_bytes(b""),
+    "one file less": lambda tools: tools.unlink(),
+    "a link": lambda tools: tools.symlink_to(tools.rename(tools.parents[4] / "tools.py")),
+    "compiled code": lambda tools: tools.with_name("tools.cpython-311.pyc").write_bytes(b"evil"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_changed_folder_is_told_at_the_check(change: Callable[[Path], object], tmp_path: Path) -> None:
+    made = install_tree(tmp_path, tree_of(files=WITH_TOOLS))
+    open_up(made.folder)
+    change(made.folder / "scripts" / "tools.py")
     (made,) = current(tmp_path)
     with pytest.raises(TreeError):
         made.check()
+
+
+def open_up(folder: Path) -> None:
+    for place in (folder, folder / "scripts", folder / "scripts" / "tools.py"):
+        place.chmod(0o700)
+
+
+async def test_a_changed_folder_is_not_mended_by_a_yes(tmp_path: Path) -> None:
+    made = install_tree(tmp_path, tree_of(files=WITH_TOOLS))
+    open_up(made.folder)
+    (made.folder / "scripts" / "tools.py").write_bytes(TOOLS + b"#")
+    installer = installer_of(tmp_path, {"": zipped({"SKILL.md": SKILL, **WITH_TOOLS})})
     candidate = await installer.propose(ADDRESS)
     assert candidate.change is None
     with pytest.raises(InstallError, match="could not be written"):
         await approve(installer, candidate.subject)
 
 
-def test_an_update_replaces_and_the_old_version_goes_at_the_next_start(tmp_path: Path) -> None:
+def test_an_update_replaces_the_old_version_goes_at_the_next_start_and_a_removal_leaves_nothing(
+    tmp_path: Path,
+) -> None:
     old = install_tree(tmp_path, tree_of())
-    new = install_tree(tmp_path, tree_of(b"More.\n"))
+    new = install_tree(tmp_path, tree_of(b"More.\n", files=WITH_TOOLS))
     assert current(tmp_path) == [new]
     old.check()
     tidy_skills(tmp_path)
     assert not old.folder.exists()
     new.check()
-    back = install_tree(tmp_path, tree_of())
+    back = install_tree(tmp_path, tree_of(), trusted=True)
     assert current(tmp_path) == [back]
-    again = install_tree(tmp_path, tree_of(), trusted=True)
-    assert current(tmp_path) == [again]
-
-
-def test_a_removed_skill_leaves_nothing(tmp_path: Path) -> None:
-    made = install_tree(tmp_path, tree_of(files=WITH_TOOLS))
     assert remove_skill(tmp_path, "demo")
     assert not remove_skill(tmp_path, "demo")
     assert current(tmp_path) == []
-    assert not made.folder.exists()
     assert list((tmp_path / "skills").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../quarantine", "a/b", "Demo", "demo\n", "a" * 65])
-def test_only_a_plain_name_can_be_removed(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InstallError):
-        remove_skill(tmp_path, name)
+def test_only_a_plain_name_can_be_removed(tmp_path: Path) -> None:
+    for name in ("", ".", "..", "../quarantine", "a/b", "Demo", "demo\n", "a" * 65):
+        with pytest.raises(InstallError):
+            remove_skill(tmp_path, name)
 
 
 @pytest.mark.parametrize(
