@@ -44,7 +44,7 @@ from app.installs.sentences import (
     undo_words,
     unknown_here,
 )
-from app.installs.servers import ServerInstaller, ServerRequest
+from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.installed import InstalledServer, records
@@ -74,11 +74,8 @@ P = ParamSpec("P")
 log = logging.getLogger(__name__)
 
 
-class Catalog(Protocol):
-    """The catalogue of tools: which names skills have, and a reload after a change."""
-
-    @property
-    def skill_names(self) -> Collection[str]: ...
+class Catalog(SkillNames, Protocol):
+    """The catalogue of tools, which is loaded again after a change."""
 
     def refresh_soon(self) -> None: ...
 

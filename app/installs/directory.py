@@ -113,20 +113,15 @@ class Directory:
         """
         if not NAME.fullmatch(name):
             return None
-        hosted, trouble = await self._at_smithery(name)
-        if hosted is not None:
-            return hosted
-        entry = await self._in_registry(name)
+        trouble = None
+        try:
+            hosted = await self._smithery.get(name) if self._smithery is not None else None
+        except RegistryError as error:  # the registry lists some of its servers too
+            hosted, trouble = None, error
+        entry = hosted or await self._in_registry(name)
         if entry is None and trouble is not None:
             raise trouble
         return entry
-
-    async def _at_smithery(self, name: str) -> tuple[Entry | None, RegistryError | None]:
-        """Return a server of Smithery, or why it did not answer: the registry lists some of them too."""
-        try:
-            return (await self._smithery.get(name) if self._smithery is not None else None), None
-        except RegistryError as error:
-            return None, error
 
     async def _in_registry(self, name: str) -> Entry | None:
         try:

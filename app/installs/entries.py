@@ -47,19 +47,23 @@ MAX_WAYS = 16  # packages, and remotes, that are read
 MAX_INPUTS = 64
 MAX_CHOICES = 64
 
-_NPM = re.compile(r"(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*")
-_NPM_VERSION = re.compile(
-    r"\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
-)
-_PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-_PYPI_VERSION = re.compile(
-    r"(?:\d+!)?\d+(?:\.\d+)*(?:[-_.]?(?:a|b|rc|alpha|beta)[-_.]?\d+)?(?:\.post\d+)?(?:\.dev\d+)?", re.ASCII
-)
+_NAMES = {
+    "npm": re.compile(r"(?:@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*"),
+    "pypi": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"),
+}
+_VERSIONS = {
+    "npm": re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII),
+    "pypi": re.compile(
+        r"(?:\d+!)?\d+(?:\.\d+)*(?:[-_.]?(?:a|b|rc|alpha|beta)[-_.]?\d+)?(?:\.post\d+)?(?:\.dev\d+)?",
+        re.ASCII,
+    ),
+}
 _HOMES = {
-    "npm": ("https://registry.npmjs.org",),
-    "pypi": ("https://pypi.org", "https://pypi.org/simple"),
+    "npm": ("", "https://registry.npmjs.org"),
+    "pypi": ("", "https://pypi.org", "https://pypi.org/simple"),
 }
 _RUNTIMES = {"npm": ("", "npx", "node"), "pypi": ("", "uvx", "pipx", "python", "python3")}
+_JOINTS = {"npm": "@", "pypi": "=="}  # between a name and its version
 # Runtime arguments that mean nothing to a package that is installed before it is started.
 _NEEDLESS = frozenset({"-y", "--yes"})
 
@@ -302,28 +306,31 @@ def _package(raw: Mapping[str, JSON]) -> Package:
 
 
 def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
-    """Raise `_Unusable` for what is not installed and started by its name and version alone."""
-    if package.kind not in _HOMES:
-        raise _Unusable("OCI_ONLY") if package.kind == "oci" else _Unusable("OTHER_KIND", package.kind)
-    if package.transport != "stdio":
-        raise _Unusable("NOT_STDIO", package.transport)
-    is_npm = package.kind == "npm"
-    # What is checked is what was shown: a text that cleaning changed matches none of these.
-    if not (_NPM if is_npm else _PYPI).fullmatch(package.identifier):
-        raise _Unusable("BAD_IDENTIFIER", package.identifier)
-    if not (_NPM_VERSION if is_npm else _PYPI_VERSION).fullmatch(package.version):
-        raise _Unusable("NOT_EXACT", package.version)
-    home = raw.get("registryBaseUrl")
-    if home and str(home).rstrip("/") not in _HOMES[package.kind]:
-        raise _Unusable("OTHER_REGISTRY", str(home))
-    if (runtime := _text(raw.get("runtimeHint"), 40)) not in _RUNTIMES[package.kind]:
-        raise _Unusable("ODD_RUNTIME", runtime)
-    joint = "@" if is_npm else "=="
-    harmless = _NEEDLESS | {package.identifier, f"{package.identifier}{joint}{package.version}"}
-    for argument in _objects(raw.get("runtimeArguments")):
-        written = " ".join(str(argument[key]) for key in ("name", "value", "default") if argument.get(key))
-        if written not in harmless:
-            raise _Unusable("ODD_RUNTIME", written)
+    """Raise `_Unusable` for what is not installed and started by its name and version alone.
+
+    What is checked is what is shown: a text that cleaning changed has none of these forms.
+    """
+    kind = package.kind
+    if kind not in _NAMES:
+        raise _Unusable("OCI_ONLY") if kind == "oci" else _Unusable("OTHER_KIND", kind)
+    home, runtime = str(raw.get("registryBaseUrl") or ""), _text(raw.get("runtimeHint"), 40)
+    whole = f"{package.identifier}{_JOINTS[kind]}{package.version}"
+    harmless = _NEEDLESS | {package.identifier, whole}
+    arguments = [
+        " ".join(str(one[key]) for key in ("name", "value", "default") if one.get(key))
+        for one in _objects(raw.get("runtimeArguments"))
+    ]
+    faults: tuple[tuple[bool, ReasonCode, str], ...] = (
+        (package.transport != "stdio", "NOT_STDIO", package.transport),
+        (not _NAMES[kind].fullmatch(package.identifier), "BAD_IDENTIFIER", package.identifier),
+        (not _VERSIONS[kind].fullmatch(package.version), "NOT_EXACT", package.version),
+        (home.rstrip("/") not in _HOMES[kind], "OTHER_REGISTRY", home),
+        (runtime not in _RUNTIMES[kind], "ODD_RUNTIME", runtime),
+        *((argument not in harmless, "ODD_RUNTIME", argument) for argument in arguments),
+    )
+    for is_faulty, code, detail in faults:
+        if is_faulty:
+            raise _Unusable(code, detail)
 
 
 def _arguments(raw: Mapping[str, JSON]) -> tuple[Argument, ...]:
@@ -362,9 +369,9 @@ def _remote(raw: Mapping[str, JSON]) -> Remote:
         if remote.url != raw.get("url") or remote_fault(remote.url):
             raise _Unusable("BAD_ADDRESS", remote.url)
         declared = _declared(raw)
-        url = _template(remote.url, declared, is_asked=True)
+        url, variables = _template(remote.url, declared, is_asked=True)
         headers = tuple(_header(one, declared) for one in _few(raw, "headers"))
-        return replace(remote, url=url.value, headers=headers, variables=url.variables)
+        return replace(remote, url=url, headers=headers, variables=variables)
     except _Unusable as unusable:
         return replace(remote, fault=unusable.reason)
 
@@ -387,8 +394,8 @@ def _variable(
     value = _exact(raw.get("value"), name)
     if not value:
         return plain
-    template = _template(value, {**(declared or {}), **_declared(raw)}, is_asked)
-    return replace(plain, value=template.value, variables=template.variables, default="", required=False)
+    template, variables = _template(value, {**(declared or {}), **_declared(raw)}, is_asked)
+    return replace(plain, value=template, variables=variables, default="", required=False)
 
 
 def _declared(raw: Mapping[str, JSON]) -> dict[str, Variable]:
@@ -398,14 +405,10 @@ def _declared(raw: Mapping[str, JSON]) -> dict[str, Variable]:
     return {name: _plain(name, _object(one)) for name, one in variables.items()}
 
 
-@dataclass(frozen=True)
-class _Template:
-    value: str
-    variables: tuple[Variable, ...]
-
-
-def _template(text: str, declared: Mapping[str, Variable], is_asked: bool) -> _Template:
-    """Write each variable that a person gives as `{name}`.
+def _template(
+    text: str, declared: Mapping[str, Variable], is_asked: bool
+) -> tuple[str, tuple[Variable, ...]]:
+    """Write each variable that a person gives as `{name}`; return the template and those variables.
 
     Hosts write `${NAME}` too, which must never mean a variable of this machine.
     """
@@ -423,7 +426,7 @@ def _template(text: str, declared: Mapping[str, Variable], is_asked: bool) -> _T
     value = _PLACEHOLDER.sub(name_of, text)
     if "${" in value:
         raise _Unusable("ODD_VARIABLE", text)
-    return _Template(value, tuple(found.values()))
+    return value, tuple(found.values())
 
 
 def _plain(name: str, raw: Mapping[str, JSON]) -> Variable:

@@ -310,25 +310,28 @@ def _check_value(variable: Variable | None, key: str, value: str) -> None:
     """Raise `InstallError` for a value that does not fit its variable, or could be more than a value."""
     if variable is None:
         raise InstallError("BAD_VALUE", f"it has no variable {visible(key)[:80]}", key)
-    if variable.secret:
-        raise InstallError(
-            "BAD_VALUE", f"{key} is a secret, which is given in the terminal or the console alone", key
-        )
-    if variable.choices and value not in variable.choices:
-        raise InstallError("BAD_VALUE", f"{key} is one of {', '.join(variable.choices)}", key)
     is_number = bool(_NUMBER.fullmatch(value))
-    if variable.format == "number" and not is_number:
-        raise InstallError("BAD_VALUE", f"{key} is a number", key)
-    if variable.format == "boolean" and value not in ("true", "false"):
-        raise InstallError("BAD_VALUE", f"{key} is true or false", key)
-    if not value or len(value) > _LONGEST_VALUE or value != visible(value) or "${" in value:
-        raise InstallError(
-            "BAD_VALUE", f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible", key
-        )
-    if value.startswith("-") and not is_number:
-        raise InstallError(
-            "BAD_VALUE", f"{key} does not begin with a hyphen: it would be read as an option", key
-        )
+    is_visible = value == visible(value) and "${" not in value
+    faults = (
+        (variable.secret, "is a secret, which is given in the terminal or the console alone"),
+        (
+            bool(variable.choices) and value not in variable.choices,
+            f"is one of {', '.join(variable.choices)}",
+        ),
+        (variable.format == "number" and not is_number, "is a number"),
+        (variable.format == "boolean" and value not in ("true", "false"), "is true or false"),
+        (
+            not (0 < len(value) <= _LONGEST_VALUE and is_visible),
+            f"is a text of 1 to {_LONGEST_VALUE} characters, all of them visible",
+        ),
+        (
+            value.startswith("-") and not is_number,
+            "does not begin with a hyphen: it would be read as an option",
+        ),
+    )
+    for is_faulty, rule in faults:
+        if is_faulty:
+            raise InstallError("BAD_VALUE", f"{key} {rule}", key)
 
 
 def _words(name: str) -> list[str]:

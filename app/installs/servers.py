@@ -177,7 +177,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
                 if candidate.kind:
                     record = await self._fetch(candidate, staging, report)
                 else:
-                    record = _remote_record(candidate)
+                    record = _record(candidate)
             report("keeping")
             record = replace(
                 record, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
@@ -204,7 +204,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
             await install_npm(package, folder, downloads)
             return await asyncio.to_thread(_package_record, plan, staging, npm_program(package, folder))
         await install_pypi(package, folder, downloads)
-        record = _local_record(plan, folder, pypi_program(package, folder))
+        record = _record(plan, str(folder), pypi_program(package, folder))
         is_older = has_new_sdk(folder)
         if is_older:
             report("trying")
@@ -330,28 +330,20 @@ def _package_record(plan: Plan, staging: Path, program: tuple[str, ...]) -> Inst
     lock_sha256 = hashlib.sha256((folder / LOCKS[plan.kind]).read_bytes()).hexdigest()
     place = staging.with_name(staging.name.replace(_STAGING, "package-", 1))
     there = tuple(word.replace(str(folder), str(place), 1) for word in program)
-    record = _local_record(plan, place, there)
+    record = _record(plan, str(place), there)
     return replace(record, sha256=sha256, package=plan.package_words, lock_sha256=lock_sha256)
 
 
-def _local_record(plan: Plan, folder: Path, program: tuple[str, ...]) -> InstalledServer:
-    return replace(
-        _remote_record(plan), folder=str(folder), command=program[0], args=(*program[1:], *plan.args)
-    )
-
-
-def _make_folders(plan: Plan) -> None:
-    """Make the folders of the workspace that it may write, where the person named new ones."""
-    for folder in plan.grants.folders_write:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def _remote_record(plan: Plan) -> InstalledServer:
+def _record(plan: Plan, folder: str = "", program: tuple[str, ...] = ()) -> InstalledServer:
+    """Return the record of a remote server, or of a package in `folder` that `program` starts."""
     return InstalledServer(
         name=plan.name,
         registry_id=plan.registry_id,
         version=plan.version,
         subject=plan.subject,
+        folder=folder,
+        command=program[0] if program else "",
+        args=(*program[1:], *plan.args),
         env=plan.env,
         url=plan.url,
         headers=plan.headers,
@@ -359,3 +351,9 @@ def _remote_record(plan: Plan) -> InstalledServer:
         audience=plan.audience,
         description=plan.description,
     )
+
+
+def _make_folders(plan: Plan) -> None:
+    """Make the folders of the workspace that it may write, where the person named new ones."""
+    for folder in plan.grants.folders_write:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)

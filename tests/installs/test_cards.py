@@ -109,13 +109,8 @@ def test_a_quoted_text_is_one_line_with_nothing_invisible(text: str) -> None:
     shown = quoted(text)
     assert shown.isprintable()
     assert "”" not in shown[1:-1]
-
-
-def test_quoting_shows_what_would_be_invisible() -> None:
-    assert (
-        quoted("Nice\u202eecin\n\nInstall? \u200b”yes” \ufe01")
-        == "“Nice\\u202eecin Install? \\u200b\\u201dyes\\u201d \\ufe01”"
-    )
+    seen = quoted("Nice\u202eecin\n\nInstall? \u200b”yes”")
+    assert seen == "“Nice\\u202eecin Install? \\u200b\\u201dyes\\u201d”"
 
 
 @pytest.mark.parametrize(("language", "start"), [("en", "From: “"), ("es", "De: “"), ("pt", "De: “")])

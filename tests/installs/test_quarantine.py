@@ -24,7 +24,6 @@ from app.installs.quarantine import (
     read_archive,
     unpack,
 )
-from app.skills.file_tree import TreeError, check_tree
 from app.skills.manifest import ManifestError, read_manifest
 from tests.installs.archives import SKILL, header, pax, tar_of, tarred, zip_by_hand, zipped
 
@@ -127,11 +126,6 @@ def test_headers_of_no_file_have_an_end(one: bytes) -> None:
         unpack(gzip.compress(data), SOURCE)
 
 
-def test_an_encrypted_zip_is_called_encrypted() -> None:
-    with pytest.raises(QuarantineError, match="without a password"):
-        unpack(HOSTILE["encrypted zip"], SOURCE)
-
-
 BOMB = b"\0" * (30 * MIB)
 HOSTILE = {
     "gzip bomb": gzip.compress(tar_of(GOOD, header(b"b", size=b"%o" % len(BOMB)), BOMB), 1),
@@ -199,10 +193,9 @@ def test_a_hostile_or_damaged_archive_is_refused_in_words(data: bytes) -> None:
     assert str(refused.value).isprintable()
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_duplicate_names_in_a_zip_are_refused(method: int) -> None:
+def test_duplicate_names_in_a_zip_are_refused() -> None:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", method) as archive:
+    with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("SKILL.md", SKILL)
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("SKILL.md", SKILL + b"Ignore the first.\n")
@@ -271,15 +264,12 @@ def test_a_folder_inside_a_repository_is_taken_alone(pack) -> None:
     assert unpack(repository(pack), SOURCE, "/skills/pdf/").sha256 == tree.sha256
 
 
-@pytest.mark.parametrize("folder", ["skills", "pdf", "../skills-main/skills/pdf", "/etc", "skills\\pdf"])
-def test_a_folder_that_is_not_there_is_refused(folder: str) -> None:
-    with pytest.raises(QuarantineError):
-        unpack(repository(), SOURCE, folder)
-
-
-def test_of_several_skills_one_must_be_named() -> None:
+def test_of_several_skills_one_that_is_there_must_be_named() -> None:
     with pytest.raises(QuarantineError, match=r"2 skills.*'skills/notes', 'skills/pdf'"):
         unpack(repository(), SOURCE)
+    for folder in ("skills", "pdf", "../skills-main/skills/pdf", "/etc", "skills\\pdf"):
+        with pytest.raises(QuarantineError):
+            unpack(repository(), SOURCE, folder)
 
 
 def test_a_link_elsewhere_in_a_repository_does_no_harm() -> None:
@@ -418,44 +408,25 @@ def test_what_was_changed_while_it_waited_is_refused(tmp_path: Path) -> None:
         kept(tmp_path, tree.sha256)
 
 
-@pytest.mark.parametrize("sha256", ["", "..", "a" * 63, "../../../etc" + "a" * 52, "A" * 64])
-def test_only_a_hash_names_what_is_kept(tmp_path: Path, sha256: str) -> None:
-    with pytest.raises(QuarantineError):
-        kept(tmp_path, sha256)
-    with pytest.raises(QuarantineError):
-        discard(tmp_path, sha256)
+def test_only_a_hash_names_what_is_kept(tmp_path: Path) -> None:
+    for sha256 in ("", "..", "a" * 63, "../../../etc" + "a" * 52, "A" * 64):
+        with pytest.raises(QuarantineError):
+            kept(tmp_path, sha256)
+        with pytest.raises(QuarantineError):
+            discard(tmp_path, sha256)
 
 
-def test_what_nobody_answered_is_discarded(tmp_path: Path) -> None:
+def test_what_nobody_answered_is_discarded_unless_asked_about_or_looked_at_again(
+    tmp_path: Path,
+) -> None:
     old, new = unpack(TIDES, SOURCE), unpack(SKILL, SOURCE)
     keep(tmp_path, old)
     os.utime(tmp_path / "quarantine" / old.sha256, (1000, 1000))
     keep(tmp_path, new)
     assert discard_old(tmp_path, before=2000, asked_about={old.sha256}) == 0
     assert kept(tmp_path, old.sha256).files == old.files
+    keep(tmp_path, old)
+    assert discard_old(tmp_path, before=2000) == 0
+    os.utime(tmp_path / "quarantine" / old.sha256, (1000, 1000))
     assert discard_old(tmp_path, before=2000) == 1
     assert kept(tmp_path, new.sha256).files == new.files
-
-
-def test_what_is_looked_at_once_more_waits_once_more(tmp_path: Path) -> None:
-    tree = unpack(SKILL, SOURCE)
-    keep(tmp_path, tree)
-    os.utime(tmp_path / "quarantine" / tree.sha256, (1000, 1000))
-    keep(tmp_path, tree)
-    assert discard_old(tmp_path, before=2000) == 0
-
-
-@pytest.mark.parametrize("kind", ["link", "FIFO", "extra file"])
-def test_a_folder_with_more_in_it_is_not_what_was_approved(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "SKILL.md").write_bytes(SKILL)
-    sha256 = unpack(SKILL, SOURCE).sha256
-    check_tree(tmp_path, sha256)
-    other = tmp_path / "other"
-    if kind == "link":
-        other.symlink_to("SKILL.md")
-    elif kind == "FIFO":
-        os.mkfifo(other)
-    else:
-        other.write_bytes(b"")
-    with pytest.raises(TreeError):
-        check_tree(tmp_path, sha256)

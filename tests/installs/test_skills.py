@@ -290,6 +290,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "one more file": lambda tools: tools.with_name("more.py").write_bytes(b""),
     "one file less": lambda tools: tools.unlink(),
     "a link": lambda tools: tools.symlink_to(tools.rename(tools.parents[4] / "tools.py")),
+    "a FIFO": lambda tools: os.mkfifo(tools.with_name("pipe")),
     "compiled code": lambda tools: tools.with_name("tools.cpython-311.pyc").write_bytes(b"evil"),
 }
 
