@@ -23,6 +23,7 @@ from app.installs.entries import Package
 from app.installs.errors import InstallCode, InstallError
 from app.mcp.installed import PackageTreeError, check_room
 from app.mcp.pins import ServerDefinition
+from app.mcp.wire import ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import is_own
@@ -72,22 +73,11 @@ _NOISE = re.compile(
 )
 TRIAL_SECONDS = 20.0
 SCRIPT_PACKAGES_SECONDS = 180.0
-_MAX_OUTPUT = 64 * 1024
-_INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "recado", "version": "1"},
-    },
-}
+_REVISION = "2025-06-18"  # of the protocol; every server for version 1 of the SDK speaks it
 # The last line of a traceback about something that version 2 of the SDK no longer has.
 _OLDER_SDK = re.compile(
-    r"^(?:ImportError|ModuleNotFoundError|AttributeError|TypeError): .*"
-    r"(?:\bmcp\b|FastMCP|'(?:Server|ServerSession|ClientSession|RequestContext)'|\bServer\.)",
-    re.MULTILINE,
+    r"\b(?:ImportError|ModuleNotFoundError|AttributeError|TypeError): .*"
+    r"(?:\bmcp\b|FastMCP|'(?:Server|ServerSession|ClientSession|RequestContext)'|\bServer\.)"
 )
 
 
@@ -191,35 +181,19 @@ def has_new_sdk(folder: Path) -> bool:
 async def needs_older_sdk(sandbox: Sandbox, server: ServerDefinition) -> bool:
     """Start a Python server once, to see whether it dies because it was written for version 1 of the SDK.
 
-    It is given no secret. Raises `ValueError` if the sandbox does not let it run.
+    It is given no secret. Raises `Unstartable` if the sandbox does not let it run.
     """
+    from app.mcp.client import connect  # loads the SDK
+
     known = tuple((name, text) for name, text in server.env if "${" not in text)
-    command, environment = await asyncio.to_thread(sandbox.server_command, replace(server, env=known))
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=server.home,
-        env=environment,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    complaint = asyncio.create_task(_end_of(process.stderr))
+    trial = connect(replace(server, env=known), sandbox, known=_REVISION)
     try:
-        with suppress(TimeoutError, ConnectionError):
-            async with asyncio.timeout(TRIAL_SECONDS):
-                process.stdin.write(json.dumps(_INITIALIZE).encode() + b"\n")
-                await process.stdin.drain()
-                if await process.stdout.read(1):
-                    return False
-        await _kill(process)
-        return bool(_OLDER_SDK.search((await complaint).decode("utf-8", "replace")))
-    finally:
-        complaint.cancel()
-        await _kill(process)
+        async with asyncio.timeout(TRIAL_SECONDS), trial:
+            return False
+    except Unstartable:
+        raise
+    except (TimeoutError, Unreachable, ConnectionLost, Refused) as error:
+        return bool(_OLDER_SDK.search(str(error)))
 
 
 class Downloads:
@@ -370,13 +344,6 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
-
-
-async def _end_of(stream: asyncio.StreamReader) -> bytes:
-    said = b""
-    while more := await stream.read(_MAX_OUTPUT):
-        said = (said + more)[-_MAX_OUTPUT:]
-    return said
 
 
 def _environment(folder: Path, cache: Path) -> dict[str, str]:
