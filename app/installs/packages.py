@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from app.mcp.installed import PackageTreeError, check_room
 from app.mcp.pins import ServerDefinition
 from app.mcp.wire import ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
+from app.processes.host import Command, HostedProcess
 from app.processes.sandbox import Sandbox
 from app.settings import is_own
 from app.skills.file_tree import remove_tree
@@ -208,27 +208,16 @@ class Downloads:
         self._environment = _environment(folder, cache)
 
     async def run(self, command: Sequence[str]) -> None:
-        """Run a program; a cancel kills it whole. Raises `InstallError` if it fails or needs too much."""
-        said = self._folder / "said.txt"
-        with said.open("wb") as output:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=self._folder,
-                env=self._environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        """Run a program; a cancel ends it whole. Raises `InstallError` if it fails or needs too much."""
+        process = await HostedProcess.start(Command(command, self._environment, self._folder))
         try:
-            while process.returncode is None:
+            while process.status is None:
                 await asyncio.to_thread(self._check_room)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(process.wait(), LOOK_SECONDS)
+                await process.wait(LOOK_SECONDS)
         finally:
-            await _kill(process)
-        if process.returncode:
-            raise _error(said.read_text("utf-8", "replace"))
+            await process.end()
+        if process.status:
+            raise _error(str(process.printed))
         await asyncio.to_thread(self._check_room)
 
     def _check_room(self) -> None:
@@ -338,12 +327,6 @@ def _normal(name: str) -> str:
 
 def _no_program(why: str) -> InstallError:
     return InstallError("NO_PROGRAM", f"nothing of the package can be started: {why}")
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
 
 
 def _environment(folder: Path, cache: Path) -> dict[str, str]:
