@@ -11,6 +11,8 @@ from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.pipeline import Notices
 from app.llm.model import Model, WarmUp
+from app.llm.transcription import build_transcriber
+from app.llm.vision import Vision
 from app.mcp.server import ToolServer
 from app.mcp.servers import build_mcp
 from app.memory.history import History
@@ -38,6 +40,7 @@ from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegis
 from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.limits import Rates
+from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles, TimeZones, local_timezone
 from app.turns.scheduler import build_turns
@@ -101,7 +104,7 @@ class Assistant:
         self.abilities = build_routing(
             settings, environment, loader, self.servers, registry, self.sandbox, self.files
         )
-        self.model: Model = _model(settings, self.abilities)
+        self.model: Model = _model(settings, self.abilities, self.files)
         self.warm_up = WarmUp(self.model)
         self.health = Health(self.store, settings.missing_credentials)
         self.health.watch(self.model, told_as=MODEL_AWAY)
@@ -127,6 +130,9 @@ class Assistant:
             Notices(self.store, self.channels, sender),
             self.model if settings.has_model else None,
         )
+        self.attachments = AttachmentReader(
+            self.store, self.channels, self.profiles, self.media, self.files, build_transcriber(settings)
+        )
         self.contexts = self._contexts()
         self.tool_server = self._tool_server()
         self.carrier = build_turns(
@@ -143,6 +149,7 @@ class Assistant:
             self.engine,
             self.contexts,
             self.media,
+            self.attachments,
             self.warm_up,
             asks=policy is None and not settings.dry_run,
         )
@@ -214,6 +221,7 @@ class Assistant:
             log.warning("turns were cut off by a crash and go on", turns=cut_off)
         await self.sender.recover()
         await self.reminders.start()
+        self.attachments.start()
         self.sweep.start()
         self.warm_up.start()
 
@@ -256,11 +264,11 @@ class Assistant:
             log.error("the administrator's token cannot be kept in its file", error=str(error))
 
 
-def _model(settings: Settings, abilities: ToolCatalog) -> Model:
+def _model(settings: Settings, abilities: ToolCatalog, files: Files) -> Model:
     if settings.has_model:
         from app.llm.client import ChatModel
 
-        return ChatModel(settings)
+        return ChatModel(settings, Vision(settings, files))
     from app.llm.offline.model import OfflineModel
 
     return OfflineModel(abilities)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 RECEIPT_MARK = "✓"  # begins the `summary` of a result whose call changed something
@@ -209,6 +210,15 @@ class Unknown:
     detail: str = ""
 
 
+class FetchFailed(Exception):
+    """A file that somebody sent cannot be had now; `again`: another try may succeed."""
+
+    def __init__(self, reason: Literal["away", "gone", "too_large"], *, again: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again
+
+
 SendResult = Accepted | Refused | Unknown
 
 
@@ -228,6 +238,9 @@ class Channel(Protocol):
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         """Send one message; never raise for what the other side does."""
+
+    async def fetch(self, media_id: str, target: Path, limit: int) -> None:
+        """Write a file that came with a message into `target`, at most `limit` bytes. Raises FetchFailed."""
 
     async def typing(self, message_id: str) -> None:
         """Mark a message as read and show that an answer is being written; never raise."""

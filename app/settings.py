@@ -12,6 +12,7 @@ from app.messages import Template
 from app.phones import canonical
 
 GRAPH_API = "https://graph.facebook.com/v25.0"
+OPENAI_URL = "https://api.openai.com/v1"
 
 SHORTEST_TOKEN = 16  # characters of ADMIN_TOKEN, which opens the console and /mcp
 _MOST = 10**12
@@ -52,6 +53,11 @@ class Settings(BaseSettings):
     classifier_model_setting: str = Field("", alias="CLASSIFIER_MODEL")
     llm_timeout: float = Field(120, gt=0)
     classifier_timeout: float = Field(20, gt=0)
+
+    transcription_base_url: str = ""
+    transcription_api_key: SecretStr = SecretStr("")
+    transcription_model: str = Field(default_factory=lambda: _transcription_model())  # "": nothing does
+    vision: Literal["auto", "on", "off"] = "auto"
 
     skills_dir: Path = Path("skills")
     max_tools_per_call: int = Field(8, ge=1, le=128)
@@ -217,9 +223,26 @@ class Settings(BaseSettings):
         return self.classifier_model_setting or self.llm_model
 
     @property
+    def transcription_url(self) -> str:
+        """Return the endpoint that transcribes: its own, else the model's."""
+        return self.transcription_base_url or self.openai_base_url or OPENAI_URL
+
+    @property
+    def transcription_key(self) -> str:
+        """Return the key of that endpoint; the model's key goes only to the model's endpoint."""
+        own = self.transcription_api_key.get_secret_value()
+        return own if own or self.transcription_base_url else self.openai_api_key.get_secret_value()
+
+    @property
     def has_model(self) -> bool:
         """Return True if a real model is configured: a base URL or a key, and the model's name."""
         return bool(self.llm_model and (self.openai_base_url or self.openai_api_key.get_secret_value()))
+
+
+def _transcription_model() -> str:
+    """Return the default, but "" where the variable is set to nothing, which otherwise counts as not set."""
+    written = dotenv_values(".env", encoding="utf-8").get("TRANSCRIPTION_MODEL")
+    return "" if os.environ.get("TRANSCRIPTION_MODEL", written) == "" else "whisper-1"
 
 
 def _at_home(path: Path) -> Path:
@@ -244,6 +267,7 @@ SECRET_VARIABLES = (
     "WHATSAPP_VERIFY_TOKEN",
     "WHATSAPP_APP_SECRET",
     "OPENAI_API_KEY",
+    "TRANSCRIPTION_API_KEY",
     "SMITHERY_API_KEY",
     "ADMIN_TOKEN",
 )

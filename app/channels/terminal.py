@@ -3,8 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 
-from app.messages import Accepted, Address, Button, Inbound, Outgoing, Sender, SendResult
+from app.messages import Accepted, Address, Button, FetchFailed, Inbound, Outgoing, Sender, SendResult
 from app.people import TERMINAL_USER
 from app.store.database import new_id
 from app.store.media import MediaFolder
@@ -36,6 +37,10 @@ class TerminalChannel:
             self._replies.append(message.text)
         self._arrived.set()
         return Accepted(f"terminal.{outbox_id}")
+
+    async def fetch(self, media_id: str, target: Path, limit: int) -> None:
+        """Have no file: only text is typed."""
+        raise FetchFailed("gone")
 
     async def typing(self, message_id: str) -> None:
         """Show nothing: a terminal has no sign of typing."""

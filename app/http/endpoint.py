@@ -1,8 +1,10 @@
 """One HTTP address that the operator configured, over connections that are kept."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -25,6 +27,10 @@ class NoAnswer(RecadoError):
 
 class TimedOut(NoAnswer):
     """The other side was still at it when the time was up."""
+
+
+class TooLong(NoAnswer):
+    """The body is larger than was asked for."""
 
 
 @dataclass(frozen=True)
@@ -67,25 +73,61 @@ class Endpoint:
 
         Raises NotSent, TimedOut or NoAnswer.
         """
+        sent = {**self._headers, "Content-Type": content_type, **headers}
+        async with self._answered("POST", self._url + path, seconds, sent, body) as response:
+            whole = await _read(response)
+            return Answer(response.status_code, whole, response.headers.get("Retry-After"))
+
+    async def get(self, path: str, seconds: float) -> Answer:
+        """Return the answer to a GET. Raises NotSent, TimedOut or NoAnswer."""
+        async with self._answered("GET", self._url + path, seconds, self._headers) as response:
+            whole = await _read(response)
+            return Answer(response.status_code, whole, response.headers.get("Retry-After"))
+
+    async def download(self, url: str, target: Path, limit: int, seconds: float) -> Answer:
+        """Write what another address of the same service answers into a new file, at most `limit` bytes.
+
+        The headers go along, so the caller makes sure that the address may have them. The answer has no body.
+        Raises NotSent, TimedOut or NoAnswer; TooLong past the limit.
+        """
+        async with self._answered("GET", url, seconds, self._headers) as response:
+            if response.status_code == 200:
+                await _save(response, target, limit)
+            return Answer(response.status_code, b"", response.headers.get("Retry-After"))
+
+    @asynccontextmanager
+    async def _answered(
+        self, method: str, url: str, seconds: float, headers: Mapping[str, str], body: bytes | None = None
+    ) -> AsyncIterator[httpx2.Response]:
+        """Send a request; what goes wrong until the end of the block is NotSent, TimedOut or NoAnswer."""
         if self._fault:
             raise NotSent(f"no connection: {self._fault}")
         if self._client is None:
             timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
             self._client = httpx2.AsyncClient(limits=self._limits, timeout=timeout, trust_env=False)
-        sent = {**self._headers, "Content-Type": content_type, **headers}
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._client.stream("POST", self._url + path, content=body, headers=sent) as response,
+                self._client.stream(method, url, content=body, headers=headers) as response,
             ):
-                whole = await _read(response)
-                return Answer(response.status_code, whole, response.headers.get("Retry-After"))
+                yield response
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.InvalidURL) as error:
             raise NotSent(f"no connection: {str(error) or type(error).__name__}") from error
         except TimeoutError as error:
             raise TimedOut(f"no answer within {seconds:g} s") from error
         except (httpx2.HTTPError, OSError) as error:
             raise NoAnswer(f"no answer: {str(error) or type(error).__name__}") from error
+
+
+async def _save(response: httpx2.Response, target: Path, limit: int) -> None:
+    """Write a body into a file as it comes, never whole in memory."""
+    size = 0
+    with target.open("wb") as file:
+        async for chunk in response.aiter_raw():
+            size += len(chunk)
+            if size > limit:
+                raise TooLong(f"the body has more than {limit} bytes")
+            await asyncio.to_thread(file.write, chunk)
 
 
 async def _read(response: httpx2.Response) -> bytes:

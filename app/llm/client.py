@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import orjson
@@ -9,13 +10,13 @@ import orjson
 from app.llm.completions import read_completion, tools_as_text
 from app.llm.errors import ModelError
 from app.llm.model import ModelAnswer, ModelRequest
+from app.llm.vision import Vision, has_pictures, in_words
 from app.messages import JSON
-from app.settings import Settings
+from app.settings import OPENAI_URL, Settings
 
 if TYPE_CHECKING:
     from app.llm.connection import Connection
 
-OPENAI_URL = "https://api.openai.com/v1"
 # The longest answer asked for when a budget bounds it. Servers refuse more than their model can write
 # (GPT-4o 16,384, DeepSeek 8,192); the short one is for older models and small windows.
 ANSWER_TOKENS = 8_192
@@ -25,8 +26,9 @@ SHORT_ANSWER_TOKENS = 2_048
 class ChatModel:
     """Chat completions: `LLM_MODEL` answers, `CLASSIFIER_MODEL` classifies."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, vision: Vision | None = None) -> None:
         self._settings = settings
+        self._vision = vision or Vision(settings)
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._answer_tokens = ANSWER_TOKENS
@@ -46,12 +48,29 @@ class ChatModel:
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Return the answer to one call; the caller retries. Raises ModelError."""
         try:
-            answer = await self._with_tools_or_text(request)
+            answer = await self._with_pictures_or_words(request)
         except ModelError as error:
             self.failure = str(error)
             raise
         self.failure = ""
         return answer
+
+    async def _with_pictures_or_words(self, request: ModelRequest) -> ModelAnswer:
+        if not has_pictures(request.messages):
+            return await self._with_tools_or_text(request)
+        words = replace(request, messages=in_words(request.messages))
+        if not self._vision.sees:
+            return await self._with_tools_or_text(words)
+        shown = await self._vision.filled(request.messages, request.person)
+        try:
+            return await self._with_tools_or_text(replace(request, messages=shown))
+        except ModelError as error:
+            if not error.may_refuse_pictures:
+                raise
+            answer = await self._with_tools_or_text(words)
+            if error.refuses_pictures:
+                self._vision.refuse()
+            return answer
 
     async def _with_tools_or_text(self, request: ModelRequest) -> ModelAnswer:
         if self.tools_refused:

@@ -25,7 +25,7 @@ class Connection:
         self._fault = _configuration_fault(url, key)
         if not self._fault:
             try:
-                self._client = _open_client(url, key)
+                self._client = open_client(url, key)
             except (httpx2.InvalidURL, ValueError):
                 self._fault = "the proxy of the environment is not of the form http://host"
 
@@ -79,7 +79,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _open_client(url: str, key: str) -> AsyncOpenAI:
+def open_client(url: str, key: str) -> AsyncOpenAI:
     """Make the client over aiohttp; it obeys HTTPS_PROXY and NO_PROXY."""
     return AsyncOpenAI(
         base_url=url,

@@ -28,6 +28,11 @@ _LLAMA_CPP_NO_TOOLS = re.compile(r"tools param requires|unsupported param: tools
 _ON_ONE_PART = re.compile(
     r"schema|propert|declaration|\bwithout\b|\bmissing\b|reasoning_content|thought_signature", re.IGNORECASE
 )
+_ON_ONE_PICTURE = re.compile(
+    r"(invalid|corrupt|damaged|could not (decode|process|load)|failed to (decode|load)|too (large|big|small))"
+    r".{0,40}\b(image|picture)|\b(image|picture).{0,40}(invalid|corrupt|damaged|too (large|big|small)|size)",
+    re.IGNORECASE | re.DOTALL,
+)
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|size|window)|maximum.{0,60}\btokens|exceed.{0,60}\btokens?\b|token limit"
     r"|(prompt|input|request).{0,40}too (long|large)",
@@ -80,6 +85,16 @@ class ModelError(RecadoError):
         if self.status not in _REFUSALS or _ON_ONE_PART.search(self.reason):
             return False
         return bool(_NO_TOOLS.search(self.reason))
+
+    @property
+    def may_refuse_pictures(self) -> bool:
+        """Tell whether the same call may pass with words in place of its pictures."""
+        return (self.status in (*_REFUSALS, 415) or self.status == 500) and not self.is_too_long
+
+    @property
+    def refuses_pictures(self) -> bool:
+        """Tell whether no picture will ever be taken, rather than this one."""
+        return self.may_refuse_pictures and self.status != 500 and not _ON_ONE_PICTURE.search(self.reason)
 
     @property
     def wants_shorter_answer(self) -> bool:

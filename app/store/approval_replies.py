@@ -115,8 +115,9 @@ def _waiting_messages(
 
 def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _Message:
     payload = orjson.loads(row["payload"])
+    is_said = row["said_as"] == "text" or (payload.get("attachment") or {}).get("voice")
     is_own = row["said_as"] == "reaction" or (
-        row["said_as"] == "text" and in_own_words("text", payload) and not _was_taken_back(conn, row)
+        is_said and in_own_words(row["said_as"], payload) and not _was_taken_back(conn, row)
     )
     written_at = float(payload.get("sent_at") or 0)
     return _Message(

@@ -10,7 +10,7 @@ import orjson
 
 from app.messages import JSON, AliasChange, Inbound, Sender, Unreadable
 from app.people import Conversation, Person
-from app.store import alerts, approvals, people
+from app.store import alerts, approvals, attachments, people
 from app.store.database import insert
 from app.store.outbox import Draft, put_reply
 from app.store.ownership import AccessRules
@@ -140,6 +140,7 @@ def _take_one(
         and _replaces_waiting(conn, person.id, message)
     ):
         return
+    attachments.expect(conn, conversation, row, message, now)
     _queue(conn, rules, who, conversation, classified, row, taken, now)
 
 
@@ -292,14 +293,20 @@ def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
     details = payload.get("details") or {}
     if payload.get("forwarded") or payload.get("button") or "referral" in details:
         return False
+    if (payload.get("attachment") or {}).get("voice"):
+        return True  # their own voice, as a transcript
     return kind == "text" or (kind == "edit" and details.get("type") == "text")
 
 
 def retold(kind: str, text: str, payload: Mapping[str, JSON]) -> str:
     """Return a message as the prompts of later turns show it, with the data of a place or a contact."""
+    if text and payload.get("forwarded"):
+        return f"[Forwarded, somebody else's words: {_data(text)}]"
+    details, path = payload.get("details"), (payload.get("attachment") or {}).get("path")
+    if path:
+        return f"[{kind}, kept as {_data(path)}] {text}".rstrip()
     if text:
-        return f"[Forwarded, somebody else's words: {_data(text)}]" if payload.get("forwarded") else text
-    details = payload.get("details")
+        return text
     return f"[{kind}: {_data(details)}]" if details and kind in ("location", "contacts") else f"[{kind}]"
 
 

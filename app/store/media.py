@@ -105,6 +105,24 @@ class MediaFolder:
             raise NotKept(f"it could not be kept: {error.strerror or type(error).__name__}") from error
         return MediaFile(path, true_type, called, kind, len(data))
 
+    def place(self, person: str, name: str) -> str:
+        """Return the path of a file of this person that is to come. Raises NotKept where there is no room."""
+        path = f"{_checked_id(person)}/{name}"
+        if not self._disk.has_room_for("traces"):
+            raise NotKept("the disk is nearly full, so no file is kept")
+        target = self._folder / path
+        if self._quota and _size(target.parent) > self._quota:
+            raise NotKept(f"this person's files may have {self._quota / MEGABYTE:g} MB in all")
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    def absolute(self, path: str) -> Path:
+        return self._folder.absolute() / path
+
+    def remove(self, path: str) -> None:
+        """Remove a file; nothing happens if it is gone."""
+        self.absolute(path).unlink(missing_ok=True)
+
     def path(self, file: MediaFile) -> Path:
         return self._folder.absolute() / file.path
 
@@ -176,9 +194,11 @@ async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset
         " OR coalesce(sent_at, created_at) > ?)",
         now - KEPT_SECONDS,
     )
+    waiting_files = await store.all("SELECT path FROM attachments WHERE path <> ''")
     people = await store.all("SELECT id FROM people")
     kept = {file["path"] for row in waiting for file in orjson.loads(row["payload"])}
-    return frozenset(kept | {row["media"] for row in going}), frozenset(row["id"] for row in people)
+    kept |= {row["media"] for row in going} | {row["path"] for row in waiting_files}
+    return frozenset(kept), frozenset(row["id"] for row in people)
 
 
 def describe_file(file: MediaFile) -> str:

@@ -9,7 +9,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, approvals, outbox
+from app.store import alerts, approvals, attachments, outbox
 from app.store.database import Database, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
@@ -89,6 +89,8 @@ def claim(
         complete = min(last + quiet, first + longest)
         if first <= now < complete:
             return Pause(complete)
+    if attachments.is_waited_for(conn, [row["message_id"] for row in members]):
+        return Pause(now)
     _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
     return Ready(turn, more=len(members) < len(rows))
 

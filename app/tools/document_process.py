@@ -6,6 +6,7 @@ The exit status says what became of it: see `COMPLETE` and those below. Nothing 
 """
 
 import os
+import re
 import resource
 import sys
 import zipfile
@@ -25,7 +26,17 @@ MOST_PARTS = 5_000
 """Files in the archive that a Word or Excel file is."""
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main "
-_BREAKS = {_WORD + "p": "\n", _WORD + "br": "\n", _WORD + "cr": "\n", _WORD + "tab": "\t", _WORD + "tc": "\t"}
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main "
+_TEXTS = (_WORD + "t", _DRAWING + "t")
+_BREAKS = {
+    _DRAWING + "p": "\n",
+    _DRAWING + "br": "\n",
+    _WORD + "p": "\n",
+    _WORD + "br": "\n",
+    _WORD + "cr": "\n",
+    _WORD + "tab": "\t",
+    _WORD + "tc": "\t",
+}
 _BLOCK = 64 * 1024
 
 
@@ -104,7 +115,7 @@ def _paragraphs(document: IO[bytes]) -> Iterator[str]:
         found.append(_BREAKS.get(name, ""))
 
     def characters(text: str) -> None:
-        if inside[-1] == _WORD + "t":
+        if inside[-1] in _TEXTS:
             found.append(text)
 
     def doctype(*_: object) -> None:
@@ -139,6 +150,16 @@ def _excel(file: IO[bytes]) -> Iterator[str]:
         yield "\n"
 
 
+def _slides(file: IO[bytes]) -> Iterator[str]:
+    """Yield the words of each slide, under its number."""
+    with _archive(file) as archive:
+        names = [name for name in archive.namelist() if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)]
+        for number, name in enumerate(sorted(names, key=lambda name: (len(name), name)), 1):
+            with archive.open(name) as slide:
+                text = "".join(_paragraphs(slide)).strip()
+            yield f"# {number}\n{text}\n\n"
+
+
 def _archive(file: IO[bytes]) -> zipfile.ZipFile:
     """Raises _Unreadable for one that says it unpacks to too much; more than it says is never unpacked."""
     archive = zipfile.ZipFile(file)
@@ -148,7 +169,7 @@ def _archive(file: IO[bytes]) -> zipfile.ZipFile:
     return archive
 
 
-_PARTS = {"pdf": _pdf, "word": _word, "excel": _excel}
+_PARTS = {"pdf": _pdf, "word": _word, "excel": _excel, "slides": _slides}
 
 if __name__ == "__main__":
     status = main(sys.argv[1])

@@ -1,10 +1,13 @@
 """The text of PDF, Word and Excel files, each read by a process that a hostile one cannot leave."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,9 +19,15 @@ LARGEST_BYTES = 32 * 1024**2
 SECONDS = 20.0
 AT_ONCE = 2
 PROGRAM = Path(__file__).absolute().with_name("document_process.py")
+PICTURES = Path(__file__).absolute().with_name("picture_process.py")
+MOST_PICTURE_BYTES = 16 * 1024**2
 
-Kind = Literal["pdf", "word", "excel"]
-_PACKED: dict[str, Kind] = {".docx": "word", ".docm": "word", ".xlsx": "excel", ".xlsm": "excel"}
+Kind = Literal["pdf", "word", "excel", "slides"]
+_PACKED: dict[str, Kind] = {
+    **dict.fromkeys((".docx", ".docm"), "word"),
+    **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
+    **dict.fromkeys((".pptx", ".pptm"), "slides"),
+}
 
 
 class DocumentError(RecadoError):
@@ -35,6 +44,16 @@ class Document:
 
     text: str
     whole: bool
+
+
+_PICTURE = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n|RIFF.{4}WEBP|GIF8|BM.{4}\0\0|.{4}ftyp(heic|heix|mif1|avif)", re.DOTALL
+)
+
+
+def is_picture(head: bytes) -> bool:
+    """Tell whether a file is a picture, by its first bytes."""
+    return _PICTURE.match(head) is not None
 
 
 def kind_of(name: str, head: bytes) -> Kind | None:
@@ -59,17 +78,14 @@ class Documents:
 
     def read(self, descriptor: int, kind: Kind) -> Document:
         """The text of an open file. Blocks. Raises DocumentError."""
-        from app.tools.document_process import COMPLETE, LOCKED
+        from app.tools.document_process import COMPLETE, LOCKED, MOST_CHARACTERS
 
         if os.fstat(descriptor).st_size > LARGEST_BYTES:
             raise DocumentError("TOO_LARGE", f"documents of up to {LARGEST_BYTES // 1024**2} MB are read")
-        if not self._free.acquire(timeout=self._seconds):
-            raise DocumentError("BUSY", "other documents are being read")
-        try:
+        with self._place():
             os.lseek(descriptor, 0, os.SEEK_SET)
-            status, text = self._run(descriptor, kind)
-        finally:
-            self._free.release()
+            status, written = self._run(descriptor, PROGRAM, kind, 4 * MOST_CHARACTERS)
+        text = written.decode("utf-8", "replace")
         if status == LOCKED:
             raise DocumentError("LOCKED", "it is protected by a password")
         if not text.strip():
@@ -78,13 +94,40 @@ class Documents:
             raise DocumentError("UNREADABLE", "it is damaged, or takes too much time or memory")
         return Document(text, status == COMPLETE)
 
-    def _run(self, descriptor: int, kind: Kind) -> tuple[int | None, str]:
-        """Exit status, None after the time limit, and what was written until then."""
-        from app.tools.document_process import MOST_CHARACTERS
+    def picture(self, source: Path) -> bytes:
+        """Return a picture as a JPEG: upright, small, without metadata. Blocks. Raises DocumentError."""
+        return self._pictures(source, "picture")[0]
 
+    def scans(self, source: Path) -> list[bytes]:
+        """Return the pictures that the first pages of a scanned PDF are made of.
+
+        Blocks. Raises DocumentError.
+        """
+        return self._pictures(source, "scans")
+
+    def _pictures(self, source: Path, kind: str) -> list[bytes]:
+        with source.open("rb") as file, self._place():
+            _, written = self._run(file.fileno(), PICTURES, kind, MOST_PICTURE_BYTES)
+        found = list(_parts(written))
+        if not found:
+            raise DocumentError("UNREADABLE", "it is damaged, or takes too much time or memory")
+        return found
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Hold one of the few places. Raises DocumentError when none gets free."""
+        if not self._free.acquire(timeout=self._seconds):
+            raise DocumentError("BUSY", "other documents are being read")
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def _run(self, descriptor: int, program: Path, kind: str, limit: int) -> tuple[int | None, bytes]:
+        """Return the exit status, None after the time limit, and what was written until then."""
         confined = self._sandbox is not None and not self._sandbox.refusal()
         prefix = self._sandbox.command(PROGRAM.parent) if self._sandbox is not None and confined else []
-        command = [*prefix, sys.executable, "-I", "-X", "utf8", str(PROGRAM), kind]
+        command = [*prefix, sys.executable, "-I", "-X", "utf8", str(program), kind]
         with tempfile.TemporaryFile() as output:  # whose size has a limit, other than that of a pipe
             try:
                 status: int | None = subprocess.run(  # noqa: S603 (our own program)
@@ -98,4 +141,15 @@ class Documents:
             except subprocess.TimeoutExpired:
                 status = None
             output.seek(0)
-            return status, output.read(4 * MOST_CHARACTERS).decode("utf-8", "replace")
+            return status, output.read(limit)
+
+
+def _parts(written: bytes) -> Iterator[bytes]:
+    """Yield the whole JPEGs of a program's output, each of which stands after its length."""
+    start = 0
+    while len(written) - start > 4:
+        end = start + 4 + int.from_bytes(written[start : start + 4], "big")
+        if end > len(written):
+            return
+        yield written[start + 4 : end]
+        start = end

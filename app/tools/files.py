@@ -8,9 +8,10 @@ import re
 import stat
 import threading
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, ParamSpec
 
+from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Person
 from app.security import published_as
@@ -36,6 +37,8 @@ READ_LIMIT = 1024 * 1024
 WRITE_LIMIT = 1024 * 1024
 LIST_LIMIT = 500
 LONGEST_PATTERN = 1000
+LARGEST_PICTURE = 5 * 1024 * 1024
+MOST_NAMESAKES = 100
 BLOCK = 4096
 """Bytes that even an empty file counts as."""
 PAGE = 24_000
@@ -64,6 +67,10 @@ def file_tools(
         )
         for function, sensitive, idempotent in made
     ]
+
+
+class NoRoom(RecadoError):
+    """A file that somebody sent has no room: the disk is nearly full, or their quota is used up."""
 
 
 P = ParamSpec("P")
@@ -124,7 +131,7 @@ class Files:
         self._closed = {real for place in closed if (real := place.resolve()).is_relative_to(inside)}
         self._quota = quota
         self._disk = Disk(self._root, least_free)
-        self._documents = documents or Documents()
+        self.documents = documents or Documents()
         self._page = page
         self._lines = lines
         self._keep_replaced = keep_replaced
@@ -152,7 +159,7 @@ class Files:
                 size = os.fstat(descriptor).st_size
                 content = file.read(READ_LIMIT + 1)
                 kind = kind_of(path, content)
-                document = self._documents.read(descriptor, kind) if kind else _plain(content)
+                document = self.documents.read(descriptor, kind) if kind else _plain(content)
         if document is None:
             return ToolResult.failure("NOT_TEXT", f"{path} is not a text file", size=size)
         pages = _pages(document.text, self._page)
@@ -256,6 +263,49 @@ class Files:
             os.unlink(name, dir_fd=parent)
         return ToolResult.success({"path": path, "deleted": True})
 
+    def receive(self, path: str, data: bytes, context: ToolContext) -> str:
+        """Keep what somebody sent under `path`, or beside it if another file has that name; return its path.
+
+        The same bytes are kept once. Blocks. Raises NoRoom.
+        """
+        home, wanted = self.home(context), PurePosixPath(path)
+        with self._one_writer:
+            for number in range(1, MOST_NAMESAKES):
+                name = f"{wanted.stem} ({number}){wanted.suffix}" if number > 1 else wanted.name
+                place = str(wanted.with_name(name))
+                with open_parent(home, place, create=True, is_closed=self.is_closed) as (parent, last):
+                    if exists(last, parent):
+                        if _has_content(last, parent, data):
+                            return place
+                        continue
+                    if self._refusal(home, context.person, place, len(data), append=False) is not None:
+                        raise NoRoom(f"there is no room for {len(data)} bytes")
+                    replace(last, data, parent)
+                    return place
+        raise NoRoom(f"there are {MOST_NAMESAKES} files named {wanted.name}")
+
+    def read_picture(self, person: Person | None, path: str) -> bytes:
+        """Return a picture of the person's. Blocks. Raises OSError or ValueError."""
+        home = self.home(ToolContext(person=person))
+        with open_parent(home, path, is_closed=self.is_closed) as (parent, name):
+            descriptor = open_to_read(name, parent)
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read(LARGEST_PICTURE)
+
+    def first_page(self, source: Path, name: str) -> tuple[str, int]:
+        """Return the first page of a document's words, as `read_file` counts them, and how many there are.
+
+        Blocks. Raises DocumentError, OSError.
+        """
+        with source.open("rb") as file:
+            content = file.read(READ_LIMIT + 1)
+            kind = kind_of(name, content)
+            document = self.documents.read(file.fileno(), kind) if kind else _plain(content)
+        if document is None:
+            raise DocumentError("UNREADABLE", "it is not a text file")
+        pages = _pages(document.text, self._page)
+        return pages[0], len(pages)
+
     def _refusal(
         self, home: Path, person: Person | None, path: str, size: int, append: bool
     ) -> ToolResult | None:
@@ -303,6 +353,15 @@ class Files:
         if not _PLAIN_ID.fullmatch(person.id):
             raise PathTraversalError("this person has no folder: the id is not a plain name")
         return self._root / "people" / person.id
+
+
+def _has_content(name: str, parent: int | None, data: bytes) -> bool:
+    try:
+        descriptor = open_to_read(name, parent)
+    except OSError:  # a folder, a link
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        return os.fstat(descriptor).st_size == len(data) and file.read() == data
 
 
 def _plain(content: bytes) -> Document | None:

@@ -19,6 +19,7 @@ from app.tools.plain import loads
 LONGEST_RECEIPT = 300
 MOST_LISTED = 100
 _ABOUT = ("text", "fact", "task", "number", "project", "name", "path")  # that name what a call was about
+MOST_PICTURES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class CallResult:
     skill: str = ""  # whose instructions it holds
     tools: tuple[str, ...] = ()  # that a search found
     follow_up: FollowUp = field(default_factory=FollowUp)
+    pictures: tuple[str, ...] = ()  # paths of the person's pictures that the model asked to see
 
     @classmethod
     def of(cls, tool: str, result: ToolResult, text: str) -> "CallResult":
@@ -58,6 +60,7 @@ class CallResult:
             skill=str(data.get("skill", "")) if tool == LOAD_SKILL else "",
             tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
             follow_up=follow_up_of(result),
+            pictures=tuple(map(str, result.meta.get("pictures", ())))[:MOST_PICTURES],
         )
 
     @property
@@ -72,8 +75,9 @@ class CallResult:
     @classmethod
     def from_row(cls, tool: str, row: JSON) -> "CallResult":
         if facts := row.get("facts"):
+            lists = {key: tuple(facts.get(key, ())) for key in ("tools", "pictures")}
             follow_up = FollowUp.from_row(facts.get("follow_up", {}))
-            return cls(row["result"], **{**facts, "tools": tuple(facts["tools"]), "follow_up": follow_up})
+            return cls(row["result"], **{**facts, **lists, "follow_up": follow_up})
         # A row of an earlier version: its facts are in the envelope that the model reads.
         return cls.of(tool, ToolResult.of(loads(row["result"])), row["result"])
 

@@ -133,6 +133,8 @@ def _source(language: str, source: str, tools: ToolCatalog | None) -> str:
         "forwarded": say(language, "a forwarded message"),
         "contacts": say(language, "a contact card"),
         "document": say(language, "a file"),
+        "picture": say(language, "a picture"),
+        "audio": say(language, "an audio file"),
         "location": say(language, "a place"),
         "referral": say(language, "an advertisement"),
         "memory": say(language, "something remembered out of text of others"),

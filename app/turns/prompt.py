@@ -35,6 +35,7 @@ SHORTER = ((6, 6_000), (0, 2_000))
 HISTORY_TOKENS = 6_000
 MESSAGE_CHARACTERS = 60_000
 QUOTE_CHARACTERS = 2_000
+FILE_CHARACTERS = 8_000  # of the first page of a document, escaped
 SAID_CHARACTERS = 8_000  # that tools are chosen by
 _MOST_CALLS_SHOWN = 6
 FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take no empty message
@@ -189,7 +190,16 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
         header.append(f"[The person was asked whether this may run, and has not answered yet: {listed}]")
     header += remembered.lines(facts)
     lines = [line for member in turn.members for line in _member_lines(member, turn.quoted)]
-    return {"role": "user", "content": "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])}
+    text = "\n".join([*header, clip("\n".join(lines), MESSAGE_CHARACTERS)])
+    return user_message(text, [path for member in turn.members for path in _pictures(member)])
+
+
+def user_message(text: str, pictures: Sequence[str] = ()) -> dict[str, JSON]:
+    """Return a user message; its pictures are named by their paths among the person's files."""
+    if not pictures:
+        return {"role": "user", "content": text}
+    parts: list[JSON] = [{"type": "text", "text": text}]
+    return {"role": "user", "content": [*parts, *({"type": "picture", "path": path} for path in pictures)]}
 
 
 def shortened(messages: Sequence[dict[str, JSON]], newest: int, step: int) -> list[dict[str, JSON]]:
@@ -222,7 +232,9 @@ def round_messages(one: Round) -> list[dict[str, JSON]]:
     answers = [
         {"role": "tool", "tool_call_id": call.id, "content": result.text} for call, result in one.finished
     ]
-    return [asked, *answers]
+    pictures = [path for _, result in one.finished for path in result.pictures]
+    shown = [user_message("[The pictures that the tool results name:]", pictures)] if pictures else []
+    return [asked, *answers, *shown]
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -262,17 +274,29 @@ def _member_lines(member: InboxMessage, quoted: Mapping[str, tuple[str, str]]) -
     return lines
 
 
+def _pictures(member: InboxMessage) -> list[str]:
+    return list((member.payload.get("attachment") or {}).get("pictures") or ())
+
+
 _NOT_PASSED_ON = "a message that WhatsApp does not pass on: say so, and ask them to send it differently"
 _UNREADABLE = {
-    "image": "an image (you cannot see images yet: say so kindly, and ask for words)",
-    "sticker": "a sticker (you cannot see it)",
-    "video": "a video (you cannot watch videos yet: say so)",
-    "audio": "an audio file (you cannot listen yet: say so, and ask them to write)",
-    "document": "a document (you cannot open files sent here yet: say so)",
+    "video": "a video (you cannot watch videos: say so)",
     "unsupported": _NOT_PASSED_ON,
     "unknown": _NOT_PASSED_ON,
     "request_welcome": "nothing yet: the person just opened the chat; greet them",
 }
+_SORTS = {"image": "a picture", "sticker": "a sticker", "document": "a document", "audio": "an audio file"}
+_WHY_NOT = {
+    "away": "it could not be fetched from WhatsApp: ask them to send it again",
+    "damaged": "it is damaged or of a kind that cannot be read: say so",
+    "empty": "it holds no words that can be read or heard: say so",
+    "gone": "WhatsApp no longer has it: ask them to send it again",
+    "locked": "it is protected by a password: say so, and ask for one without",
+    "no_room": "there is no room left for their files: say so",
+    "too_large": "it is too large to be read: say so",
+    "too_slow": "reading it took too long: say so",
+}
+_UNHEARD = "a voice note (you cannot listen now: say so, and ask them to write; the note is kept)"
 
 
 def _describe(member: InboxMessage) -> str:
@@ -288,19 +312,40 @@ def _describe(member: InboxMessage) -> str:
         return "[The person corrected an earlier message; it now reads:]"
     if kind in ("location", "contacts", "order", "referral"):
         return f"[The person sent a {kind.rstrip('s')}: {_data(details)}]"
-    if attachment.get("voice"):
-        return "[The person sent a voice note (you cannot listen yet: say so, and ask them to write)]"
-    sort = _UNREADABLE.get(kind, f"a message of the kind {kind!r} (it cannot be read here: say so)")
-    name = f", named {_data(attachment['filename'])}" if attachment.get("filename") else ""
-    return f"[The person sent {sort}{name}]"
+    if kind in _UNREADABLE or not attachment:
+        sort = _UNREADABLE.get(kind, f"a message of the kind {kind!r} (it cannot be read here: say so)")
+        return f"[The person sent {sort}]"
+    return _describe_file(kind, member.text, attachment)
+
+
+def _describe_file(kind: str, text: str, attachment: JSON) -> str:
+    """Say what a file is, where it is kept, and what it says or why that is not known."""
+    voice, state = bool(attachment.get("voice")), attachment.get("state")
+    if state == "read" and kind in ("audio", "voice"):
+        return f"[{'A voice note' if voice else 'An audio file'} of the person, transcribed:]" if text else ""
+    if state in ("unheard", None) and kind in ("audio", "voice"):
+        return f"[The person sent {_UNHEARD}]"
+    sort = "a voice note" if voice else _SORTS.get(kind, "a file")
+    named = f", named {_data(attachment['filename'])}" if attachment.get("filename") else ""
+    kept = f", kept as {_data(attachment['path'])}" if attachment.get("path") else ""
+    if reason := attachment.get("reason"):
+        pages = ", whose first pages are shown as pictures" if attachment.get("pictures") else ""
+        why = "" if pages else f" ({_WHY_NOT.get(str(reason), _WHY_NOT['damaged'])})"
+        return f"[The person sent {sort}{named}{kept}{pages}{why}]"
+    if "text" not in attachment:
+        return f"[The person sent {sort}{named}{kept}]"
+    pages = attachment.get("pages", 1)
+    rest = "" if pages == 1 else f"; page 1 of {pages} follows, the others can be read by that name"
+    words = _data(str(attachment["text"]), FILE_CHARACTERS)
+    return f"[The person sent {sort}{named}{kept}{rest}. It says: {words}]"
 
 
 def _clipped(content: JSON, limit: int) -> JSON:
     return clip(content, limit) if isinstance(content, str) else content
 
 
-def _data(value: JSON) -> str:
-    return clip(orjson.dumps(value, default=str).decode(), 4_000)
+def _data(value: JSON, limit: int = 4_000) -> str:
+    return clip(orjson.dumps(value, default=str).decode(), limit)
 
 
 def clip(text: str, limit: int) -> str:

@@ -18,6 +18,7 @@ from app.store.media import MediaFolder
 from app.store.turns import Pause, Ready
 from app.tools import ExecutionEngine
 from app.turns.approvals import Authorizer
+from app.turns.attachments import AttachmentReader
 from app.turns.contexts import ToolContexts
 from app.turns.finalizer import TurnFinalizer
 from app.turns.inbound import ApprovalReplies
@@ -47,6 +48,7 @@ def build_turns(
     engine: ExecutionEngine,
     contexts: ToolContexts,
     media: MediaFolder,
+    attachments: AttachmentReader,
     warm_up: WarmUp,
     *,
     asks: bool,
@@ -58,7 +60,7 @@ def build_turns(
         Authorizer(services, engine, contexts, asks=asks),
         TurnFinalizer(services),
     )
-    return TurnScheduler(services, runner, warm_up)
+    return TurnScheduler(services, runner, attachments, warm_up)
 
 
 class TurnScheduler:
@@ -69,13 +71,16 @@ class TurnScheduler:
     none.
     """
 
-    def __init__(self, services: TurnServices, runner: TurnRunner, warm_up: WarmUp) -> None:
+    def __init__(
+        self, services: TurnServices, runner: TurnRunner, attachments: AttachmentReader, warm_up: WarmUp
+    ) -> None:
         self._store = services.store
         self._sender = services.sender
         self._runner = runner
         self._replies = ApprovalReplies(services.channels)
         self._quiet = services.limits.burst_quiet_seconds
         self._longest = services.limits.burst_longest_seconds
+        self._attachments = attachments
         self._warm_up = warm_up
         self._places = asyncio.Semaphore(services.limits.turns_at_once)  # first come, first served
         self._alone = asyncio.Lock()
@@ -129,6 +134,7 @@ class TurnScheduler:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._release()
         await self._runner.close()
+        await self._attachments.close()
 
     async def _release(self) -> None:
         """Give back what ran, as far as the disk allows: the rest is found from its rows at a start."""
@@ -159,6 +165,7 @@ class TurnScheduler:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             await self._warm_up.wait()
+            await self._attachments.read_waiting(conversation)
             found = await self._claim(conversation)
             if isinstance(found, Ready):
                 await self._run(conversation, lane, found)

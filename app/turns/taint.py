@@ -92,8 +92,13 @@ def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:
         yield "location"
     if member.kind == "referral" or "referral" in details:
         yield "referral"
-    if member.kind == "document" or (member.payload.get("attachment") or {}).get("filename"):
+    attachment = member.payload.get("attachment") or {}
+    if member.kind == "document" or attachment.get("filename"):
         yield "document"
+    elif attachment.get("pictures"):
+        yield "picture"
+    elif attachment and not attachment.get("voice") and member.kind == "audio":
+        yield "audio"
     if member.payload.get("quoted") in quoted:
         yield "quoted"
 

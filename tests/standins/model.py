@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,13 +17,23 @@ Play = Callable[[dict[str, Any]], "Awaitable[Any] | Any"]
 """Body of a request → a message ("text", or a dict with `tool_calls`), or a whole `Response`."""
 
 
-class ModelServer:
-    """Serves `/v1/chat/completions` on a port of its own; keeps every request it saw."""
+Hear = Callable[[bytes], "Awaitable[Any] | Any"]
 
-    def __init__(self, play: Play) -> None:
-        self.play = play
+
+class ModelServer:
+    """Serves `/v1/chat/completions` and `/v1/audio/transcriptions` on a port of its own.
+
+    It keeps every request it saw. `hear` plays the second: the bytes of a file → its text, or a `Response`.
+    """
+
+    def __init__(self, play: Play, hear: Hear | None = None) -> None:
+        self.play, self.hear = play, hear
         self.requests: list[dict[str, Any]] = []
-        routes = [Route("/v1/chat/completions", self._complete, methods=["POST"])]
+        self.heard: list[dict[str, Any]] = []
+        routes = [
+            Route("/v1/chat/completions", self._complete, methods=["POST"]),
+            Route("/v1/audio/transcriptions", self._transcribe, methods=["POST"]),
+        ]
         self._listener = Listener(Starlette(routes=routes))
         self.port = self._listener.port
         self.url = f"http://127.0.0.1:{self.port}/v1"
@@ -47,6 +58,19 @@ class ModelServer:
         if isinstance(answer, Response):
             return answer
         return Response(json.dumps(completion(answer)), media_type="application/json")
+
+    async def _transcribe(self, request: Request) -> Response:
+        async with request.form() as form:
+            file = form["file"]
+            assert isinstance(file, UploadFile)
+            data = await file.read()
+            self.heard.append({**form, "file": file.filename, "size": len(data)})
+        answer = self.hear(data) if self.hear is not None else Response("Not Found", 404)
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        if isinstance(answer, Response):
+            return answer
+        return Response(json.dumps({"text": answer}), media_type="application/json")
 
 
 def is_classifier(body: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from app.channels.whatsapp.client import TEXT_LIMIT, GraphClient
 from app.channels.whatsapp.formatting import render_parts
@@ -44,6 +45,9 @@ class WhatsAppChannel:
         if isinstance(uploaded, Refused):
             return uploaded
         return await self._client.send(to, message, outbox_id, uploaded)
+
+    async def fetch(self, media_id: str, target: Path, limit: int) -> None:
+        await self._client.fetch(media_id, target, limit)
 
     async def typing(self, message_id: str) -> None:
         await self._client.typing(message_id)

@@ -1,7 +1,9 @@
 """The client of Meta's Graph API: sending, uploading, typing."""
 
 import secrets
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import orjson
 import structlog
@@ -13,10 +15,11 @@ from app.channels.whatsapp.errors import (
     read_refusal,
     read_response,
 )
-from app.http.endpoint import Endpoint, NoAnswer, NotSent
+from app.http.endpoint import Endpoint, NoAnswer, NotSent, TooLong
 from app.messages import (
     Accepted,
     Address,
+    FetchFailed,
     MediaFile,
     Outgoing,
     Refused,
@@ -33,7 +36,10 @@ TEXT_LIMIT = 4096
 TEMPLATE_TEXT = 900  # characters of ours in a template, whose whole body has at most 1024
 SEND_SECONDS = 25.0
 UPLOAD_SECONDS = 60.0
+DOWNLOAD_SECONDS = 60.0
 CONNECTIONS = 100
+# Where Meta keeps what people sent: https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media
+MEDIA_HOSTS = (".fbsbx.com", ".fbcdn.net", ".whatsapp.net")
 
 
 class GraphClient:
@@ -44,6 +50,7 @@ class GraphClient:
         self._media = f"/{phone_number_id}/media"
         headers = {"Authorization": f"Bearer {access_token}"}
         self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
+        self._host = urlsplit(api_url).netloc
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -79,6 +86,46 @@ class GraphClient:
         if isinstance(given, str) and given:
             return given
         return Refused("retry", UPLOAD_FAILED, "the upload was answered without an id")
+
+    async def fetch(self, media_id: str, target: Path, limit: int) -> None:
+        """Write a file that somebody sent into `target`. Raises FetchFailed.
+
+        Its address is asked for first: it lives five minutes, so each try asks for a new one.
+        """
+        described = await self._described(media_id)
+        size = described.get("file_size")
+        if isinstance(size, int) and size > limit:
+            raise FetchFailed("too_large")
+        url = str(described.get("url", ""))
+        if not self._may_have_token(url):
+            raise FetchFailed("gone")
+        try:
+            answer = await self._endpoint.download(url, target, limit, DOWNLOAD_SECONDS)
+        except TooLong as error:
+            raise FetchFailed("too_large") from error
+        except (NotSent, NoAnswer) as error:
+            raise FetchFailed("away", again=True) from error
+        if answer.status != 200:
+            raise FetchFailed("gone" if answer.status < 500 else "away", again=True)
+
+    async def _described(self, media_id: str) -> dict[str, Any]:
+        """Return what Meta says of a file: `url`, `file_size`, `mime_type`. Raises FetchFailed."""
+        try:
+            answer = await self._endpoint.get(f"/{quote(media_id, safe='')}", SEND_SECONDS)
+        except (NotSent, NoAnswer) as error:
+            raise FetchFailed("away", again=True) from error
+        if answer.status != 200:
+            away = answer.status >= 500 or answer.status == 429
+            raise FetchFailed("away" if away else "gone", again=away)
+        return parse_object(answer.body)
+
+    def _may_have_token(self, url: str) -> bool:
+        """Tell whether an address is the Graph API's own host or one of Meta's for media."""
+        parts = urlsplit(url)
+        if parts.netloc == self._host:
+            return True
+        host = parts.hostname or ""
+        return parts.scheme == "https" and host.endswith(MEDIA_HOSTS)
 
     async def typing(self, message_id: str) -> None:
         """Mark a message as read and show typing for 25 s or until the reply."""

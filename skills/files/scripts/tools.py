@@ -29,6 +29,7 @@ SAID = {
         "kept": ". Lo de antes quedó en {path}",
         "added": "✓ Agregado a {path}",
         "deleted": "✓ Archivo borrado: {path}",
+        "looked": "🖼️ {path}",
         "NOT_FOUND": "No encuentro el archivo «{path}».",
         "hint_NOT_FOUND": "Pregunta «¿qué archivos tengo?» para ver los nombres.",
         "near": "¿Quisiste decir {names}?",
@@ -67,6 +68,7 @@ SAID = {
         "kept": ". O de antes ficou em {path}",
         "added": "✓ Adicionado a {path}",
         "deleted": "✓ Arquivo apagado: {path}",
+        "looked": "🖼️ {path}",
         "NOT_FOUND": "Não encontro o arquivo “{path}”.",
         "hint_NOT_FOUND": "Pergunte “quais arquivos eu tenho?” para ver os nomes.",
         "near": "Você quis dizer {names}?",
@@ -105,6 +107,7 @@ SAID = {
         "kept": ". What it held before is in {path}",
         "added": "✓ Added to {path}",
         "deleted": "✓ File deleted: {path}",
+        "looked": "🖼️ {path}",
         "NOT_FOUND": "I cannot find the file “{path}”.",
         "hint_NOT_FOUND": "Ask “which files do I have?” to see the names.",
         "near": "Did you mean {names}?",
@@ -187,6 +190,29 @@ def list_files(path: str = ".", pattern: str = "*", recursive: bool = False, con
     return {"summary": say(sentence, path=path, lines="\n".join(lines)), **result.data}
 
 
+def look_at_picture(path: str, context=None) -> dict:
+    """Looks at a picture that the person sent before, or a page of a scanned document.
+
+    Args:
+        path: The picture, such as "recibidos/2026-11-25 foto 12.jpg".
+
+    Example: qué decía el ticket de la foto
+    Example: look at the picture I sent yesterday again
+    """
+    say, files = Sentences(SAID, context), _files(context)
+    if files is None:
+        return say.failed("NO_SERVICE")
+    names = [path, *_near(path, files, context)]
+    found = next((name for name in names if _is_picture(name, files, context)), "")
+    if not found:
+        return _not_found(say, path, names[1:])
+    return {
+        "ok": True,
+        "data": {"path": found, "summary": say("looked", path=cut(found))},
+        "meta": {"pictures": [found]},
+    }
+
+
 def write_file(
     path: str, content: str, mode: Literal["overwrite", "append"] = "overwrite", context=None
 ) -> dict:
@@ -248,12 +274,19 @@ async def _refuse_deleting(args, context):
     return await _refuse_outside(args, context)
 
 
-read_file.guard = list_files.guard = write_file.guard = _refuse_outside
+read_file.guard = list_files.guard = write_file.guard = look_at_picture.guard = _refuse_outside
 delete_file.guard = _refuse_deleting
 
 
 def _files(context):
     return context.services.get("files") if context is not None else None
+
+
+def _is_picture(path, files, context):
+    try:
+        return files.read_picture(context.person, path).startswith(b"\xff\xd8\xff")
+    except (OSError, ValueError):
+        return False
 
 
 def _failed(say, result, path):

@@ -1,0 +1,182 @@
+"""Files that came with messages: what is still to be fetched or read, and what was found in each.
+
+A file is taken up before its message is: `new` → `kept` (its bytes are here) → `read`, or `failed` with a
+reason. A voice note that nothing can transcribe yet is `unheard`, and stays. What was found is written into
+the message itself, where prompts, answers to questions and the history read it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection, Row
+from typing import Literal
+
+import orjson
+
+from app.messages import JSON, Inbound
+from app.people import Conversation
+from app.store.aliases import names_of
+from app.store.database import insert
+
+READABLE = frozenset({"audio", "voice", "image", "sticker", "document"})
+MOST_ATTEMPTS = 3
+
+Reason = Literal["away", "damaged", "empty", "gone", "locked", "no_room", "too_large", "too_slow"]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFile:
+    """A file whose message waits for it; `path` is where its bytes are, "" before they were fetched."""
+
+    message: int
+    wamid: str
+    kind: str
+    media_id: str
+    mime_type: str
+    filename: str
+    caption: str
+    forwarded: bool
+    path: str
+    channel: str
+    person: Row
+    aliases: tuple[str, ...]
+
+
+def expect(conn: Connection, conversation: Conversation, row: int, message: Inbound, now: float) -> None:
+    """Note that a message's file is to be fetched and read before the message is taken up."""
+    if message.attachment is None or message.kind not in READABLE:
+        return
+    insert(
+        conn,
+        "attachments",
+        or_skip=True,
+        message_id=row,
+        person_id=conversation.person_id,
+        conversation_id=conversation.id,
+        state="new",
+        created_at=now,
+    )
+
+
+def is_waited_for(conn: Connection, messages: Sequence[int]) -> bool:
+    """Tell whether one of these messages has a file that is still to be read."""
+    marks = ",".join("?" * len(messages))
+    found = conn.execute(
+        f"SELECT 1 FROM attachments WHERE message_id IN ({marks}) AND state IN ('new', 'kept') LIMIT 1",
+        messages,
+    )
+    return found.fetchone() is not None
+
+
+def take_waiting(conn: Connection, conversation: str) -> list[WaitingFile]:
+    """Return the files of a conversation's waiting messages, each with one more attempt counted.
+
+    A file that was taken up `MOST_ATTEMPTS` times without an end has failed.
+    """
+    rows = conn.execute(
+        "SELECT a.message_id FROM attachments a JOIN inbox i ON i.message_id = a.message_id"
+        " JOIN people p ON p.id = a.person_id AND p.frozen = '' AND p.access <> 'blocked'"
+        " WHERE a.conversation_id = ? AND a.state IN ('new', 'kept')"
+        " AND i.turn_id IS NULL AND i.done_at IS NULL ORDER BY a.message_id",
+        (conversation,),
+    ).fetchall()
+    return [file for row in rows if (file := _take(conn, row["message_id"])) is not None]
+
+
+def _take(conn: Connection, message: int) -> WaitingFile | None:
+    counted = conn.execute(
+        "UPDATE attachments SET attempts = attempts + 1 WHERE message_id = ? AND attempts < ?",
+        (message, MOST_ATTEMPTS),
+    )
+    if counted.rowcount:
+        return waiting_file(conn, message)
+    fail(conn, message, "damaged")
+    return None
+
+
+def unheard(conn: Connection, limit: int = 20) -> list[WaitingFile]:
+    """Return voice notes that could not be transcribed when they came, the newest first."""
+    rows = conn.execute(
+        "SELECT message_id FROM attachments WHERE state = 'unheard' ORDER BY message_id DESC LIMIT ?",
+        (limit,),
+    )
+    return [waiting_file(conn, row["message_id"]) for row in rows.fetchall()]
+
+
+def waiting_file(conn: Connection, message: int) -> WaitingFile:
+    """Return a file with its message and its person."""
+    row = conn.execute(
+        "SELECT m.wamid, m.kind, m.text, m.payload, a.path, a.person_id, c.channel FROM attachments a"
+        " JOIN messages m ON m.id = a.message_id JOIN conversations c ON c.id = a.conversation_id"
+        " WHERE a.message_id = ?",
+        (message,),
+    ).fetchone()
+    payload = orjson.loads(row["payload"])
+    attachment = payload.get("attachment") or {}
+    return WaitingFile(
+        message,
+        row["wamid"] or "",
+        row["kind"],
+        str(attachment.get("media_id", "")),
+        str(attachment.get("mime_type", "")),
+        str(attachment.get("filename", "")),
+        row["text"],
+        bool(payload.get("forwarded")),
+        row["path"],
+        row["channel"],
+        conn.execute("SELECT * FROM people WHERE id = ?", (row["person_id"],)).fetchone(),
+        tuple(names_of(conn, row["person_id"])),
+    )
+
+
+def keep(conn: Connection, message: int, path: str) -> None:
+    """Note that the bytes of a file are at `path` below DATA_DIR/media."""
+    conn.execute(
+        "UPDATE attachments SET state = 'kept', path = ? WHERE message_id = ? AND state = 'new'",
+        (path, message),
+    )
+
+
+def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript: str = "") -> bool:
+    """Write what was found in a file into its message; return False if that was done before.
+
+    A transcript becomes the message's text.
+    """
+    ended = conn.execute(
+        "UPDATE attachments SET state = 'read', path = '' WHERE message_id = ?"
+        " AND state IN ('new', 'kept', 'unheard')",
+        (message,),
+    )
+    if not ended.rowcount:
+        return False
+    _tell(conn, message, {**found, "state": "read"})
+    if transcript:
+        conn.execute("UPDATE messages SET text = ? WHERE id = ?", (transcript, message))
+    return True
+
+
+def fail(conn: Connection, message: int, reason: Reason) -> None:
+    """End a file that cannot be had or read; its message says why."""
+    ended = conn.execute(
+        "UPDATE attachments SET state = 'failed', reason = ? WHERE message_id = ?"
+        " AND state IN ('new', 'kept')",
+        (reason, message),
+    )
+    if ended.rowcount:
+        _tell(conn, message, {"state": "failed", "reason": reason})
+
+
+def leave_unheard(conn: Connection, message: int) -> None:
+    """Keep a voice note for the time when something transcribes it."""
+    left = conn.execute(
+        "UPDATE attachments SET state = 'unheard' WHERE message_id = ? AND state = 'kept'", (message,)
+    )
+    if left.rowcount:
+        _tell(conn, message, {"state": "unheard"})
+
+
+def _tell(conn: Connection, message: int, found: Mapping[str, JSON]) -> None:
+    """Add what was found to the attachment in the message's own row."""
+    row = conn.execute("SELECT payload FROM messages WHERE id = ?", (message,)).fetchone()
+    payload = orjson.loads(row["payload"])
+    payload["attachment"] = {**(payload.get("attachment") or {}), **found}
+    conn.execute("UPDATE messages SET payload = ? WHERE id = ?", (orjson.dumps(payload).decode(), message))

@@ -1,0 +1,234 @@
+"""Fetch and read the files that came with messages, before a turn takes the messages up.
+
+A voice note becomes its message's text; a picture is turned upright, made smaller and kept without metadata;
+of a document the text is read. Each step is a row before the next one begins, so a crash repeats no finished
+one.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from app.llm.transcription import NotTranscribed, Transcriber
+from app.messages import JSON, Channel, FetchFailed
+from app.people import Person
+from app.store import attachments
+from app.store.attachments import Reason, WaitingFile
+from app.store.database import Database
+from app.store.disk_space import MEGABYTE
+from app.store.media import MediaFolder, NotKept, safe_name
+from app.tools import ToolContext
+from app.tools.documents import DocumentError, is_picture, kind_of
+from app.tools.files import Files, NoRoom
+from app.turns.profiles import Profiles
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 4
+SECONDS = 150.0
+FETCH_PAUSES = (1.0, 3.0)
+FIRST_PAGE = 5_500  # characters of a document that the prompt holds
+HEAD = 64
+LARGEST = {"document": 32 * MEGABYTE, "image": 16 * MEGABYTE, "sticker": MEGABYTE}
+LARGEST_AUDIO = 16 * MEGABYTE
+FOLDERS = {"es": "recibidos", "pt": "recebidos", "en": "received"}
+_NAMES = {"es": "foto", "pt": "foto", "en": "photo"}
+_WHY: dict[str, Reason] = {
+    "LOCKED": "locked",
+    "TOO_LARGE": "too_large",
+    "BUSY": "too_slow",
+    "UNREADABLE": "damaged",
+    "NO_WORDS": "empty",
+}
+
+
+class _NotRead(Exception):
+    """A file that cannot be had or read."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+class AttachmentReader:
+    """Reads the files of waiting messages, a few at a time."""
+
+    def __init__(
+        self,
+        store: Database,
+        channels: Mapping[str, Channel],
+        profiles: Profiles,
+        media: MediaFolder,
+        files: Files,
+        transcriber: Transcriber | None,
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._profiles = profiles
+        self._media = media
+        self._files = files
+        self._transcriber = transcriber
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._hearing: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Transcribe, in the background, the voice notes of a time when nothing could."""
+        if self._transcriber is not None:
+            self._hearing = asyncio.create_task(self._hear_earlier(), name="earlier notes")
+
+    async def close(self) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
+        if self._transcriber is not None:
+            await self._transcriber.close()
+
+    async def read_waiting(self, conversation: str) -> None:
+        """Fetch and read what came with a conversation's waiting messages; return when each has its end."""
+        open_file = await self._store.one(
+            "SELECT 1 FROM attachments WHERE conversation_id = ? AND state IN ('new', 'kept')", conversation
+        )
+        if open_file is None:
+            return
+        waiting = await self._store.tx(lambda conn: attachments.take_waiting(conn, conversation))
+        await asyncio.gather(*map(self._read, waiting))
+
+    async def _read(self, file: WaitingFile) -> None:
+        try:
+            async with self._places, asyncio.timeout(SECONDS):
+                person = await self._person(file)
+                if not file.path:
+                    file = await self._fetch(file, person)
+                await self._understand(file, person)
+        except _NotRead as error:
+            await self._give_up(file, error.reason)
+        except TimeoutError:
+            await self._give_up(file, "too_slow")
+        except NotKept:
+            await self._give_up(file, "no_room")
+        except OSError as error:
+            log.error("an attachment was not read", error=f"{type(error).__name__}: {error.strerror}")
+            await self._give_up(file, "no_room")
+
+    async def _person(self, file: WaitingFile) -> Person:
+        return await self._store.tx(lambda conn: self._profiles.known(conn, file.person, file.aliases))
+
+    async def _fetch(self, file: WaitingFile, person: Person) -> WaitingFile:
+        """Bring the bytes here, as `DATA_DIR/media/<person>/in-<message>`."""
+        path = await asyncio.to_thread(self._media.place, person.id, f"in-{file.message}")
+        channel, limit = self._channels[file.channel], LARGEST.get(file.kind, LARGEST_AUDIO)
+        for pause in (*FETCH_PAUSES, None):
+            try:
+                await channel.fetch(file.media_id, self._media.absolute(path), limit)
+                break
+            except FetchFailed as error:
+                if not error.again or pause is None:
+                    raise _NotRead(error.reason) from error
+            await asyncio.sleep(pause)
+        await self._store.tx(lambda conn: attachments.keep(conn, file.message, path))
+        return await self._store.tx(lambda conn: attachments.waiting_file(conn, file.message))
+
+    async def _understand(self, file: WaitingFile, person: Person) -> None:
+        source = self._media.absolute(file.path)
+        head = await asyncio.to_thread(_head, source)
+        if file.kind in ("image", "sticker") or is_picture(head):
+            await self._see(file, person, source)
+        elif file.kind in ("audio", "voice") or file.mime_type.startswith("audio/"):
+            try:
+                await self._hear(file)
+            except NotTranscribed as error:
+                if error.final:
+                    raise _NotRead("damaged") from error
+                await self._store.tx(lambda conn: attachments.leave_unheard(conn, file.message))
+        else:
+            await self._read_document(file, person, source, head)
+
+    async def _hear(self, file: WaitingFile) -> None:
+        if self._transcriber is None:
+            raise NotTranscribed("nothing is configured that transcribes")
+        source = self._media.absolute(file.path)
+        spoken = str(file.person["language"])  # "" before they said anything: no guess by their number
+        text = await self._transcriber.transcribe(source, file.mime_type, spoken)
+        if not text:
+            raise _NotRead("empty")
+        await self._finish(file, {}, transcript=text)
+
+    async def _hear_earlier(self) -> None:
+        """Give voice notes that nobody heard their text, for the history; they are not answered any more."""
+        for file in await self._store.tx(attachments.unheard):
+            try:
+                await self._hear(file)
+            except NotTranscribed as error:
+                if not error.final:
+                    return  # the next start tries again
+            except (_NotRead, OSError) as error:
+                log.info("an earlier voice note has no words", error=type(error).__name__)
+
+    async def _see(self, file: WaitingFile, person: Person, source: Path) -> None:
+        try:
+            data = await asyncio.to_thread(self._files.documents.picture, source)
+        except DocumentError as error:
+            raise _NotRead(_WHY.get(error.code, "damaged")) from error
+        name = _name(file, person, ".jpg")
+        path = await self._keep(person, name, data)
+        await self._finish(file, {"path": path, "pictures": [path]})
+
+    async def _read_document(self, file: WaitingFile, person: Person, source: Path, head: bytes) -> None:
+        name = _name(file, person, Path(file.filename).suffix[:9])
+        path = await self._keep(person, name, await asyncio.to_thread(source.read_bytes))
+        found: dict[str, JSON] = {"path": path}
+        try:
+            text, pages = await asyncio.to_thread(self._files.first_page, source, name)
+            found |= {"text": text[:FIRST_PAGE], "pages": pages}
+        except DocumentError as error:
+            found["reason"] = _WHY.get(error.code, "damaged")
+            if error.code == "NO_WORDS" and kind_of(name, head) == "pdf":
+                found["pictures"] = await self._scanned_pages(source, person, Path(name).stem)
+        await self._finish(file, found)
+
+    async def _scanned_pages(self, source: Path, person: Person, stem: str) -> list[str]:
+        """Keep the pictures that the pages of a scanned PDF are made of, the first few."""
+        try:
+            pictures = await asyncio.to_thread(self._files.documents.scans, source)
+        except DocumentError:
+            return []
+        return [
+            await self._keep(person, f"{stem}-{number}.jpg", data) for number, data in enumerate(pictures, 1)
+        ]
+
+    async def _keep(self, person: Person, name: str, data: bytes) -> str:
+        """Keep a file among the person's own; return its path there."""
+        folder = FOLDERS.get(person.language, FOLDERS["en"])
+        context = ToolContext(person=person)
+        try:
+            return await asyncio.to_thread(self._files.receive, f"{folder}/{name}", data, context)
+        except NoRoom as error:
+            raise _NotRead("no_room") from error
+
+    async def _finish(self, file: WaitingFile, found: Mapping[str, JSON], transcript: str = "") -> None:
+        await self._store.tx(lambda conn: attachments.finish(conn, file.message, found, transcript))
+        await asyncio.to_thread(self._media.remove, file.path)
+
+    async def _give_up(self, file: WaitingFile, reason: Reason) -> None:
+        log.info("an attachment was not read", kind=file.kind, reason=reason)
+        await self._store.tx(lambda conn: attachments.fail(conn, file.message, reason))
+        if file.path:
+            await asyncio.to_thread(self._media.remove, file.path)
+
+
+def _name(file: WaitingFile, person: Person, ending: str) -> str:
+    """Return the name under which a file is kept: its own, else the day and the number of its message."""
+    if file.filename:
+        stem = Path(file.filename).stem
+        return safe_name(f"{stem}{ending}", (ending,) if ending else ())
+    day = datetime.fromtimestamp(time.time(), ZoneInfo(person.timezone or "UTC"))
+    return f"{day:%Y-%m-%d} {_NAMES.get(person.language, 'photo')} {file.message}{ending}"
+
+
+def _head(source: Path) -> bytes:
+    with source.open("rb") as file:
+        return file.read(HEAD)

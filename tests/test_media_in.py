@@ -1,0 +1,253 @@
+"""Voice notes, pictures and documents that people send: fetched and read once, answered honestly."""
+
+import base64
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from PIL import Image
+from pypdf import PdfWriter
+from starlette.responses import Response
+
+from app.simulator.media import canned_clip
+from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text, none_needed
+from tests.world import wait_for
+
+VOICE = {"type": "voice", "data": base64.b64encode(canned_clip()).decode(), "mime_type": "audio/ogg"}
+
+
+def newest(model: ModelServer) -> dict[str, Any]:
+    return model.main_calls[-1]["messages"][-1]
+
+
+def text_of(message: dict[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def pictures_in(body: dict[str, Any]) -> list[Image.Image]:
+    """The pictures of a request, opened."""
+    return [
+        Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].partition(",")[2])))
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+        if part["type"] == "image_url"
+    ]
+
+
+def photo(width: int = 40, height: int = 20) -> str:
+    """A JPEG that lies on its side and says where it was taken."""
+    picture, written = Image.new("RGB", (width, height), "red"), io.BytesIO()
+    exif = picture.getexif()
+    exif[0x0112] = 6  # turned by a quarter
+    exif.get_ifd(0x8825)[2] = (19.0, 25.0, 57.0)
+    picture.save(written, "JPEG", exif=exif)
+    return base64.b64encode(written.getvalue()).decode()
+
+
+def document(data: bytes, name: str, mime_type: str = "application/pdf") -> dict[str, Any]:
+    return {
+        "type": "document",
+        "data": base64.b64encode(data).decode(),
+        "mime_type": mime_type,
+        "filename": name,
+    }
+
+
+@pytest.fixture
+def talk(make_world, model):
+    """A server whose model sees and hears; p0 owns."""
+    played = model(echo)
+    server, graph = make_world(model=played)
+    return server, graph, played
+
+
+def test_a_voice_note_is_answered_as_what_was_said_in_it(talk):
+    server, graph, model = talk
+    model.hear = lambda data: "recuérdame comprar leche"
+    graph.say("p1", "buenos días, ¿qué tal?")
+    graph.reply("p1")
+    wamid = graph.inbound({"person": "p1", **VOICE})[0]
+    assert graph.reply("p1", 2) == "you said: recuérdame comprar leche"
+    assert "transcribed" in text_of(newest(model))
+    graph.inbound({"person": "p1", **VOICE, "id": wamid})  # a redelivery
+    graph.say("p1", "gracias")
+    graph.reply("p1", 3)
+    assert [(one["model"], one["language"], one["file"]) for one in model.heard] == [
+        ("whisper-1", "es", "voice.ogg")
+    ]
+    assert "recuérdame comprar leche" in str(model.main_calls[-1]["messages"])
+
+
+def test_a_yes_counts_in_the_persons_own_voice_and_not_in_a_forwarded_one(talk):
+    server, graph, model = talk
+    model.hear = lambda data: "sí"
+    asked = {"person": "p1", "type": "text", "text": "escribe el archivo"}
+
+    def play(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["files"], "phrases": ["write a file"]}'
+        if "escribe el archivo" in last_user_text(body) and body["messages"][-1]["role"] == "user":
+            return calls(("write_file", {"path": "a.txt", "content": "hola"}))
+        return f"done: {body['messages'][-1]['content'][:60]}"
+
+    model.play = play
+    graph.inbound(asked)
+    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'open'"), "the question")
+    wait_for(lambda: graph.sends("p1"), "the question's send")
+    forwarded = {"person": "p1", **VOICE, "forwarded": True}
+    graph.inbound(forwarded)
+    assert not server.rows("SELECT 1 FROM approvals WHERE state = 'yes'")
+    graph.inbound({"person": "p1", **VOICE})
+    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'yes'"), "the yes")
+
+
+def test_what_cannot_be_heard_is_said_and_the_note_is_kept(talk):
+    server, graph, model = talk
+    graph.inbound({"person": "p1", **VOICE})
+    graph.reply("p1")
+    assert "cannot listen" in text_of(newest(model))
+    [row] = server.rows("SELECT state, path FROM attachments")
+    assert row["state"] == "unheard"
+    assert (server.folder / "media" / row["path"]).read_bytes() == canned_clip()
+
+
+@pytest.mark.parametrize("answer", [Response("no", 400), Response("{}", 200), Response("<html>", 500)])
+def test_an_endpoint_that_fails_gets_an_honest_answer(talk, answer):
+    server, graph, model = talk
+    model.hear = lambda data: answer
+    graph.inbound({"person": "p1", **VOICE})
+    graph.reply("p1")
+    assert "say so" in text_of(newest(model))
+
+
+def test_a_model_sees_pictures_upright_small_and_without_where_they_were_taken(talk):
+    server, graph, model = talk
+    for _ in range(2):
+        graph.inbound({"person": "p1", "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
+    graph.reply("p1", 2)
+    picture = pictures_in(model.main_calls[0])[0]
+    assert picture.size == (800, 1600)
+    assert not picture.getexif()
+    kept = server.folder / "workspace" / "people"
+    assert len(list(kept.rglob("*.jpg"))) == 2
+
+
+def test_a_picture_is_there_for_later_turns(talk):
+    server, graph, model = talk
+
+    def play(body: dict[str, Any]) -> Any:
+        if none := none_needed(body):
+            return none
+        if "otra vez" in text_of(body["messages"][-1]) and body["messages"][-1]["role"] == "user":
+            path = json.dumps(body["messages"], ensure_ascii=False).split("kept as ")[1].split('\\"')[1]
+            return calls(("look_at_picture", {"path": path}))
+        return "vi la foto" if pictures_in(body) else "no vi nada"
+
+    model.play = play
+    graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+    assert graph.reply("p1") == "vi la foto"
+    graph.say("p1", "mira otra vez la foto que te mandé")
+    assert graph.reply("p1", 2) == "vi la foto"
+
+
+def test_a_model_that_refuses_pictures_is_remembered_and_the_person_told(talk):
+    server, graph, model = talk
+
+    def blind(body: dict[str, Any]) -> Any:
+        if pictures_in(body):
+            return Response('{"error": {"message": "this model does not support image input"}}', 400)
+        return echo(body)
+
+    model.play = blind
+    for count in (1, 2):
+        graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+        graph.reply("p1", count)
+    assert "cannot see" in text_of(newest(model))
+    assert len([body for body in model.requests if pictures_in(body)]) == 1
+    assert server.stop() == 0
+    server.start()
+    graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+    graph.reply("p1", 3)
+    assert len([body for body in model.requests if pictures_in(body)]) == 1
+
+
+def _pages(*texts: str) -> bytes:
+    """A PDF with a text on each page."""
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    for text in texts:
+        page = writer.add_blank_page(300, 300)
+        stream = DecodedStreamObject()
+        lines = "".join(f"({line}) Tj 0 -14 Td " for line in text.splitlines())
+        stream.set_data(f"BT /F1 12 Tf 20 250 Td {lines}ET".encode("latin-1"))
+        font = DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Font"),
+                NameObject("/Subtype"): NameObject("/Type1"),
+                NameObject("/BaseFont"): NameObject("/Helvetica"),
+            }
+        )
+        page[NameObject("/Contents")] = writer._add_object(stream)
+        page[NameObject("/Resources")] = DictionaryObject(
+            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
+        )
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(talk):
+    server, graph, model = talk
+    data = _pages("Factura 12", "Servicios de noviembre", "Total 4,580.00 MXN\nVence el 15 de diciembre")
+    graph.inbound({"person": "p1", **document(data, "factura.pdf"), "caption": "cuánto es el total?"})
+    graph.reply("p1")
+    prompt = text_of(newest(model))
+    assert "4,580.00" in prompt and "15 de diciembre" in prompt and "cuánto es el total?" in prompt
+    [kept] = (server.folder / "workspace" / "people").rglob("factura.pdf")
+    assert kept.read_bytes() == data
+
+
+def zipped(**files: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return written.getvalue()
+
+
+SLIDE = (
+    '<p:sld xmlns:p="p" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+    "<a:p><a:r><a:t>Plan 2027</a:t></a:r></a:p></p:sld>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "found"),
+    [
+        ("charla.pptx", zipped(**{"ppt/slides/slide1.xml": SLIDE}), "Plan 2027"),
+        ("lista.csv", b"pan,12\nleche,30\n", "leche,30"),
+        ("cita.ics", b"BEGIN:VEVENT\nSUMMARY:Dentista\nEND:VEVENT\n", "Dentista"),
+        ("roto.pdf", b"%PDF-1.4 nothing", "damaged"),
+        ("roto.docx", b"PK\x03\x04 nothing", "damaged"),
+        ("cosa.bin", bytes(range(256)) * 9, "damaged"),
+    ],
+)
+def test_documents_of_each_kind_are_read_or_their_fault_is_said(talk, name, data, found):
+    server, graph, model = talk
+    graph.inbound({"person": "p1", **document(data, name, "application/octet-stream")})
+    graph.reply("p1")
+    assert found in text_of(newest(model))
+
+
+def test_a_scanned_pdf_is_shown_as_pictures(talk):
+    server, graph, model = talk
+    written = io.BytesIO()
+    Image.new("RGB", (300, 400), "white").save(written, "PDF")
+    graph.inbound({"person": "p1", **document(written.getvalue(), "escaneo.pdf")})
+    graph.reply("p1")
+    assert [picture.size for picture in pictures_in(model.main_calls[-1])] == [(300, 400)]
