@@ -130,7 +130,7 @@ SAYS = "say:"
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A reply button; titles have at most 20 characters, ids 256 (Meta's limits)."""
+    """A reply button (title up to 20 characters) or a row of a list (24); ids up to 200 (Meta's limits)."""
 
     id: str
     title: str
@@ -162,11 +162,15 @@ class MediaFile:
 class Outgoing:
     """One message to send: text already rendered for its channel, perhaps with buttons or in a template.
 
-    With a `file` it is that file, and the text stands for it where only text can be shown.
+    With a `file` it is that file, and the text stands for it where only text can be shown. `rows` are those
+    of a list that the button `label` opens; `asks_location` shows a button that sends where the person is.
     """
 
     text: str
     buttons: tuple[Button, ...] = ()
+    rows: tuple[Button, ...] = ()
+    label: str = ""
+    asks_location: bool = False
     quoted: str = ""
     template: Template | None = None
     file: MediaFile | None = None
@@ -235,6 +239,9 @@ class Channel(Protocol):
 
         Text that does not fit beside them goes whole in messages before.
         """
+
+    def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
+        """Return a question with options as plain text; their titles may have any length."""
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         """Send one message; never raise for what the other side does."""

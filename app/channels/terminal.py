@@ -30,6 +30,10 @@ class TerminalChannel:
         keys = " [y/n/a]" if buttons else ""
         return [Outgoing(f"{text}\n\n{question}{keys}", tuple(buttons))]
 
+    def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
+        lines = (f"{number}. {option.title}" for number, option in enumerate(options, 1))
+        return [Outgoing("\n".join([question, *lines]))]
+
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         if message.file is not None and self._media is not None:
             self._replies.append(f"{message.text}: {self._media.path(message.file)}")

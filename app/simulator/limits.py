@@ -207,6 +207,30 @@ class _ListMessage(_Interactive):
     action: _Rows
 
 
+class _SendLocation(BaseModel):
+    name: Literal["send_location"]
+
+
+class _LocationRequest(_Interactive):
+    type: Literal["location_request_message"]
+    action: _SendLocation
+
+
+class _LinkParameters(BaseModel):
+    display_text: str = _words(20)
+    url: str = Field(pattern=r"^https?://")
+
+
+class _OpenLink(BaseModel):
+    name: Literal["cta_url"]
+    parameters: _LinkParameters
+
+
+class _LinkMessage(_Interactive):
+    type: Literal["cta_url"]
+    action: _OpenLink
+
+
 class _Location(BaseModel):
     latitude: float = Field(ge=-90, le=90)
     longitude: float = Field(ge=-180, le=180)
@@ -243,7 +267,9 @@ class _Block(BaseModel):
     document: _Media | None = None
     sticker: _Media | None = None
     audio: _Audio | None = None
-    interactive: _ButtonMessage | _ListMessage | None = Field(None, discriminator="type")
+    interactive: _ButtonMessage | _ListMessage | _LocationRequest | _LinkMessage | None = Field(
+        None, discriminator="type"
+    )
     location: _Location | None = None
     contacts: list[_Contact] | None = Field(None, min_length=1, max_length=257)
     reaction: _Reaction | None = None

@@ -460,16 +460,20 @@ def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
 
 def _outgoing(payload: str) -> Outgoing:
     data = orjson.loads(payload)
-    buttons = tuple(Button(button["id"], button["title"]) for button in data["buttons"])
-    template = Template(**found) if (found := data.get("template")) else None
-    file = MediaFile(**found) if (found := data.get("file")) else None
-    return Outgoing(data["text"], buttons, data["quoted"], template, file)
+    for name in ("buttons", "rows"):
+        data[name] = tuple(Button(**one) for one in data.get(name, ()))
+    if found := data.get("template"):
+        data["template"] = Template(**found)
+    if found := data.get("file"):
+        data["file"] = MediaFile(**found)
+    return Outgoing(**data)
 
 
 def _kind(message: Outgoing) -> str:
     if message.file is not None:
         return message.file.kind
-    return "interactive" if message.buttons else "text"
+    is_interactive = message.buttons or message.rows or message.asks_location
+    return "interactive" if is_interactive else "text"
 
 
 def _say_not_sent(conn: Connection, row: Row, now: float) -> None:

@@ -9,7 +9,7 @@ import orjson
 
 from app.errors import RecadoError
 from app.people import Conversation
-from app.store import alerts, approvals, attachments, outbox
+from app.store import alerts, approvals, attachments, choices, outbox
 from app.store.database import Database, placeholders
 from app.store.journal import TurnGone
 from app.store.outbox import Draft
@@ -219,6 +219,7 @@ def new_conversation(conn: Connection, conversation: str, now: float) -> None:
     parked = "SELECT id FROM turns WHERE conversation_id = ? AND state = 'parked'"
     for waiting in conn.execute(parked, (conversation,)).fetchall():
         _close(conn, waiting["id"], "stopped", "", "", now)
+    choices.withdraw(conn, conversation)
     conn.execute(
         "UPDATE conversations SET history_from = ?, tools = '[]', categories = '[]', skills = '[]'"
         " WHERE id = ?",

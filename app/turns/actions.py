@@ -46,10 +46,16 @@ class CallResult:
     tools: tuple[str, ...] = ()  # that a search found
     follow_up: FollowUp = field(default_factory=FollowUp)
     pictures: tuple[str, ...] = ()  # paths of the person's pictures that the model asked to see
+    # a question that ends the turn: its text, and `options` or `location`
+    asks: Mapping[str, JSON] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tool: str, result: ToolResult, text: str) -> "CallResult":
-        """Return the facts about a result of `tool`, of which the model reads `text`."""
+    def of(cls, tool: str, result: ToolResult, text: str, *, bundled: bool = False) -> "CallResult":
+        """Return the facts about a result of `tool`, of which the model reads `text`.
+
+        Only a `bundled` tool may show pictures or ask the person something.
+        """
+        shown = result.meta if bundled and result.ok else {}
         data = result.data if result.ok and isinstance(result.data, dict) else {}
         return cls(
             text,
@@ -61,6 +67,8 @@ class CallResult:
             tools=_tool_names(data.get("tools")) if tool == SEARCH_TOOLS else (),
             follow_up=follow_up_of(result),
             pictures=tuple(map(str, result.meta.get("pictures", ())))[:MOST_PICTURES],
+            pictures=tuple(map(str, shown.get("pictures", ())))[:MOST_PICTURES],
+            asks=shown.get("asks", {}),
         )
 
     @property
@@ -95,6 +103,11 @@ class Round:
     @property
     def unfinished(self) -> tuple[ToolCall, ...]:
         return tuple([call for call in self.calls if call.id not in self.results])
+
+    @property
+    def asks(self) -> Mapping[str, JSON]:
+        """Return the question that the round's tools ask the person, {} for none."""
+        return next((result.asks for result in self.results.values() if result.asks), {})
 
     @property
     def finished(self) -> list[tuple[ToolCall, CallResult]]:
@@ -174,6 +187,8 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
         if left := one.unfinished:
             return RunTools(number, left, one.intents)
     last = rounds[-1]
+    if asked := last.asks:
+        return Reply(str(asked["question"]))
     if last.calls:
         return AskModel(len(rounds), with_tools=len(rounds) < max_rounds and not _repeats(rounds))
     if last.text or len(rounds) > max_rounds or _answered_nothing_twice(rounds):

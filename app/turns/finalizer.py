@@ -11,9 +11,10 @@ import structlog
 
 from app.i18n import say
 from app.llm.errors import ModelError
-from app.messages import RECEIPT_MARK
+from app.messages import RECEIPT_MARK, Button, Outgoing
 from app.search.words import fold
-from app.store import alerts, journal, learned_phrases, outbox, turns
+from app.store import alerts, choices, journal, learned_phrases, outbox, turns
+from app.store.choices import option_id
 from app.store.outbox import Draft
 from app.store.turns import Outcome, StickySelection
 from app.text import Private
@@ -24,6 +25,7 @@ from app.turns.state import TurnContext, TurnServices
 
 log = structlog.get_logger(__name__)
 
+LONGEST_QUESTION = 1_024  # characters beside a button
 LONGEST_REPLY = 16_000  # characters: four full WhatsApp messages
 RENDERED_AT_ONCE = 2_000  # characters that take a millisecond or two; longer texts are rendered off the loop
 MOST_RECEIPTS = 10  # that one reply names one by one
@@ -128,6 +130,8 @@ class TurnFinalizer:
                 sources=sources,
             )
             learned_phrases.learn(conn, person, ending.feedback.tools, ending.feedback.stems, now)
+            if options := turn.asks.get("options"):
+                choices.offer(conn, state.id, state.conversation, options, now)
             outbox.put_files(conn, state.conversation, state.id, files, now)
             if ending.fresh:
                 turns.new_conversation(conn, state.conversation.id, now)
@@ -162,7 +166,7 @@ def _draft(turn: TurnContext, text: str) -> Draft:
     if len(text) > LONGEST_REPLY:
         text = cut_short(text[:LONGEST_REPLY], language)
     text = with_receipts(text, turn.action_summaries)
-    parts = turn.channel.render(text)
+    parts = _question(turn, text) or turn.channel.render(text)
     if not parts and not turn.returned_files:
         text = say(language, "I found nothing to say to that. Could you put it another way?")
         parts = turn.channel.render(text)
@@ -170,6 +174,16 @@ def _draft(turn: TurnContext, text: str) -> Draft:
     if parts and last and last[0].waited:  # other things were said meanwhile: show what this answers
         parts[0] = replace(parts[0], quoted=last[0].wamid)
     return Draft(text, tuple(parts))
+
+
+def _question(turn: TurnContext, text: str) -> list[Outgoing]:
+    """Return a reply that ends in a question of a tool; none for another one."""
+    asked = turn.asks
+    if asked.get("location"):
+        return [Outgoing(text, asks_location=True)] if len(text) <= LONGEST_QUESTION else []
+    options = [Button(option_id(turn.id, n), title) for n, title in enumerate(asked.get("options", ()), 1)]
+    label = say(turn.person.language, "Options")
+    return turn.channel.choose(text, options, label) if options else []
 
 
 def _with_done(turn: TurnContext, text: str) -> str:

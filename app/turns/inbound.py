@@ -2,14 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
 from app.i18n import say
 from app.messages import Channel, Inbound
-from app.store import approval_replies
+from app.search.words import fold
+from app.store import approval_replies, choices
 from app.store.approval_replies import ReplyPending, ReplyTaken
 from app.store.approvals import BUTTON, Choice
+from app.store.choices import LateAnswer
 from app.store.inbox import ClassifiedMessage
 from app.store.outbox import Draft, put_reply
 from app.turns.commands import read_command
@@ -45,6 +47,7 @@ _SIGNS: dict[str, Choice] = {
     **dict.fromkeys("👎❌✖🚫🛑🙅⛔", "no"),
 }
 _LONGEST_ANSWER = 40
+LONGEST_NUMBER = 3  # digits of an option's number
 
 
 def classify_inbound(message: Inbound) -> ClassifiedMessage:
@@ -65,6 +68,15 @@ def read_answer(text: str) -> Choice | None:
     return said.pop() if len(said) == 1 else None
 
 
+def named_option(text: str, options: Sequence[str]) -> int:
+    """Return the number of the option that a whole message names, 0 for none: "2", "2.", or its words."""
+    bare = " ".join(fold(text).split()).strip(" .,;:!)(¡\"'")
+    if bare.isdecimal() and len(bare) <= LONGEST_NUMBER:
+        return int(bare) if int(bare) <= len(options) else 0
+    same = [number for number, option in enumerate(options, 1) if " ".join(fold(option).split()) == bare]
+    return same[0] if len(same) == 1 else 0
+
+
 class ApprovalReplies:
     """Takes answers to open questions out of the queue before a turn could claim them as messages."""
 
@@ -79,24 +91,30 @@ class ApprovalReplies:
         Return the person who gets a notice, or "", and when to look again at words that may be one, or 0.
         """
         told = ""
+        for late in choices.take_answers(conn, conversation, now, named_option):
+            told = self._notify(conn, conversation, late, now)
         while (
             found := approval_replies.take_reply(conn, conversation, now, read_answer, quiet, longest)
         ) is not None:
             if isinstance(found, ReplyPending):
                 return told, found.at
             if found.unclear or found.closed:
-                self._notify(conn, conversation, found, now)
-                told = found.person
+                told = self._notify(conn, conversation, found, now)
         return told, 0.0
 
-    def _notify(self, conn: Connection, conversation: str, found: ReplyTaken, now: float) -> None:
+    def _notify(self, conn: Connection, conversation: str, found: ReplyTaken | LateAnswer, now: float) -> str:
+        """Tell the person what became of an answer; return who that is."""
         to, language = approval_replies.addressee(conn, conversation)
         channel = self._channels.get(to.channel)
         if channel is not None:  # else the conversation belongs to another realm
             put_reply(conn, to, f"heard:{found.inbox}", _notice(channel, language or "en", found), now)
+        return to.person_id
 
 
-def _notice(channel: Channel, language: str, found: ReplyTaken) -> Draft:
+def _notice(channel: Channel, language: str, found: ReplyTaken | LateAnswer) -> Draft:
+    if isinstance(found, LateAnswer):
+        text = _choice_is_over(language, found.answer)
+        return Draft(text, tuple(channel.render(text)))
     if found.closed:
         text = _is_over(language, found.answer)
         return Draft(text, tuple(channel.render(text)))
@@ -116,6 +134,16 @@ def _is_over(language: str, answer: str) -> str:
         language,
         "That question is over: the answer was “{answer}”. Write to me if you want something else.",
         answer=given,
+    )
+
+
+def _choice_is_over(language: str, answer: str) -> str:
+    if not answer:
+        return say(language, "Those options are no longer open. Tell me in words what you want.")
+    return say(
+        language,
+        "You had chosen “{option}” there. If you want something else now, tell me in words.",
+        option=answer,
     )
 
 

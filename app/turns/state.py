@@ -244,6 +244,12 @@ class TurnContext:
         ]
 
     @property
+    def asks(self) -> Mapping[str, JSON]:
+        """Return the question of a tool with which the turn ends, {} for none."""
+        rounds = self.transcript.rounds
+        return rounds[-1].asks if rounds else {}
+
+    @property
     def returned_files(self) -> list[MediaFile]:
         """Return the files that go with the reply, each once, in the order of their calls."""
         rounds = enumerate(self.transcript.rounds)

@@ -238,7 +238,8 @@ class _Recorder:
         def write(conn: Connection) -> tuple[ToolResult, CallResult]:
             refused = self._keep_stored(conn) if result.ok else None
             kept, said = (result, text) if refused is None else (refused, refused.to_json())
-            recorded = CallResult.of(name, kept, said)
+            bundled = self._turn.tools.is_bundled(name)
+            recorded = CallResult.of(name, kept, said, bundled=bundled)
             self._record(conn, "tool", _json(recorded.row()))
             if found:
                 self._record(conn, "found", _json(found))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.channels.whatsapp.choices import choice_messages
 from app.channels.whatsapp.client import TEXT_LIMIT, GraphClient
 from app.channels.whatsapp.formatting import render_parts
 from app.channels.whatsapp.marks import literal, raw, revealed, settle, without_signs
@@ -37,6 +38,9 @@ class WhatsAppChannel:
         parts = split_message(raw(text), TEXT_LIMIT // longer)
         plain = [Outgoing(settle(literal(revealed(part)))) for part in parts]
         return [*plain, Outgoing(question, tuple(buttons))]
+
+    def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
+        return choice_messages(question, options, list_label)
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         if message.file is None:

@@ -170,13 +170,22 @@ def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = ""
         return {**body, "type": message.file.kind, message.file.kind: {"id": media, **named}}
     if message.template is not None:
         return {**body, "type": "template", "template": _template(message.template, message.text)}
-    if message.buttons:
-        buttons = [
-            {"type": "reply", "reply": {"id": button.id, "title": button.title}} for button in message.buttons
-        ]
-        interactive = {"type": "button", "body": {"text": message.text}, "action": {"buttons": buttons}}
-        return {**body, "type": "interactive", "interactive": interactive}
+    if action := _action(message):
+        return {**body, "type": "interactive", "interactive": {**action, "body": {"text": message.text}}}
     return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}
+
+
+def _action(message: Outgoing) -> dict[str, Any]:
+    """Return the kind and the action of an interactive message, {} for another one."""
+    if message.buttons:
+        buttons = [{"type": "reply", "reply": {"id": one.id, "title": one.title}} for one in message.buttons]
+        return {"type": "button", "action": {"buttons": buttons}}
+    if message.rows:
+        rows = [{"id": one.id, "title": one.title} for one in message.rows]
+        return {"type": "list", "action": {"button": message.label, "sections": [{"rows": rows}]}}
+    if message.asks_location:
+        return {"type": "location_request_message", "action": {"name": "send_location"}}
+    return {}
 
 
 def _template(template: Template, text: str) -> dict[str, Any]:

@@ -138,7 +138,26 @@ function place({ latitude, longitude, name, address }) {
   const map = `https://www.openstreetmap.org/?mlat=${Number(latitude)}&mlon=${Number(longitude)}&zoom=16`;
   const shown = card("place", name || words().place, address || `${latitude}, ${longitude}`, "a");
   Object.assign(shown, { href: map, ...ELSEWHERE });
-  return shown;
+  return make("div", { class: "place" }, drawnMap(Number(latitude), Number(longitude)), shown);
+}
+
+/** A map without network: lines of the nearest hundredths of a degree, and a pin. */
+function drawnMap(latitude, longitude) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 240 110");
+  svg.setAttribute("class", "map");
+  svg.setAttribute("aria-hidden", "true");
+  const draw = (name, attributes) => {
+    const part = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) part.setAttribute(key, value);
+    svg.append(part);
+  };
+  const offset = (degrees, step) => ((((degrees * 100) % 1) + 1) % 1) * step;
+  for (let x = -offset(longitude, 60); x < 240; x += 60) draw("path", { d: `M${x} 0V110` });
+  for (let y = offset(latitude, 40) - 40; y < 110; y += 40) draw("path", { d: `M0 ${y}H240` });
+  draw("path", { class: "pin", d: "M120 62c-9-13-14-19-14-26a14 14 0 0 1 28 0c0 7-5 13-14 26z" });
+  draw("circle", { class: "hole", cx: 120, cy: 36, r: 5 });
+  return svg;
 }
 
 function card(symbol, title, detail, tag = "div") {
@@ -178,6 +197,15 @@ function reactions(message) {
 function choices(message) {
   const action = message.type === "interactive" && !isMine(message) && message.content.action;
   if (!action) return null;
+  if (action.name === "cta_url") {
+    const link = { class: "choice", href: action.parameters.url, ...ELSEWHERE };
+    return make("div", { class: "choices" }, make("a", link, action.parameters.display_text));
+  }
+  if (action.name === "send_location") {
+    const press = () => tell("here", message.id);
+    const shown = { class: "choice", type: "button", onclick: press };
+    return make("div", { class: "choices" }, make("button", shown, icon("place"), words().sendPlace));
+  }
   const answer = answerTo(message.id);
   if (action.sections) {
     return make("div", { class: "choices" }, make("button", {

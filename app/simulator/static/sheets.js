@@ -149,6 +149,10 @@ at("attach").addEventListener("click", openAttach);
 at("sheet-close").addEventListener("click", () => at("sheet").close());
 at("sheet").addEventListener("click", (event) => { if (event.target === at("sheet")) at("sheet").close(); });
 hear("list", openList);
+hear("here", (quoted) => {
+  const place = PLACES[person().language] || PLACES.en;
+  tell("say", { type: "location", location: { latitude: place.latitude, longitude: place.longitude }, quoted });
+});
 hear("actions", openActions);
 hear("new-person", openNewPerson);
 hear("preview", openPreview);

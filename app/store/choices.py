@@ -1,0 +1,120 @@
+"""Choices: questions with options, and the messages that answer them.
+
+An answer becomes the text of its message: the whole option, whether it was pressed, numbered or written. It
+is the person's words and nothing more; no choice ever approves a call.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection, Row
+
+import orjson
+
+from app.people import Conversation
+from app.store.database import insert
+
+PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
+OPEN_SECONDS = 23 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class LateAnswer:
+    """A pressed option of a choice that is over; `answer` is what was chosen, "" if nothing was."""
+
+    inbox: int
+    answer: str
+
+
+def option_id(choice: str, number: int) -> str:
+    """Return the id under which an option is pressed; numbers count from 1."""
+    return f"{PRESSED}{choice}:{number}"
+
+
+def offer(
+    conn: Connection, choice: str, conversation: Conversation, options: Sequence[str], now: float
+) -> None:
+    """Keep a choice that is being asked; an earlier one of the conversation is over."""
+    withdraw(conn, conversation.id)
+    insert(
+        conn,
+        "choices",
+        or_skip=True,
+        id=choice,
+        person_id=conversation.person_id,
+        conversation_id=conversation.id,
+        options=orjson.dumps(list(options)).decode(),
+        state="open",
+        created_at=now,
+    )
+
+
+def withdraw(conn: Connection, conversation: str) -> None:
+    """End what was asked in a conversation that starts anew."""
+    conn.execute(
+        "UPDATE choices SET state = 'over' WHERE conversation_id = ? AND state = 'open'", (conversation,)
+    )
+
+
+def take_answers(
+    conn: Connection, conversation: str, now: float, read: Callable[[str, Sequence[str]], int]
+) -> list[LateAnswer]:
+    """Put the chosen option in place of each waiting message that answers a choice.
+
+    `read` returns the number of the option that a whole message names, 0 for none. A press on a choice that
+    is over is taken out of the queue and returned.
+    """
+    rows = conn.execute(
+        "SELECT i.seq, i.received_at, m.id, m.kind, m.text, m.payload FROM inbox i"
+        " JOIN messages m ON m.id = i.message_id WHERE i.conversation_id = ? AND i.kind = 'message'"
+        " AND i.turn_id IS NULL AND i.done_at IS NULL ORDER BY i.seq",
+        (conversation,),
+    ).fetchall()
+    late = (_take(conn, conversation, row, now, read) for row in rows)
+    return [one for one in late if one is not None]
+
+
+def _take(
+    conn: Connection, conversation: str, message: Row, now: float, read: Callable[[str, Sequence[str]], int]
+) -> LateAnswer | None:
+    payload = orjson.loads(message["payload"])
+    button = str(payload.get("button") or "")
+    if button.startswith(PRESSED):
+        return _take_press(conn, conversation, message, button, now)
+    if message["kind"] not in ("text", "audio") or payload.get("forwarded"):
+        return None
+    asked = conn.execute(
+        "SELECT * FROM choices WHERE conversation_id = ? AND state = 'open' AND created_at < ?"
+        " AND created_at > ? ORDER BY created_at DESC LIMIT 1",
+        (conversation, message["received_at"], now - OPEN_SECONDS),
+    ).fetchone()
+    if asked is not None and (number := read(message["text"], orjson.loads(asked["options"]))):
+        _answer(conn, asked, number, message["id"])
+    return None
+
+
+def _take_press(
+    conn: Connection, conversation: str, message: Row, button: str, now: float
+) -> LateAnswer | None:
+    choice, _, number = button.removeprefix(PRESSED).rpartition(":")
+    asked = conn.execute(
+        "SELECT * FROM choices WHERE id = ? AND conversation_id = ?", (choice, conversation)
+    ).fetchone()
+    is_open = asked is not None and asked["state"] == "open" and asked["created_at"] > now - OPEN_SECONDS
+    if is_open and number.isdecimal() and _answer(conn, asked, int(number), message["id"]):
+        return None
+    conn.execute("UPDATE inbox SET done_at = ? WHERE seq = ?", (now, message["seq"]))
+    return LateAnswer(message["seq"], asked["answer"] if asked is not None else "")
+
+
+def _answer(conn: Connection, asked: Row, number: int, message: int) -> bool:
+    """Close a choice and write the option into the message; return False if there is no such option."""
+    options = orjson.loads(asked["options"])
+    if not 1 <= number <= len(options):
+        return False
+    option = options[number - 1]
+    conn.execute(
+        "UPDATE choices SET state = 'answered', answer = ? WHERE id = ? AND state = 'open'",
+        (option, asked["id"]),
+    )
+    conn.execute("UPDATE messages SET text = ? WHERE id = ?", (option, message))
+    return True

@@ -1,0 +1,50 @@
+"""Questions that a person answers with a press."""
+
+from app.tools.authoring import Sentences
+
+MOST_OPTIONS = 20
+LONGEST_OPTION = 200
+LONGEST_QUESTION = 900
+
+SAID = {
+    "es": {"TOO_FEW": "Hacen falta al menos dos opciones distintas.", "NO_QUESTION": "Falta la pregunta."},
+    "pt": {"TOO_FEW": "São necessárias ao menos duas opções diferentes.", "NO_QUESTION": "Falta a pergunta."},
+    "en": {
+        "TOO_FEW": "At least two different options are needed.",
+        "NO_QUESTION": "The question is missing.",
+    },
+}
+
+
+def ask_to_choose(question: str, options: list[str], context=None) -> dict:
+    """Asks the person to choose one of several options, with buttons or a list. It ends your answer.
+
+    Args:
+        question: What the person reads above the options, with all that they need to know.
+        options: 2 to 20 options, each in a few words.
+
+    Example: ask me which of the three restaurants I want
+    """
+    say = Sentences(SAID, context)
+    wanted = list(dict.fromkeys(" ".join(one.split())[:LONGEST_OPTION] for one in options if one.strip()))
+    if len(wanted) < 2:
+        return say.failed("TOO_FEW", code="BAD_REQUEST")
+    if not question.strip():
+        return say.failed("NO_QUESTION", code="BAD_REQUEST")
+    asked = {"question": question.strip()[:LONGEST_QUESTION], "options": wanted[:MOST_OPTIONS]}
+    return {"ok": True, "data": {"asked": asked["options"]}, "meta": {"asks": asked}}
+
+
+def ask_for_location(question: str, context=None) -> dict:
+    """Asks the person where they are, with a button that sends their location. It ends your answer.
+
+    Args:
+        question: What the person reads above the button, such as "Where are you? Then I find the nearest."
+
+    Example: ask me where I am
+    """
+    say = Sentences(SAID, context)
+    if not question.strip():
+        return say.failed("NO_QUESTION", code="BAD_REQUEST")
+    asked = {"question": question.strip()[:LONGEST_QUESTION], "location": True}
+    return {"ok": True, "data": {"asked": "location"}, "meta": {"asks": asked}}

@@ -1,0 +1,111 @@
+"""Choices: the person presses, numbers or writes an option; old ones say so; none approves anything."""
+
+import pytest
+
+from app.channels.whatsapp.choices import choice_messages, cut_by_words
+from app.messages import Button
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.world import wait_for
+
+THREE = ["Pizza", "Tacos al pastor", "Ensalada"]
+
+
+def asking(options):
+    """Plays a model that asks for one of the options when the person is hungry, and repeats what they say."""
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["choices"], "phrases": ["ask to choose"]}'
+        last = body["messages"][-1]
+        if last["role"] == "user" and "hambre" in last_user_text(body):
+            return calls(("ask_to_choose", {"question": "¿Qué quieres comer?", "options": options}))
+        return f"eligió: {last_user_text(body).splitlines()[-1]}"
+
+    return play
+
+
+def asked(town, options):
+    """A person who was asked; the interactive message that they see."""
+    person = town.newcomer()
+    town.model.play = asking(options)
+    town.graph.say(person, "tengo hambre")
+    wait_for(lambda: town.graph.sends(person), "the question")
+    return person, town.graph.sends(person)[0]["body"]
+
+
+def press(town, person, option, **more):
+    town.graph.inbound({"person": person, "type": "button", "reply": option, **more})
+
+
+def test_a_press_a_number_or_the_words_choose_and_the_model_reads_the_whole_option(town):
+    for answer in ("2", "tacos al pastor", None):
+        person, body = asked(town, THREE)
+        buttons = [one["reply"] for one in body["interactive"]["action"]["buttons"]]
+        assert [one["title"] for one in buttons] == THREE
+        assert body["interactive"]["body"]["text"] == "¿Qué quieres comer?"
+        if answer is None:
+            press(town, person, buttons[1])
+        else:
+            town.graph.say(person, answer)
+        assert town.graph.reply(person, 2) == "eligió: Tacos al pastor"
+
+
+def test_a_press_on_an_old_choice_says_what_was_chosen_and_does_nothing(town):
+    person, body = asked(town, THREE)
+    buttons = [one["reply"] for one in body["interactive"]["action"]["buttons"]]
+    press(town, person, buttons[0])
+    town.graph.reply(person, 2)
+    press(town, person, buttons[2])
+    assert "Pizza" in town.graph.reply(person, 3)
+    assert len(town.model.main_calls) == 2
+
+
+def test_up_to_ten_options_are_a_list_and_more_are_numbered_lines(town):
+    options = [f"Sucursal número {number} de la calle larga" for number in range(1, 9)]
+    _, body = asked(town, options)
+    rows = body["interactive"]["action"]["sections"][0]["rows"]
+    assert len(rows) == 8
+    assert max(len(row["title"]) for row in rows) <= 24
+    assert "8. Sucursal número 8 de la calle larga" in body["interactive"]["body"]["text"]
+    person, body = asked(town, [f"opción {number}" for number in range(1, 15)])
+    assert "14. opción 14" in body["text"]["body"]
+    town.graph.say(person, "14")
+    assert town.graph.reply(person, 2) == "eligió: opción 14"
+
+
+def test_a_location_is_asked_for_with_a_button(town):
+    person = town.newcomer()
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["choices"], "phrases": ["ask for the location"]}'
+        return calls(("ask_for_location", {"question": "¿Dónde estás?"}))
+
+    town.model.play = play
+    town.graph.say(person, "¿qué farmacia me queda cerca?")
+    wait_for(lambda: town.graph.sends(person), "the question")
+    interactive = town.graph.sends(person)[0]["body"]["interactive"]
+    assert interactive == {
+        "type": "location_request_message",
+        "body": {"text": "¿Dónde estás?"},
+        "action": {"name": "send_location"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "cut"),
+    [
+        ("Ensalada", 20, "Ensalada"),
+        ("Tacos al pastor con piña", 20, "Tacos al pastor…"),
+        ("Supercalifragilisticoespialidoso", 20, "Supercalifragilisti…"),
+    ],
+)
+def test_titles_are_cut_by_whole_words(text, width, cut):
+    assert cut_by_words(text, width) == cut
+
+
+def test_titles_that_became_the_same_are_told_apart():
+    options = [Button("a", "Consulta de cardiología lunes"), Button("b", "Consulta de cardiología martes")]
+    [message] = choice_messages("¿Cuál?", options, "Opciones")
+    assert [one.title for one in message.buttons] == ["1. Consulta de…", "2. Consulta de…"]
+    assert "Consulta de cardiología martes" in message.text
