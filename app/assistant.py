@@ -11,6 +11,7 @@ from app.http.transport import Transport
 from app.installs.chat import build_installs
 from app.installs.pipeline import Notices
 from app.llm.model import Model, WarmUp
+from app.llm.speech import Speech
 from app.llm.transcription import build_transcriber
 from app.llm.vision import Vision
 from app.mcp.server import ToolServer
@@ -185,6 +186,7 @@ class Assistant:
                 "admin": Introspection(self.settings, self.abilities, self.health),
                 "files": self.files,
                 "schedule": ScheduleService(self.store, self.reminders),
+                "speech": Speech(self.settings),
                 "zones": TimeZones(self.store),
             },
             self.transport,

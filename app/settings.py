@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     transcription_base_url: str = ""
     transcription_api_key: SecretStr = SecretStr("")
     transcription_model: str = Field(default_factory=lambda: _transcription_model())  # "": nothing does
+    speech_model: str = ""
+    speech_voice: str = "alloy"
     vision: Literal["auto", "on", "off"] = "auto"
 
     skills_dir: Path = Path("skills")

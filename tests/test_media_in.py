@@ -252,3 +252,40 @@ def test_a_scanned_pdf_is_shown_as_pictures(talk):
     graph.inbound({"person": "p1", **document(written.getvalue(), "escaneo.pdf")})
     graph.reply("p1")
     assert [picture.size for picture in pictures_in(model.main_calls[-1])] == [(300, 400)]
+
+
+def test_an_answer_is_spoken_when_the_person_asks_for_audio(make_world, model):
+    def play(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["voice"], "phrases": ["answer with audio"]}'
+        if body["messages"][-1]["role"] == "user":
+            return calls(("answer_with_voice", {"text": "Mañana llueve en Lima"}))
+        return "Mañana llueve en Lima."
+
+    played = model(play)
+    _, graph = make_world(model=played, SPEECH_MODEL="tts-1")
+    graph.say("p1", "respóndeme con audio: ¿llueve mañana?")
+    wait_for(lambda: len(graph.sends("p1")) == 2, "the text and the recording")
+    text, recording = (entry["body"] for entry in graph.sends("p1"))
+    assert text["text"]["body"] == "Mañana llueve en Lima."
+    assert recording["audio"]["voice"] is True
+    assert played.spoken[0]["response_format"] == "opus"
+
+
+def test_numbers_are_drawn_as_a_picture(talk):
+    server, graph, model = talk
+    numbers = {"title": "Gastos", "labels": ["renta", "luz"], "values": [8000, 600]}
+
+    def play(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["charts"], "phrases": ["draw a chart"]}'
+        if body["messages"][-1]["role"] == "user":
+            return calls(("chart", numbers))
+        return "Aquí está."
+
+    model.play = play
+    graph.say("p1", "hazme un gráfico de mis gastos: renta 8000, luz 600")
+    wait_for(lambda: len(graph.sends("p1")) == 2, "the text and the picture")
+    assert graph.sends("p1")[1]["body"]["type"] == "image"
+    [kept] = (server.folder / "media").rglob("*.png")
+    assert Image.open(kept).size == (1080, 720)

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from app.simulator.media import canned_clip
 from tests.standins.listener import Listener
 
 Play = Callable[[dict[str, Any]], "Awaitable[Any] | Any"]
@@ -30,9 +31,11 @@ class ModelServer:
         self.play, self.hear = play, hear
         self.requests: list[dict[str, Any]] = []
         self.heard: list[dict[str, Any]] = []
+        self.spoken: list[dict[str, Any]] = []
         routes = [
             Route("/v1/chat/completions", self._complete, methods=["POST"]),
             Route("/v1/audio/transcriptions", self._transcribe, methods=["POST"]),
+            Route("/v1/audio/speech", self._speak, methods=["POST"]),
         ]
         self._listener = Listener(Starlette(routes=routes))
         self.port = self._listener.port
@@ -58,6 +61,10 @@ class ModelServer:
         if isinstance(answer, Response):
             return answer
         return Response(json.dumps(completion(answer)), media_type="application/json")
+
+    async def _speak(self, request: Request) -> Response:
+        self.spoken.append(json.loads(await request.body()))
+        return Response(canned_clip(), media_type="audio/ogg")
 
     async def _transcribe(self, request: Request) -> Response:
         async with request.form() as form:

@@ -166,13 +166,19 @@ def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = ""
     if message.quoted:
         body["context"] = {"message_id": message.quoted}
     if message.file is not None:
-        named = {"filename": message.file.name} if message.file.kind == "document" else {}
-        return {**body, "type": message.file.kind, message.file.kind: {"id": media, **named}}
+        return {**body, "type": message.file.kind, message.file.kind: {"id": media, **_file(message.file)}}
     if message.template is not None:
         return {**body, "type": "template", "template": _template(message.template, message.text)}
     if action := _action(message):
         return {**body, "type": "interactive", "interactive": {**action, "body": {"text": message.text}}}
     return {**body, "type": "text", "text": {"body": message.text, "preview_url": False}}
+
+
+def _file(file: MediaFile) -> dict[str, Any]:
+    """Return what a file's block says beside its id: Ogg Opus is shown as a voice note."""
+    if file.kind == "document":
+        return {"filename": file.name}
+    return {"voice": True} if file.mime_type == "audio/ogg" else {}
 
 
 def _action(message: Outgoing) -> dict[str, Any]:
