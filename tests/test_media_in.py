@@ -212,6 +212,19 @@ def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(talk):
     [kept] = (server.folder / "workspace" / "people").rglob("factura.pdf")
     assert kept.read_bytes() == data
 
+    def find(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["files"], "phrases": ["find a file"]}'
+        if body["messages"][-1]["role"] == "user":
+            return calls(("find_files", {"words": "servicio noviembre"}))
+        return body["messages"][-1]["content"]
+
+    model.play = find
+    for person, found in (("p1", True), ("p2", False)):
+        before = len(graph.sends(person))
+        graph.say(person, "¿dónde está la factura de los servicios?")
+        assert ("factura.pdf" in graph.reply(person, before + 1)) is found
+
 
 def zipped(**files: str) -> bytes:
     written = io.BytesIO()

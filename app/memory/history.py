@@ -24,6 +24,21 @@ _NEWEST_FIRST = (
 )
 
 
+_FILES_NEWEST_FIRST = (
+    "SELECT m.text, m.payload, m.at FROM attachments a JOIN messages m ON m.id = a.message_id"
+    " WHERE a.person_id = ? AND a.state = 'read' ORDER BY a.message_id DESC LIMIT ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that the person sent: its path among their files, and how its words begin."""
+
+    path: str
+    at: float
+    begins: str
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """One message; `at` in Unix seconds. `outside`: it may hold text of others."""
@@ -55,6 +70,22 @@ class History:
                 break
             below = rows[-1]["id"]
         return found
+
+    async def files(self, person: Person, query: str, limit: int = 10) -> list[SentFile]:
+        """Return the person's newest files whose name, caption or first page hold all the words."""
+        rows = await self._store.all(_FILES_NEWEST_FIRST, person.id, PAGE)
+        return await asyncio.to_thread(_matching_files, rows, frozenset(terms(query)), limit)
+
+
+def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> list[SentFile]:
+    found: list[SentFile] = []
+    for row in rows:
+        attachment = orjson.loads(row["payload"]).get("attachment") or {}
+        path, words = str(attachment.get("path") or ""), str(attachment.get("text") or "")
+        named = path.replace("_", " ").replace("-", " ").replace("/", " ").replace(".", " ")
+        if path and holds(f"{named} {row['text']} {words}", wanted):
+            found.append(SentFile(path, row["at"], " ".join((words or row["text"])[:200].split())))
+    return found[:limit]
 
 
 def _matching(rows: list[Row], wanted: frozenset[str], limit: int) -> list[Said]:

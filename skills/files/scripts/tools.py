@@ -213,6 +213,24 @@ def look_at_picture(path: str, context=None) -> dict:
     }
 
 
+async def find_files(words: str, context=None) -> dict:
+    """Finds files and pictures that the person sent, by words of their name, text or caption.
+
+    Args:
+        words: Words that the file holds, such as "factura luz"; every one must occur.
+
+    Example: dónde está la factura de la luz que te mandé
+    Example: find the contract I sent you
+    """
+    say, history = Sentences(SAID, context), context.services.get("history")
+    if history is None:
+        return say.failed("NO_SERVICE")
+    found = await history.files(context.person, words[:LONGEST])
+    lines = "\n".join(f"• {one.path}: {cut(one.begins, 100)}".rstrip(": ") for one in found)
+    summary = say("list", lines=lines) if found else say("none")
+    return {"summary": summary, "files": [{"path": one.path, "begins": one.begins} for one in found]}
+
+
 def write_file(
     path: str, content: str, mode: Literal["overwrite", "append"] = "overwrite", context=None
 ) -> dict:
