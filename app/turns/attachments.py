@@ -126,6 +126,7 @@ class AttachmentReader:
                 await channel.fetch(file.media_id, self._media.absolute(path), limit)
                 break
             except FetchFailed as error:
+                await asyncio.to_thread(self._media.remove, path)
                 if not error.again or pause is None:
                     raise _NotRead(error.reason) from error
             await asyncio.sleep(pause)

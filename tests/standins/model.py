@@ -114,7 +114,8 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 def last_user_text(body: dict[str, Any]) -> str:
     users = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    return str(users[-1])
+    last = users[-1]
+    return last if isinstance(last, str) else "\n".join(part.get("text", "") for part in last)
 
 
 def none_needed(body: dict[str, Any]) -> str | None:
