@@ -126,14 +126,23 @@ def test_an_endpoint_that_fails_gets_an_honest_answer(talk, answer):
 
 def test_a_model_sees_pictures_upright_small_and_without_where_they_were_taken(talk):
     server, graph, model = talk
-    for _ in range(2):
-        graph.inbound({"person": "p1", "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
-    graph.reply("p1", 2)
-    picture = pictures_in(model.main_calls[0])[0]
+    graph.inbound({"person": "p1", "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
+    graph.reply("p1")
+    [picture] = pictures_in(model.main_calls[0])
     assert picture.size == (800, 1600)
     assert not picture.getexif()
-    kept = server.folder / "workspace" / "people"
-    assert len(list(kept.rglob("*.jpg"))) == 2
+    [kept] = (server.folder / "workspace" / "people").rglob("*.jpg")
+    assert not Image.open(kept).getexif()
+
+
+def test_several_pictures_and_the_text_after_them_are_answered_together(make_world, model):
+    played = model(echo)
+    _, graph = make_world(model=played, BURST_QUIET_SECONDS="1")
+    for _ in range(3):
+        graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+    graph.say("p1", "¿cuál es mejor?")
+    assert graph.reply("p1") == "you said: ¿cuál es mejor?"
+    assert len(pictures_in(played.main_calls[0])) == 3
 
 
 def test_a_picture_is_there_for_later_turns(talk):

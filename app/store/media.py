@@ -105,16 +105,14 @@ class MediaFolder:
             raise NotKept(f"it could not be kept: {error.strerror or type(error).__name__}") from error
         return MediaFile(path, true_type, called, kind, len(data))
 
-    def place(self, person: str, name: str) -> str:
-        """Return the path of a file of this person that is to come. Raises NotKept where there is no room."""
-        path = f"{_checked_id(person)}/{name}"
+    def make_room(self, path: str) -> None:
+        """Make the folder of a file that is to come. Raises NotKept where there is no room for it."""
+        folder = self._folder / path.partition("/")[0]
         if not self._disk.has_room_for("traces"):
             raise NotKept("the disk is nearly full, so no file is kept")
-        target = self._folder / path
-        if self._quota and _size(target.parent) > self._quota:
+        if self._quota and _size(folder) > self._quota:
             raise NotKept(f"this person's files may have {self._quota / MEGABYTE:g} MB in all")
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def absolute(self, path: str) -> Path:
         return self._folder.absolute() / path

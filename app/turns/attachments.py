@@ -102,7 +102,7 @@ class AttachmentReader:
             async with self._places, asyncio.timeout(SECONDS):
                 person = await self._person(file)
                 if not file.path:
-                    file = await self._fetch(file, person)
+                    file = await self._fetch(file)
                 await self._understand(file, person)
         except _NotRead as error:
             await self._give_up(file, error.reason)
@@ -117,16 +117,16 @@ class AttachmentReader:
     async def _person(self, file: WaitingFile) -> Person:
         return await self._store.tx(lambda conn: self._profiles.known(conn, file.person, file.aliases))
 
-    async def _fetch(self, file: WaitingFile, person: Person) -> WaitingFile:
-        """Bring the bytes here, as `DATA_DIR/media/<person>/in-<message>`."""
-        path = await asyncio.to_thread(self._media.place, person.id, f"in-{file.message}")
+    async def _fetch(self, file: WaitingFile) -> WaitingFile:
+        """Bring the bytes here."""
+        path = _place(file)
+        await asyncio.to_thread(self._media.make_room, path)
         channel, limit = self._channels[file.channel], LARGEST.get(file.kind, LARGEST_AUDIO)
         for pause in (*FETCH_PAUSES, None):
             try:
                 await channel.fetch(file.media_id, self._media.absolute(path), limit)
                 break
             except FetchFailed as error:
-                await asyncio.to_thread(self._media.remove, path)
                 if not error.again or pause is None:
                     raise _NotRead(error.reason) from error
             await asyncio.sleep(pause)
@@ -217,8 +217,12 @@ class AttachmentReader:
     async def _give_up(self, file: WaitingFile, reason: Reason) -> None:
         log.info("an attachment was not read", kind=file.kind, reason=reason)
         await self._store.tx(lambda conn: attachments.fail(conn, file.message, reason))
-        if file.path:
-            await asyncio.to_thread(self._media.remove, file.path)
+        await asyncio.to_thread(self._media.remove, _place(file))
+
+
+def _place(file: WaitingFile) -> str:
+    """Return the path below DATA_DIR/media that a file has until it was read."""
+    return f"{file.person['id']}/in-{file.message}"
 
 
 def _name(file: WaitingFile, person: Person, ending: str) -> str:

@@ -93,8 +93,8 @@ class GraphClient:
         Its address is asked for first: it lives five minutes, so each try asks for a new one.
         """
         described = await self._described(media_id)
-        size = described.get("file_size")
-        if isinstance(size, int) and size > limit:
+        size = str(described.get("file_size", ""))
+        if size.isdecimal() and int(size) > limit:
             raise FetchFailed("too_large")
         url = str(described.get("url", ""))
         if not self._may_have_token(url):
