@@ -115,7 +115,7 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 def last_user_text(body: dict[str, Any]) -> str:
     users = [message["content"] for message in body["messages"] if message["role"] == "user"]
     last = users[-1]
-    return last if isinstance(last, str) else "\n".join(part.get("text", "") for part in last)
+    return last if isinstance(last, str) else "\n".join(part["text"] for part in last if "text" in part)
 
 
 def none_needed(body: dict[str, Any]) -> str | None:
