@@ -98,6 +98,13 @@ class Documents:
         """Return a picture as a JPEG: upright, small, without metadata. Blocks. Raises DocumentError."""
         return self._pictures(source, "picture")[0]
 
+    def convert(self, data: bytes) -> bytes:
+        """Return the bytes of a picture as such a JPEG. Blocks. Raises DocumentError."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            return self.picture(Path(file.name))
+
     def scans(self, source: Path) -> list[bytes]:
         """Return the pictures that the first pages of a scanned PDF are made of.
 

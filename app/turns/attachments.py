@@ -23,7 +23,7 @@ from app.store.database import Database
 from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
 from app.tools import ToolContext
-from app.tools.documents import DocumentError, is_picture, kind_of
+from app.tools.documents import DocumentError, Documents, is_picture, kind_of
 from app.tools.files import Files, NoRoom
 from app.turns.profiles import Profiles
 
@@ -75,6 +75,10 @@ class AttachmentReader:
         self._transcriber = transcriber
         self._places = asyncio.Semaphore(AT_ONCE)
         self._hearing: asyncio.Task[None] | None = None
+
+    @property
+    def documents(self) -> Documents:
+        return self._files.documents
 
     def start(self) -> None:
         """Transcribe, in the background, the voice notes of a time when nothing could."""

@@ -109,7 +109,7 @@ class TurnFinalizer:
         await self._end(turn, _with_done(turn, text), _Ending("failed", reason, alert))
 
     async def _end(self, turn: TurnContext, text: str, ending: _Ending) -> None:
-        state, files, sources, person = turn.state, turn.returned_files, turn.sources, turn.person.id
+        state, files, sources, person = turn.state, turn.sent_along, turn.sources, turn.person.id
         in_thread = len(text) > RENDERED_AT_ONCE
         draft = await asyncio.to_thread(_draft, turn, text) if in_thread else _draft(turn, text)
         now = time.time()
@@ -167,7 +167,7 @@ def _draft(turn: TurnContext, text: str) -> Draft:
         text = cut_short(text[:LONGEST_REPLY], language)
     text = with_receipts(text, turn.action_summaries)
     parts = _question(turn, text) or turn.channel.render(text)
-    if not parts and not turn.returned_files:
+    if not parts and not turn.sent_along:
         text = say(language, "I found nothing to say to that. Could you put it another way?")
         parts = turn.channel.render(text)
     last = turn.state.members[-1:]

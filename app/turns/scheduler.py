@@ -56,7 +56,7 @@ def build_turns(
     """Build the room; see `Authorizer` for `asks`."""
     runner = TurnRunner(
         services,
-        ToolCalls(services, engine, contexts, media),
+        ToolCalls(services, engine, contexts, media, attachments.documents),
         Authorizer(services, engine, contexts, asks=asks),
         TurnFinalizer(services),
     )

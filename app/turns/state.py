@@ -14,7 +14,7 @@ from app.errors import RecadoError
 from app.llm.errors import RetryBudget
 from app.llm.model import Model
 from app.memory.remembered import remembered
-from app.messages import JSON, Channel, MediaFile, Wakeable
+from app.messages import JSON, Channel, MediaFile, Outgoing, Wakeable
 from app.people import Person
 from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.tool_catalog import ToolCatalog
@@ -29,7 +29,7 @@ from app.store.traces import ModelCall
 from app.store.turn_state import TurnState
 from app.text import visible
 from app.tools.plain import dumps
-from app.turns.actions import CallResult, Round, Routed, Transcript, offered_tools, read_journal
+from app.turns.actions import CallResult, Round, Routed, Transcript, offered_tools, read_journal, shown_block
 from app.turns.profiles import Profiles
 from app.turns.prompt import Prompt, build_prompt, said_by
 from app.turns.taint import message_sources, result_sources
@@ -255,6 +255,18 @@ class TurnContext:
         rounds = enumerate(self.transcript.rounds)
         keys = (f"{number}:{call.id}" for number, one in rounds for call in one.calls)
         return list(dict.fromkeys(file for key in keys for file in self.files.get(key, ())))
+
+    @property
+    def sent_along(self) -> list[Outgoing]:
+        """Return the messages that go with the reply: files, then places and contacts."""
+        files = [Outgoing(file.name, file=file) for file in self.returned_files]
+        blocks = [
+            Outgoing(text, block=block)
+            for one in self.transcript.rounds
+            for _, result in one.finished
+            for text, block in map(shown_block, result.sends)
+        ]
+        return [*files, *blocks]
 
     def is_uncertain(self, identify: Callable[[], UncertainCall]) -> bool:
         """Tell whether the same call may have happened or not, in this turn or before."""

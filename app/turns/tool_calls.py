@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from sqlite3 import Connection
 from typing import TypeVar
 
@@ -16,13 +17,14 @@ from app.messages import JSON, MediaFile
 from app.store import journal, tool_statistics
 from app.store.database import Database
 from app.store.journal import UncertainCall
-from app.store.media import MediaFolder, NotKept, describe_file
+from app.store.media import LARGEST_PICTURE, MediaFolder, NotKept, describe_file
 from app.store.skill_data import NoRoom, SkillStore
 from app.text import visible
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import CallTerms
+from app.tools.documents import DocumentError, Documents, is_picture
 from app.tools.plain import dumps, loads
-from app.tools.result import MODEL_LIMIT
+from app.tools.result import MODEL_LIMIT, ReturnedFile
 from app.turns.actions import CallResult, answer_key
 from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
 from app.turns.cards import sources_sentence
@@ -34,6 +36,7 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
+JPEG, PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
 FILES_PER_TURN = 10  # a person does not ask for more, and WhatsApp takes many only slowly
 RECORD_SECONDS = 30.0  # a result that cannot be written is held so long: a locked database is free by then
 RECORD_PAUSE = 1.0
@@ -64,12 +67,14 @@ class ToolCalls:
         engine: ExecutionEngine,
         contexts: ToolContexts,
         media: MediaFolder | None = None,
+        documents: Documents | None = None,
     ) -> None:
         self._services = services
         self._store = services.store
         self._engine = engine
         self._contexts = contexts
         self._media = media
+        self._documents = documents
 
     async def run(
         self,
@@ -143,7 +148,7 @@ class ToolCalls:
         if tool is not None and tool.wants_context:
             store = self._contexts.store_for(tool, turn.person.id, outside=bool(turn.sources))
         one = _Call(turn, number, call, tool, begun, store)
-        recorder = _Recorder(self._store, one, self._media)
+        recorder = _Recorder(self._store, one, self._media, self._documents)
         agreed = decisions.agreed.get(call.id)
         refused = decisions.refused.get(call.id)
         if begun and not (tool is not None and tool.idempotent):
@@ -193,11 +198,14 @@ class _Recorder:
     What the tool stored, the files it returned and its figures commit with the result.
     """
 
-    def __init__(self, database: Database, one: _Call, media: MediaFolder | None) -> None:
+    def __init__(
+        self, database: Database, one: _Call, media: MediaFolder | None, documents: Documents | None
+    ) -> None:
         self._database = database
         self._one = one
         self._turn = one.turn
         self._media = media
+        self._documents = documents
         self._after = answer_key(one.round)
         self._intent = ""
         self._intended = False
@@ -269,8 +277,9 @@ class _Recorder:
         said: list[str] = []
         for one in taken:
             try:
+                fit = await self._fit_for_whatsapp(one)
                 file = await asyncio.to_thread(
-                    self._media.keep, self._turn.person.id, one.data, one.mime_type, one.name
+                    self._media.keep, self._turn.person.id, fit.data, fit.mime_type, fit.name
                 )
             except NotKept as reason:
                 said.append(f"not sent to the person: {visible(one.name[:80]) or 'a file'}: {reason}")
@@ -282,6 +291,17 @@ class _Recorder:
                 f"not sent to the person: {len(left)} more; an answer has at most {FILES_PER_TURN} files"
             )
         return replace(result.with_meta(files=said), attachments=()), tuple(kept)
+
+    async def _fit_for_whatsapp(self, file: ReturnedFile) -> ReturnedFile:
+        """Return a picture that WhatsApp does not take as it is as a JPEG; other files as they are."""
+        is_fit = file.data.startswith((JPEG, PNG)) and len(file.data) <= LARGEST_PICTURE
+        if self._documents is None or is_fit or not is_picture(file.data[:64]):
+            return file
+        try:
+            data = await asyncio.to_thread(self._documents.convert, file.data)
+        except DocumentError:
+            return file
+        return ReturnedFile(data, "image/jpeg", f"{PurePath(file.name or 'picture').stem}.jpg")
 
     def _note_outcome(self, conn: Connection, call: UncertainCall, result: ToolResult) -> None:
         """Keep whether the outcome is unknown: then the call must not be done again unasked."""
