@@ -131,22 +131,21 @@ class Assistant:
             Notices(self.store, self.channels, sender),
             self.model if settings.has_model else None,
         )
-        self.attachments = AttachmentReader(
-            self.store, self.channels, self.profiles, self.media, self.files, build_transcriber(settings)
-        )
         self.contexts = self._contexts()
         self.tool_server = self._tool_server()
+        services = TurnServices(
+            self.store,
+            self.model,
+            self.abilities,
+            self.channels,
+            self.profiles,
+            sender,
+            TurnLimits.from_settings(settings),
+            offline=not settings.has_model,
+        )
+        self.attachments = AttachmentReader(services, self.media, self.files, build_transcriber(settings))
         self.carrier = build_turns(
-            TurnServices(
-                self.store,
-                self.model,
-                self.abilities,
-                self.channels,
-                self.profiles,
-                sender,
-                TurnLimits.from_settings(settings),
-                offline=not settings.has_model,
-            ),
+            services,
             self.engine,
             self.contexts,
             self.media,

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     transcription_api_key: SecretStr = SecretStr("")
     transcription_model: str = Field(default_factory=lambda: _transcription_model())  # "": nothing does
     speech_model: str = ""
-    speech_voice: str = "alloy"
+    speech_voice: str = ""
     vision: Literal["auto", "on", "off"] = "auto"
 
     skills_dir: Path = Path("skills")

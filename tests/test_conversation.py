@@ -266,7 +266,7 @@ def test_attachments_and_places_are_named_honestly_in_the_prompt(town):
         graph.reply(person, count)
     prompts = [last_user_text(body) for body in town.model.main_calls]
     assert "Zócalo" in prompts[0]
-    assert "cannot see images" in prompts[1]
+    assert "a picture (it is damaged" in prompts[1]
     assert "look" in prompts[1]
     assert "does not pass on" in prompts[2]
 

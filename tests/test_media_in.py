@@ -225,7 +225,7 @@ def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(talk):
         if is_classifier(body):
             return '{"categories": ["files"], "phrases": ["find a file"]}'
         if body["messages"][-1]["role"] == "user":
-            return calls(("find_files", {"words": "servicio noviembre"}))
+            return calls(("list_files", {"words": "servicio noviembre"}))
         return body["messages"][-1]["content"]
 
     model.play = find

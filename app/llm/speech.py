@@ -7,6 +7,7 @@ from app.settings import OPENAI_URL, Settings
 
 SECONDS = 60.0
 LONGEST_TEXT = 1_500  # characters: some two minutes, which Opus keeps below 512 KB
+DEFAULT_VOICE = "alloy"
 LARGEST = 2 * 1024 * 1024
 
 
@@ -35,7 +36,7 @@ class Speech:
             async with asyncio.timeout(SECONDS), await asyncio.to_thread(open_client, url, key) as client:
                 answer = await client.audio.speech.create(
                     model=self._settings.speech_model,
-                    voice=self._settings.speech_voice,
+                    voice=self._settings.speech_voice or DEFAULT_VOICE,
                     input=text[:LONGEST_TEXT],
                     response_format="opus",
                 )

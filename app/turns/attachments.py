@@ -15,17 +15,16 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from app.llm.transcription import NotTranscribed, Transcriber
-from app.messages import JSON, Channel, FetchFailed
+from app.messages import JSON, FetchFailed
 from app.people import Person
 from app.store import attachments
 from app.store.attachments import Reason, WaitingFile
-from app.store.database import Database
 from app.store.disk_space import MEGABYTE
 from app.store.media import MediaFolder, NotKept, safe_name
 from app.tools import ToolContext
 from app.tools.documents import DocumentError, Documents, is_picture, kind_of
 from app.tools.files import Files, NoRoom
-from app.turns.profiles import Profiles
+from app.turns.state import TurnServices
 
 log = structlog.get_logger(__name__)
 
@@ -59,17 +58,11 @@ class AttachmentReader:
     """Reads the files of waiting messages, a few at a time."""
 
     def __init__(
-        self,
-        store: Database,
-        channels: Mapping[str, Channel],
-        profiles: Profiles,
-        media: MediaFolder,
-        files: Files,
-        transcriber: Transcriber | None,
+        self, services: TurnServices, media: MediaFolder, files: Files, transcriber: Transcriber | None
     ) -> None:
-        self._store = store
-        self._channels = channels
-        self._profiles = profiles
+        self._store = services.store
+        self._channels = services.channels
+        self._profiles = services.profiles
         self._media = media
         self._files = files
         self._transcriber = transcriber

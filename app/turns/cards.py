@@ -160,7 +160,8 @@ def _name(name: str) -> str:
 
 def _plain_value(value: JSON) -> str:
     """Write several texts one by one, unless a quote in them could end one early."""
-    texts = [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    plain = str | int | float
+    texts = [str(one) for one in value if isinstance(one, plain)] if isinstance(value, list) else []
     if not texts or len(texts) < len(value) or any(set("“”") & set(one) for one in texts):
         return _value(value)
     return ", ".join(map(_quoted, texts))

@@ -296,7 +296,7 @@ _WHY_NOT = {
     "too_large": "it is too large to be read: say so",
     "too_slow": "reading it took too long: say so",
 }
-_UNHEARD = "a voice note (you cannot listen now: say so, and ask them to write; the note is kept)"
+_UNHEARD = "you cannot listen now: say so, and ask them to write; it is kept"
 
 
 def _describe(member: InboxMessage) -> str:
@@ -324,7 +324,7 @@ def _describe_file(kind: str, text: str, attachment: JSON) -> str:
     if state == "read" and kind in ("audio", "voice"):
         return f"[{'A voice note' if voice else 'An audio file'} of the person, transcribed:]" if text else ""
     if state in ("unheard", None) and kind in ("audio", "voice"):
-        return f"[The person sent {_UNHEARD}]"
+        return f"[The person sent {'a voice note' if voice else 'an audio file'} ({_UNHEARD})]"
     sort = "a voice note" if voice else _SORTS.get(kind, "a file")
     named = f", named {_data(attachment['filename'])}" if attachment.get("filename") else ""
     kept = f", kept as {_data(attachment['path'])}" if attachment.get("path") else ""

@@ -147,12 +147,29 @@ def test_a_card_shows_every_digit_of_a_number() -> None:
 
 
 # What a sentence may say in other words.
-CHOSEN = frozenset(("overwrite", "append", "active", "archived", "open", "done", "deleted", True, False))
+CHOSEN = frozenset(
+    (
+        "overwrite",
+        "append",
+        "active",
+        "archived",
+        "open",
+        "done",
+        "deleted",
+        "bar",
+        "line",
+        "pie",
+        True,
+        False,
+    )
+)
 # What is meant without being said.
 USUAL: dict[str, dict[str, Any]] = {
     "write_file": {"mode": "overwrite"},
     "list_files": {"recursive": False},
     "edit_note": {"append": False},
+    "chart": {"kind": "bar"},
+    "chart_file": {"kind": "bar"},
 }
 
 
@@ -165,7 +182,7 @@ def skills() -> list[Skill]:
 
 def written(value: Any) -> str:
     if isinstance(value, list):
-        return "”, “".join(value)
+        return "”, “".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -181,7 +198,9 @@ def every_call(tool: Tool) -> list[dict[str, Any]]:
         listed += [True, False] if "boolean" in kinds else []
         number = next(numbers)
         text = f"{number}-11-22" if any(one.get("format") == "date" for one in named) else f"v{number}"
-        plain = number if "integer" in kinds else [text, "two"] if "array" in kinds else text
+        listed_of = next((one["items"]["type"] for one in named if one.get("type") == "array"), "")
+        items: list[Any] = [number, number + 0.5] if listed_of == "number" else [text, "two"]
+        plain = number if "integer" in kinds else items if listed_of else text
         whole[name] = listed[0] if listed else plain
         choices += [(name, value) for value in listed]
     needed = {name: whole[name] for name in tool.input_schema.get("required", ())}

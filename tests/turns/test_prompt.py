@@ -138,12 +138,12 @@ def test_a_quote_of_an_unknown_message_says_so() -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (member("", "image"), "an image"),
-        (member("", "audio", attachment={"voice": True}), "a voice note"),
-        (member("", "audio", attachment={"voice": False}), "an audio file"),
+        (member("", "image", attachment={"state": "failed", "reason": "gone"}), "ask them to send it again"),
+        (member("", "audio", attachment={"voice": True, "state": "unheard"}), "a voice note (you cannot"),
+        (member("", "audio", attachment={"state": "unheard"}), "an audio file (you cannot"),
         (
-            member("", "document", attachment={"filename": "a.pdf"}),
-            'a document (you cannot open files sent here yet: say so), named "a.pdf"',
+            member("", "document", attachment={"filename": "a.pdf", "reason": "locked"}),
+            'a document, named "a.pdf" (it is protected by a password',
         ),
         (member("", "location", details={"latitude": 1.5}), 'a location: {"latitude":1.5}'),
         (member("", "contacts", details=[{"name": "Beto"}]), 'a contact: [{"name":"Beto"}]'),

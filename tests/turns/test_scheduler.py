@@ -11,7 +11,10 @@ from app.messages import Sender
 from app.people import Conversation
 from app.store import turn_state, turns
 from app.store.database import Database
+from app.store.media import MediaFolder
 from app.store.outbox import Draft
+from app.tools.files import Files
+from app.turns.attachments import AttachmentReader
 from app.turns.scheduler import TurnScheduler
 from app.turns.state import TurnLimits
 from app.turns.turn import TurnRunner
@@ -41,7 +44,8 @@ class FailsFirst:
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     limits = TurnLimits(burst_quiet_seconds=quiet, burst_longest_seconds=quiet, turns_at_once=at_once)
     services = services_of(store, Catalog(), limits=limits)
-    return TurnScheduler(services, cast(TurnRunner, runner), WarmUp(services.model))
+    reader = AttachmentReader(services, MediaFolder(store.path.parent), Files(store.path.parent), None)
+    return TurnScheduler(services, cast(TurnRunner, runner), reader, WarmUp(services.model))
 
 
 async def test_a_turn_that_failed_is_run_again_without_another_hint(store: Database) -> None:

@@ -165,21 +165,27 @@ def read_file(path: str, page: int = 1, context=None) -> dict:
     }
 
 
-def list_files(path: str = ".", pattern: str = "*", recursive: bool = False, context=None) -> dict:
-    """Lists the person's files and folders.
+async def list_files(
+    path: str = ".", pattern: str = "*", recursive: bool = False, words: str = "", context=None
+) -> dict:
+    """Lists the person's files and folders, or finds what they sent by words of its text, name or caption.
 
     Args:
         path: The folder to look into; "." for all of the person's own.
         pattern: Only names like this, such as "*.pdf".
         recursive: Whether to look into the folders inside too.
+        words: Finds files that the person sent and that hold these words, such as "factura luz".
 
     Example: qué archivos tengo
-    Example: which files are in recipes
+    Example: where is the electricity bill I sent you
     """
     say, files = Sentences(SAID, context), _files(context)
     if files is None:
         return say.failed("NO_SERVICE")
-    result = files.list_files(path=path, pattern=pattern, recursive=recursive, context=context)
+    if words.strip():
+        return await _found_by_words(say, words, context)
+    wanted = {"path": path, "pattern": pattern, "recursive": recursive}
+    result = await asyncio.to_thread(lambda: files.list_files(**wanted, context=context))
     if not result.ok:
         return _failed(say, result, path)
     found = result.data["entries"]
@@ -211,24 +217,6 @@ def look_at_picture(path: str, context=None) -> dict:
         "data": {"path": found, "summary": say("looked", path=cut(found))},
         "meta": {"pictures": [found]},
     }
-
-
-async def find_files(words: str, context=None) -> dict:
-    """Finds files and pictures that the person sent, by words of their name, text or caption.
-
-    Args:
-        words: Words that the file holds, such as "factura luz"; every one must occur.
-
-    Example: dónde está la factura de la luz que te mandé
-    Example: find the contract I sent you
-    """
-    say, history = Sentences(SAID, context), context.services.get("history")
-    if history is None:
-        return say.failed("NO_SERVICE")
-    found = await history.files(context.person, words[:LONGEST])
-    lines = "\n".join(f"• {one.path}: {cut(one.begins, 100)}".rstrip(": ") for one in found)
-    summary = say("list", lines=lines) if found else say("none")
-    return {"summary": summary, "files": [{"path": one.path, "begins": one.begins} for one in found]}
 
 
 def write_file(
@@ -298,6 +286,13 @@ delete_file.guard = _refuse_deleting
 
 def _files(context):
     return context.services.get("files") if context is not None else None
+
+
+async def _found_by_words(say, words, context):
+    found = await context.services.history.files(context.person, words[:LONGEST])
+    lines = "\n".join(f"• {one.path}: {cut(one.begins, 100)}".rstrip(": ") for one in found)
+    summary = say("list", lines=lines) if found else say("none")
+    return {"summary": summary, "entries": [{"path": one.path, "begins": one.begins} for one in found]}
 
 
 def _is_picture(path, files, context):
