@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
-from app.llm.offline.clauses import clauses_of
 from app.llm.smalltalk import asks_nothing
 from app.routing.feedback import NOTHING_LEARNED, SCORE_SHARE, Fits, overlaid
 from app.routing.intent import Intent
+from app.search.clauses import clauses_of
 from app.search.index import Hit, ToolIndex
 from app.search.scoring import Parts
 from app.search.words import says_something

@@ -71,7 +71,6 @@ _ANY_NUMBER = re.compile(
     rf"(?:{_NUMBER}|\b{_SPELLED}\b)(?:(?: | y | e | and |-)(?:\d{{3}}\b|{_SPELLED}\b))*", re.IGNORECASE
 )
 _PERCENT = re.compile(rf"(?:{_NUMBER})\s*(?:%|por\s?ciento|por\s?cento|percent)", re.IGNORECASE)
-_HALF_OF_DAY = re.compile(r"\b([ap])\.? ?m\b\.?")
 
 
 def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
@@ -186,44 +185,24 @@ def _picked_name(names: Sequence[str], said: str) -> str:
     return next((found[0] for found in (spelled, told, numbered) if len(found) == 1), "")
 
 
-# The hour of a day
-
-
 def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
     """Return the last call with the hour that `said` picks of the two that were asked about."""
-    offer, hours = planner.offers.get(last.tool), last.follow_up.hours
-    at = _hour_picked(_HALF_OF_DAY.sub(r"\1m ", fold(said)), hours) if len(hours) == 2 else None
-    if offer is None or at is None:
+    offer, hours, ordinal = planner.offers.get(last.tool), last.follow_up.hours, _ordinal_in(said)
+    if offer is None or len(hours) != 2 or len(words(said)) > _LONGEST_HOUR:
         return None
+    picked = hours[ordinal[0] - 1] if ordinal is not None and ordinal[0] <= 2 else said
     for parameter in offer.parameters:
         when = last.arguments.get(parameter.name)
         if parameter.kind is not Kind.WHEN or not isinstance(when, str):
             continue
         told = [one for one in pieces(when, planner.reader.person.language) if one.kind == "clock"]
-        if len(told) == 1:
-            timed = f"{when[: told[0].start]} {hours[at]} {when[told[0].end :]}"
-            return Step(last.tool, {**last.arguments, parameter.name: " ".join(timed.split())})
+        for clock in told[:1]:
+            has_hour = re.search(r"\d", picked)  # "17:00", else "pm" after "tomorrow at 5"
+            timed = f"{when[: clock.start]} {picked} {when[clock.end :]}" if has_hour else f"{when} {picked}"
+            if planner.reader.is_moment(timed) and planner.reader.when(timed).when is not None:
+                timed = " ".join(timed.split())
+                return Step(last.tool, {**last.arguments, parameter.name: timed})
     return None
-
-
-def _hour_picked(said: str, asked: Sequence[str]) -> int | None:
-    """Return the place of the hour among the two asked about."""
-    hours = [int(one.partition(":")[0]) for one in asked]
-    found = words(re.sub(r":\d\d", "", said))
-    known = WORDS["with_hour"] | WORDS["before_noon"] | WORDS["after_noon"] | _ORDINALS.keys()
-    if len(found) > _LONGEST_HOUR or not all(word in known or word.isdecimal() for word in found):
-        return None
-    named = next((int(word) for word in found if word.isdecimal()), None)
-    if named is not None and named % 12 not in {hour % 12 for hour in hours}:
-        return None
-    if set(found) & WORDS["after_noon"]:
-        return hours.index(max(hours))
-    if set(found) & WORDS["before_noon"]:
-        return hours.index(min(hours))
-    if named is not None:
-        return hours.index(named) if named > 12 or re.search(r"\b0\d", said) else None
-    place = next((_ORDINALS[word] for word in found if word in _ORDINALS), None)
-    return {1: 0, 2: 1, 0: 1}.get(place) if place is not None else None
 
 
 # A line of a list

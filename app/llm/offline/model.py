@@ -10,7 +10,6 @@ from typing import Protocol
 from app.i18n import detect_language, say
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall, Usage
 from app.llm.offline import replies
-from app.llm.offline.clauses import fragments_of
 from app.llm.offline.followups import (
     LONGEST_CHOICE,
     goes_on,
@@ -34,7 +33,8 @@ from app.llm.offline.templates import align, read_template
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.people import Person
-from app.search.index import Document, ToolIndex
+from app.search.clauses import fragments_of
+from app.search.index import ToolIndex
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange
 
@@ -118,7 +118,7 @@ class OfflineModel:
         found = dict.fromkeys(
             category for tool in (*tools, *ranked) if (category := self._category(tool)) in known
         )
-        names = list(found) or _fitting_categories(fragments, request.categories)
+        names = list(found)
         meant = [tool.replace("_", " ") for tool in (tools or ranked)[:_MAX_NAMED]]
         reading = {
             "categories": names[:_MAX_CATEGORIES],
@@ -309,16 +309,6 @@ def _content_of(message: Mapping[str, JSON]) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
-
-
-def _fitting_categories(fragments: Sequence[str], categories: Sequence[tuple[str, str]]) -> list[str]:
-    """Return categories whose own name or description was said: skills without tools."""
-    index = ToolIndex(Document(name, name, description) for name, description in categories)
-    found: dict[str, None] = {}
-    for fragment in fragments:
-        if says_something(fragment):
-            found |= dict.fromkeys(hit.id for hit in index.rank(fragment, limit=2) if hit.coverage >= 0.5)
-    return list(found)
 
 
 def _called(request: ModelRequest, steps: Sequence[Step], made: int) -> ModelAnswer:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.llm.offline.clauses import lines, places, sentences, splits
 from app.llm.offline.slots import (
     ADDRESS,
     TAKES_THE_REST,
@@ -35,6 +34,7 @@ from app.llm.offline.templates import (
 )
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
+from app.search.clauses import lines, places, sentences, splits
 from app.search.index import ToolIndex
 from app.search.words import (
     ALL_STOP_WORDS,

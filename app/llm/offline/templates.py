@@ -6,10 +6,12 @@ A phrase may also give values: `{status=done}`. Three values are special: `it` (
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem, word_classes
 
@@ -209,113 +211,90 @@ def _align(said: str, words: Sequence[Word], template: Template) -> Alignment | 
         return None
     if not template.weight:
         return None
-    path = _Path(words, template)
-    strength = path.best(0, 0)
+    strength, slots = _Fit(words, template).best(0, 0)
     if strength / template.weight < _GOOD_ENOUGH:
         return None
-    if len(template.parts) == 2 and len(template.telling) == 1 and _follows_article(words, path):
-        return None
-    return Alignment(template, strength, _values(said, words, path))
+    if len(template.parts) == 2 and len(template.telling) == 1:
+        first = slots[0].first if slots else 0
+        if first >= 2 and words[first - 2].text in WORDS["determiners"]:
+            return None  # a thing spoken of: "the note was lost" is no "note {text}"
+    values = {}
+    for slot in slots:
+        start = words[slot.first - 1].end if slot.first else 0
+        end = len(said) if slot.after >= len(words) else words[slot.after].start
+        values[slot.names] = trimmed(said[start:end])
+    return Alignment(template, strength, values)
 
 
-def _follows_article(words: Sequence[Word], path: "_Path") -> bool:
-    """Tell whether the one literal is a thing spoken of: "the note was lost" is no "note {text}"."""
-    first = next((first for _, first, _ in path.slots()), 0)
-    return first >= 2 and words[first - 2].text in WORDS["determiners"]
+class _Filled(NamedTuple):
+    """A slot, its first word and the word after its last."""
+
+    names: tuple[str, ...]
+    first: int
+    after: int
 
 
-class _Path:
-    """The best way through a template and a message: which word is a literal, which fill a slot."""
+_Best = tuple[float, tuple[_Filled, ...]]
+
+
+class _Fit:
+    """The best way to fit a template to a message: which word is a literal, which fill a slot."""
 
     def __init__(self, words: Sequence[Word], template: Template) -> None:
-        self._words = words
+        self._words = [word.text for word in words]
         self._parts = template.parts
         self._may_lose_one = len(template.telling) >= 3
         self._only_small_words = not template.telling
-        self._known: dict[tuple[int, int], tuple[float, int]] = {}
+        self._known: dict[tuple[int, int], _Best] = {}
 
-    def best(self, part: int, word: int) -> float:
-        return self._step(part, word)[0]
-
-    def slots(self) -> list[tuple[tuple[str, ...], int, int]]:
-        """Return (slot names, first word, word after the last) along the best way."""
-        part = word = 0
-        found = []
-        while part < len(self._parts):
-            after = self._step(part, word)[1]
-            if after < 0:
-                word += 1
-                continue
-            current = self._parts[part]
-            if isinstance(current, _Slot):
-                found.append((current.names, word, after))
-            part, word = part + 1, after
-        return found
-
-    def _step(self, part: int, word: int) -> tuple[float, int]:
-        """Return the score, and the word to go on with after this part (-1: skip this word first)."""
+    def best(self, part: int, word: int) -> _Best:
+        """Return the score of the parts from `part` on in the words from `word` on, and their slots."""
         key = (part, word)
         if key not in self._known:
-            self._known[key] = self._compute(part, word)
+            self._known[key] = max(self._ways(part, word), key=itemgetter(0), default=(_IMPOSSIBLE, ()))
         return self._known[key]
 
-    def _compute(self, part: int, word: int) -> tuple[float, int]:
+    def _ways(self, part: int, word: int) -> Iterator[_Best]:
         if part == len(self._parts):
-            return -sum(self._skipping(at, part) for at in range(word, len(self._words))), word
-        current = self._parts[part]
-        options = (
-            self._slot_options(part, word)
-            if isinstance(current, _Slot)
-            else self._literal_options(current, part, word)
-        )
-        return max(options, default=(_IMPOSSIBLE, word), key=lambda option: option[0])
+            yield -sum(self._skipping(at, part) for at in range(word, len(self._words))), ()
+        elif isinstance(current := self._parts[part], _Slot):
+            is_last = part == len(self._parts) - 1
+            for after in range(len(self._words) if is_last else word + 1, len(self._words) + 1):
+                if after > word:
+                    score, slots = self.best(part + 1, after)
+                    score -= _SLOT_WORD * (after - word) + self._emptiness(word, after)
+                    yield score, (_Filled(current.names, word, after), *slots)
+        else:
+            yield from self._literal(current, part, word)
 
-    def _slot_options(self, part: int, word: int) -> list[tuple[float, int]]:
-        is_last = part == len(self._parts) - 1
-        ends = [len(self._words)] if is_last else range(word + 1, len(self._words) + 1)
-        return [
-            (self.best(part + 1, end) - _SLOT_WORD * (end - word) - self._emptiness(word, end), end)
-            for end in ends
-            if end > word
-        ]
+    def _literal(self, literal: _Literal, part: int, word: int) -> Iterator[_Best]:
+        # without its "in", "weather in {place}" would take anything
+        leads_to_slot = part + 1 < len(self._parts) and isinstance(self._parts[part + 1], _Slot)
+        if not literal.is_content and not self._only_small_words and not leads_to_slot:
+            yield self._less(_LEFT_OUT, part + 1, word)
+        elif literal.is_content and self._may_lose_one and part:  # but the first
+            yield self._less(literal.weight / 2, part + 1, word)
+        if word < len(self._words):
+            if quality := _quality(self._words[word], literal.text):
+                yield self._less(-literal.weight * quality, part + 1, word + 1)
+            yield self._less(self._skipping(word, part), part, word + 1)
+
+    def _less(self, cost: float, part: int, word: int) -> _Best:
+        score, slots = self.best(part, word)
+        return score - cost, slots
 
     def _emptiness(self, start: int, end: int) -> float:
-        # "anota uno" means the word: "uno", "um" and "dos" are small words only within a sentence.
-        if start + 1 == end == len(self._words) and self._words[start].text in _COUNTS:
+        # "anota uno" means the word: "uno", "um" and "dos" are small words only within a sentence
+        if start + 1 == end == len(self._words) and self._words[start] in _COUNTS:
             return 0.0
-        return _EMPTY_SLOT if all(word.text in ALL_STOP_WORDS for word in self._words[start:end]) else 0.0
-
-    def _literal_options(self, literal: _Literal, part: int, word: int) -> list[tuple[float, int]]:
-        options = []
-        if not literal.is_content and not self._only_small_words and not self._leads_to_slot(part):
-            options.append((self.best(part + 1, word) - _LEFT_OUT, word))
-        elif literal.is_content and self._may_lose_one and part:  # but the first
-            options.append((self.best(part + 1, word) - literal.weight / 2, word))
-        if word < len(self._words):
-            if quality := _quality(self._words[word].text, literal.text):
-                options.append((literal.weight * quality + self.best(part + 1, word + 1), word + 1))
-            options.append((self.best(part, word + 1) - self._skipping(word, part), -1))
-        return options
-
-    def _leads_to_slot(self, part: int) -> bool:
-        """Tell whether a slot follows: without its "in", "weather in {place}" would take anything."""
-        return part + 1 < len(self._parts) and isinstance(self._parts[part + 1], _Slot)
+        return _EMPTY_SLOT if ALL_STOP_WORDS.issuperset(self._words[start:end]) else 0.0
 
     def _skipping(self, word: int, part: int) -> float:
-        text = self._words[word].text
+        text = self._words[word]
         if part == 0 and text in WORDS["reversing"]:
             return _SKIPPED["reversing"]
         kind = "courtesy" if text in WORDS["courtesies"] else "stop" if text in ALL_STOP_WORDS else "content"
         return _SKIPPED[kind]
-
-
-def _values(said: str, words: Sequence[Word], path: _Path) -> dict[tuple[str, ...], str]:
-    values = {}
-    for names, first, after in path.slots():
-        start = words[first - 1].end if first else 0
-        end = len(said) if after >= len(words) else words[after].start
-        values[names] = trimmed(said[start:end])
-    return values
 
 
 @lru_cache(maxsize=16384)
@@ -344,11 +323,10 @@ def _is_near(one: str, other: str) -> bool:
     """Tell whether two longer words differ by one letter: left out, added, changed, or swapped."""
     if one[0] != other[0] or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 5:
         return False
-    at = next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
-    if len(one) == len(other):
-        is_swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
-        return one[at + 1 :] == other[at + 1 :] or is_swapped
-    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return longer[at + 1 :] == shorter[at:]
+    less, fewer = _with_one_left_out(one), _with_one_left_out(other)
+    return other in less or one in fewer or (len(one) == len(other) and not less.isdisjoint(fewer))
+
+
+@lru_cache(maxsize=16384)
+def _with_one_left_out(word: str) -> frozenset[str]:
+    return frozenset(word[:at] + word[at + 1 :] for at in range(len(word)))
