@@ -3,8 +3,11 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 
-from app.search.words import spaced, words
+from app.search.words import spaced, word_classes, words
+
+WORDS = word_classes(Path(__file__).with_name("words.yaml"))
 
 
 class Talk(StrEnum):
@@ -22,43 +25,6 @@ class Talk(StrEnum):
     WARMTH = "warmth"
 
 
-_GREETINGS = spaced(
-    "hola hello hi hey oi ola oie q buenas buenos buen bom boa good saludos holi hallo salve opa alo eai eae"
-    " ey sup"
-)
-_WITH_GREETINGS = spaced(
-    """
-    dias dia tardes tarde noches noite morning evening afternoon night day there como estas esta
-    estan va vas andas anda que tal tudo bem bien voce vai are you how doing it is going s up what
-    whats todo y e and o a el la muy meu amigo amiga friend bot asistente assistente assistant
-    recado onda hay te les blz q nice to meet tb td che wey guey hermano mano gente
-    """
-)
-_THANKS = spaced(
-    "gracias thanks thank thx ty obrigado obrigada valeu brigado brigada agradecido agradecida agradezco"
-    " vlw obg brigadao"
-)
-_WITH_THANKS = spaced(
-    """
-    muchas mil muchisimas much many very you so a lot muito muita por todo tudo ayuda help for your
-    la el pela ajuda te se lo mesmo ok perfecto perfeito genial great de verdad eres sos un una
-    crack amigo friend bien it that was genia genio capo capa idolo idola maestro maestra linda lindo
-    sol amor angel anjo rey reina million ton bunch mejor best rock top demais excelente
-    viu ta che wey guey hermano mano cara hombre man dude bro carnal compa jefe jefa pana parce chefe
-    """
-)
-_GOODBYES = spaced("adios chau chao bye goodbye tchau hasta ate luego later cya nos vemos see falou flw")
-_WITH_GOODBYES = spaced("luego manana amanha logo mais pronto la you later tomorrow soon proxima a o night")
-_NODS = spaced(
-    """
-    ok okay vale dale perfecto perfeito perfect genial listo bueno bien bem great cool nice no si
-    sim nao yes yep nope k jaja jajaja jajajaja kkk kkkk haha hahaha lol super beleza blz claro sure
-    fine entendido entendi entiendo wow vaya excelente excellent va sale orale buenisimo barbaro joya
-    okey acuerdo supuesto certo combinado legal otimo fechado joia certeza alright understood noted got
-    """
-)
-_YES_AND_NO = spaced("no nope si sim nao yes yep")
-_WITH_NODS = spaced("muy que esta todo muito ta is that it s very gracias thanks de por com isso sounds")
 _ASK_NOTHING = frozenset(Talk) - {Talk.ABOUT}
 _ABOUT = (
     "que puedes hacer", "que podes hacer", "que sabes hacer", "que haces", "quien eres", "quien sos",
@@ -125,13 +91,17 @@ _SHORT_FORMS = {"q": "que", "k": "que", "qm": "quem", "oq": "o que", "vc": "voce
 _DRAWN_OUT = re.compile(r"([a-z])\1+$")
 _LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
 _HEADS = (
-    (Talk.THANKS, _THANKS),
-    (Talk.GREETING, _GREETINGS),
-    (Talk.GOODBYE, _GOODBYES),
-    (Talk.NOD, _NODS),
+    (Talk.THANKS, WORDS["thanks"]),
+    (Talk.GREETING, WORDS["greetings"]),
+    (Talk.GOODBYE, WORDS["goodbyes"]),
+    (Talk.NOD, WORDS["nods"]),
 )
 _SMALL_WORDS = frozenset[str]().union(
-    _WITH_GREETINGS, _WITH_THANKS, _WITH_GOODBYES, _WITH_NODS, *(heads for _, heads in _HEADS)
+    WORDS["with_greetings"],
+    WORDS["with_thanks"],
+    WORDS["with_goodbyes"],
+    WORDS["with_nods"],
+    *(heads for _, heads in _HEADS),
 )
 _LONGEST = 10
 _POLITE = spaced(
@@ -160,7 +130,7 @@ def small_talk(said: str) -> Talk | None:
         return None
     if all(_LAUGHTER.fullmatch(word) for word in found):
         return Talk.NOD
-    if all(word in _YES_AND_NO for word in found):
+    if all(word in WORDS["yes_and_no"] for word in found):
         return Talk.ANSWER
     if (whole := _whole(found)) is not None:
         return whole

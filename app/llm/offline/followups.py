@@ -8,7 +8,8 @@ from dataclasses import replace
 from app.calendar.grammar import pieces
 from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
-from app.llm.offline.templates import IT, SAME, WORDS
+from app.llm.offline.templates import IT, SAME
+from app.llm.smalltalk import WORDS
 from app.messages import JSON
 from app.search.words import ALL_STOP_WORDS, fold, spans, words
 from app.store.turn_state import Exchange, PastCall

@@ -11,7 +11,6 @@ from app.llm.offline.slots import (
     Offer,
     Parameter,
     Reader,
-    after_lead,
     asked_calculation,
     convert,
     convert_several,
@@ -23,7 +22,6 @@ from app.llm.offline.templates import (
     ALL,
     MAX_WORDS,
     SAME,
-    WORDS,
     Alignment,
     Template,
     align,
@@ -32,7 +30,7 @@ from app.llm.offline.templates import (
     read_template,
     trimmed,
 )
-from app.llm.smalltalk import small_talk
+from app.llm.smalltalk import WORDS, small_talk
 from app.messages import JSON
 from app.search.clauses import lines, places, sentences, splits
 from app.search.index import ToolIndex
@@ -45,7 +43,6 @@ from app.search.words import (
     spans,
     stem,
     terms,
-    without_slots,
     words,
 )
 
@@ -437,6 +434,7 @@ class Planner:
     # By the index
 
     def _by_index(self, clause: str) -> list[Step]:
+        """Guess a tool that changes nothing, if most words of the clause are its own."""
         text = clause[:LONGEST_PLANNED]
         if not says_something(text) or _DEFINITION.match(fold(text)) or opens_with_reversal(text):
             return []
@@ -445,49 +443,17 @@ class Planner:
         if not hits or (len(hits) > 1 and hits[0].score < _CLEARLY_AHEAD * hits[1].score):
             return []
         offer = self.offers[hits[0].id]
-        arguments, rest = self._found(offer, text)
-        if not arguments and re.search(r"\d", text):
+        found = {one.name: value for one in offer.parameters if (value := find(text, one, self.reader))}
+        taken = {word for value in found.values() for word in value.words}
+        rest = [word for word in words(text) if word not in taken and word not in ALL_STOP_WORDS]
+        own = {*terms(offer.name), *(term for one in self._phrases[offer.name] for term in terms(one))}
+        known = own.intersection(map(stem, rest))
+        is_named = len(known) > 1 or not known.isdisjoint(terms(offer.name))
+        if not is_named or self._index.coverage(offer.name, " ".join(rest)) < _ENOUGH_COVERED:
+            return []
+        if not found and re.search(r"\d", text):
             return []  # a number that no parameter takes
-        known = {stem(word) for word in rest} & self._own_words(offer)
-        if not known or (len(known) < 2 and not known & set(terms(offer.name))):
-            return []
-        if self._index.coverage(offer.name, " ".join(rest)) >= _ENOUGH_COVERED:
-            return [self.completed(offer, arguments)]
-        return self._with_the_rest(offer, arguments, text)
-
-    def _found(self, offer: Offer, text: str) -> tuple[dict[str, JSON], list[str]]:
-        """Return what the text surely says of the parameters, and the meaningful words that are left."""
-        arguments: dict[str, JSON] = {}
-        used: set[str] = set()
-        for parameter in sorted(offer.parameters, key=lambda one: not one.required):
-            found = find(text, parameter, self.reader)
-            if found is not None and not found.words <= used:
-                arguments[parameter.name] = found.value
-                used |= found.words
-        rest = [word for word in words(text) if word not in used and word not in ALL_STOP_WORDS]
-        return arguments, rest
-
-    def _own_words(self, offer: Offer) -> set[str]:
-        said = [term for phrase in self._phrases[offer.name] for term in terms(without_slots(phrase))]
-        return {*terms(offer.name), *said}
-
-    def _with_the_rest(self, offer: Offer, arguments: Mapping[str, JSON], text: str) -> list[Step]:
-        """Take a command that starts with the tool's own verb: what follows is the text it wants."""
-        takes = TAKES_THE_REST | {Kind.LIST}
-        wanting = [one for one in offer.required if one.name not in arguments and one.kind in takes]
-        verbs = {stem(phrase[0]) for phrase in map(words, self._phrases[offer.name]) if phrase}
-        verbs |= set(terms(offer.name)[:1])
-        found = [
-            (place, word.text) for place, word in enumerate(spans(text)) if word.text not in ALL_STOP_WORDS
-        ]
-        if len(wanting) != 1 or not found or stem(found[0][1]) not in verbs:
-            return []
-        own = self._own_words(offer)
-        lead = next((place for place, word in found if stem(word) not in own), None)
-        value = "" if lead is None else after_lead(text, lead)
-        read = convert(value, wanting[0], self.reader) if wanting[0].kind is Kind.LIST else value
-        step = self.completed(offer, {**arguments, wanting[0].name: read} if read else arguments)
-        return [replace(step, open=wanting[0].name) if value and wanting[0].is_prose else step]
+        return [self.completed(offer, {name: value.value for name, value in found.items()})]
 
 
 def _open_slot(offer: Offer, template: Template) -> str:

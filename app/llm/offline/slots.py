@@ -10,10 +10,10 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from app.calendar.words import Reading, read_when
-from app.llm.offline.templates import WORDS
+from app.llm.smalltalk import WORDS
 from app.messages import JSON
 from app.people import Person
-from app.search.words import ALL_STOP_WORDS, fold, spaced, spans, stem, words
+from app.search.words import fold, spaced, stem, words
 
 ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -32,17 +32,7 @@ _THOUSANDS = {"en": ","}
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
 _ROOTS = ("raiz", "sqrt", "square root", "la raiz", "half", "la mitad", "mitad", "metade")
-NUMERALS: Mapping[str, int] = {
-    word: number
-    for number, listed in enumerate(
-        (
-            "zero cero", "one uno una um uma", "two dos dois duas", "three tres", "four cuatro quatro",
-            "five cinco", "six seis", "seven siete sete", "eight ocho oito", "nine nueve nove",
-            "ten diez dez",
-        )
-    )
-    for word in listed.split()
-}  # fmt: skip
+NUMERALS = {word: number for number in range(11) for word in WORDS[f"number_{number}"]}
 _SIGNS = frozenset("+-*/^%×÷·√²³½")
 _DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
 _CURRENCY = re.compile(r"\b(?:r|us|mx|ar|a|c)?\$")
@@ -164,11 +154,11 @@ def _kind(parameter: Parameter) -> Kind:
     if schema.get("format") in {"date", "date-time", "time"}:
         return Kind.WHEN
     named = words(parameter.name)
-    for kind, marks in _BY_NAME:
-        if any(word in marks for word in named):
+    for kind in _BY_NAME:
+        if not WORDS[f"named_{kind}"].isdisjoint(named):
             return kind
     described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
-    return next((kind for kind, marks in _BY_DESCRIPTION if described & marks), Kind.TEXT)
+    return next((one for one in _BY_DESCRIPTION if described & WORDS[f"described_{one}"]), Kind.TEXT)
 
 
 _BY_TYPE = {
@@ -178,31 +168,20 @@ _BY_TYPE = {
     "array": Kind.LIST,
     "object": Kind.OTHER,
 }
-_BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
-    (Kind.EXPRESSION, spaced("expression formula calculation arithmetic expresion operation sum")),
-    (Kind.TEXT, spaced("text content body note message title name subject")),
-    (Kind.WORDS, spaced("query keyword keywords words term terms search")),
-    (Kind.QUANTITY, spaced("quantity measurement")),
-    (Kind.UNIT, spaced("unit currency")),
-    (Kind.NUMBER, spaced("rate")),
-    (Kind.URL, spaced("url link uri address")),
-    (Kind.EMAIL, spaced("email mail")),
-    (Kind.FILE, spaced("path file filename folder directory")),
-    (
-        Kind.PLACE,
-        spaced("place city location country town region timezone zone lugar ciudad origin destination"),
-    ),
-    (
-        Kind.WHEN,
-        spaced("date time when datetime day due deadline start end until since fecha hora at moment"),
-    ),
+_BY_NAME = (
+    Kind.EXPRESSION,
+    Kind.TEXT,
+    Kind.WORDS,
+    Kind.QUANTITY,
+    Kind.UNIT,
+    Kind.NUMBER,
+    Kind.URL,
+    Kind.EMAIL,
+    Kind.FILE,
+    Kind.PLACE,
+    Kind.WHEN,
 )
-_BY_DESCRIPTION: tuple[tuple[Kind, frozenset[str]], ...] = (
-    (Kind.EXPRESSION, spaced("arithmetic formula")),
-    (Kind.URL, spaced("url")),
-    (Kind.PLACE, spaced("city town country")),
-    (Kind.WHEN, spaced("date iso")),
-)
+_BY_DESCRIPTION = (Kind.EXPRESSION, Kind.URL, Kind.PLACE, Kind.WHEN)
 
 
 @dataclass(frozen=True)
@@ -318,14 +297,6 @@ def find(text: str, parameter: Parameter, reader: Reader) -> Found | None:
 def is_file_name(text: str) -> bool:
     """Tell whether a text can hardly be anything else: it ends like a file, or lies in a folder."""
     return re.search(r"\w\.[A-Za-z]\w{0,4}$|^\S*/\S*$", text.strip(" ?!.,;")) is not None
-
-
-def after_lead(text: str, lead: int) -> str:
-    """Return what is left of `text` without its first `lead` words and the small words after them."""
-    found = spans(text)
-    while lead < len(found) and found[lead].text in ALL_STOP_WORDS:
-        lead += 1
-    return text[found[lead].start :].strip() if lead < len(found) else ""
 
 
 def _bare(text: str) -> str:

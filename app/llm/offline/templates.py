@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from pathlib import Path
 from typing import NamedTuple
 
-from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem, word_classes
+from app.llm.smalltalk import WORDS
+from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
 
-WORDS = word_classes(Path(__file__).with_name("words.yaml"))
 IT = "it"
 SAME = "same"
 ALL = "*"
