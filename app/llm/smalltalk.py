@@ -3,11 +3,8 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
 
-from app.search.words import spaced, word_classes, words
-
-WORDS = word_classes(Path(__file__).with_name("words.yaml"))
+from app.search.words import WORDS, spaced, words
 
 
 class Talk(StrEnum):

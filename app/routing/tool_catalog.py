@@ -26,7 +26,8 @@ from app.routing.snapshot import (
     is_for,
 )
 from app.search.index import Document, ToolIndex
-from app.search.words import says_something, without_given
+from app.search.phrases import without_given
+from app.search.words import says_something
 from app.settings import Settings
 from app.skills import SkillLoader
 from app.skills.disclosure import (

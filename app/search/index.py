@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
+from app.search.phrases import without_slots
 from app.search.scoring import (
     SPREAD_AMONG,
     Answers,
@@ -18,7 +19,7 @@ from app.search.scoring import (
     read_query,
     shared,
 )
-from app.search.words import content, grams_of, stem, without_slots, words
+from app.search.words import content, grams_of, stem, words
 
 
 @dataclass(frozen=True, slots=True)

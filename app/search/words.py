@@ -29,8 +29,6 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _SHORT = 256
 _PIECE = re.compile(rf"\S{{1,{_SHORT}}}|\s+")
-_PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
-_GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 
 
 def spaced(text: str) -> frozenset[str]:
@@ -38,11 +36,11 @@ def spaced(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def word_classes(file: Path) -> dict[str, frozenset[str]]:
-    """Return the classes of words of a YAML file, a list as running text each, by name."""
-    return {name: spaced(text) for name, text in yaml.safe_load(file.read_text("utf-8")).items()}
-
-
+# classes of words, of three languages together, by name
+WORDS: Mapping[str, frozenset[str]] = {
+    name: spaced(text)
+    for name, text in yaml.safe_load(Path(__file__).with_name("word_classes.yaml").read_text("utf-8")).items()
+}
 STOP_WORDS: Mapping[str, frozenset[str]] = {
     "en": spaced(
         """
@@ -166,16 +164,6 @@ def holds(text: str, stems: Collection[str]) -> bool:
     """Return whether each of these stems is that of a word of the text."""
     plain = fold(_composed(text))
     return all(one in plain for one in stems) and {stem(word) for word in words(text)}.issuperset(stems)
-
-
-def without_slots(phrase: str) -> str:
-    """Return an example phrase without its `{slots}`."""
-    return _PLACEHOLDER.sub(" ", phrase) if "{" in phrase else phrase
-
-
-def without_given(phrase: str) -> str:
-    """Return an example phrase without the values (`{status=done}`) that its words stand for."""
-    return _GIVEN.sub("", phrase)
 
 
 @lru_cache(maxsize=16384)

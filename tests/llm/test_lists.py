@@ -26,64 +26,8 @@ def off(*items: str, **more: str) -> tuple[str, dict[str, Any]]:
     return "take_off_list", {"items": list(items), **more}
 
 
-def shown(name: str = "") -> tuple[str, dict[str, Any]]:
-    return "show_list", {"list_name": name} if name else {}
-
-
 def deleted(name: str) -> tuple[str, dict[str, Any]]:
     return "delete_list", {"list_name": name}
-
-
-@pytest.mark.parametrize(
-    ("language", "said", "made"),
-    [
-        ("es", "pon leche y huevos en la lista del súper", [put("leche", "huevos", list_name="súper")]),
-        ("es", "agrégale tortillas y quita el jamón", [put("tortillas"), off("el jamón")]),
-        ("es", "agregá yerba y fideos a la lista", [put("yerba", "fideos")]),
-        ("es", "poné 1,5 kg de carne en la lista", [put("1,5 kg de carne")]),
-        ("es", "sacá los fideos de la lista", [off("los fideos")]),
-        ("es", "qué falta comprar?", [shown("shopping")]),
-        ("es", "¿qué me falta?", [shown()]),
-        ("es", "ya compré la leche", [bought("la leche")]),
-        ("es", "ya compré todo", [bought("all")]),
-        ("es", "borra la lista del súper", [deleted("súper")]),
-        ("es", "hay que comprar jabón y champú", [put("jabón", "champú", list_name="shopping")]),
-        ("es", "agrega a la lista de compras\npan, jamón", [put("pan", "jamón", list_name="shopping")]),
-        ("es", "lista del súper: pan\nqueso, 2 kg de papas", [put("pan", "queso", "2 kg de papas")]),
-        ("es", "lista del súper:\npan\n- queso", [put("pan", "queso")]),
-        ("es", "mis listas", [shown("all")]),
-        (
-            "es",
-            "quita leche de la lista del súper y agrega pan",
-            [off("leche", list_name="súper"), put("pan")],
-        ),
-        ("pt", "adiciona arroz na lista de compras", [put("arroz", list_name="compras")]),
-        ("pt", "o que tem na lista?", [shown()]),
-        ("pt", "já comprei o leite", [bought("o leite")]),
-        ("pt", "tira o presunto da lista", [off("o presunto")]),
-        ("pt", "quais listas eu tenho?", [shown("all")]),
-        ("en", "add milk and eggs to the shopping list", [put("milk", "eggs", list_name="shopping")]),
-        ("en", "what's on my packing list?", [shown("packing")]),
-        ("en", "took the bread off", [bought("the bread")]),
-        ("en", "we're out of coffee", [put("coffee", list_name="shopping")]),
-        (
-            "en",
-            "add tomatoes, onions and 2 kg of potatoes to the list",
-            [put("tomatoes", "onions", "2 kg of potatoes")],
-        ),
-        ("en", "clear the shopping list", [deleted("shopping")]),
-        ("en", "add to my shopping list:\nmilk\n2 eggs", [put("milk", "2 eggs", list_name="shopping")]),
-    ],
-)
-async def test_words_lead_to_calls(abilities: ToolCatalog, language: str, said: str, made: Any) -> None:
-    called = await calls(abilities, language, said)
-    assert [name for name, _ in called] == [name for name, _ in made]
-    for (_, arguments), (_, wanted) in zip(called, made, strict=True):
-        assert wanted.items() <= {**arguments, "items": _bare(arguments.get("items"))}.items()
-
-
-def _bare(items: Any) -> Any:
-    return [one.lstrip("- ") for one in items] if items else items
 
 
 @pytest.mark.parametrize(

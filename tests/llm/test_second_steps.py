@@ -45,7 +45,7 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
     ),
     (
         "es",
-        ["cuánto es el 16% de dos mil quinientos", "y de tres mil?"],
+        ["cuánto es el 16% de 2500", "y de tres mil?"],
         "calculate",
         {"expression": "16% de tres mil"},
     ),

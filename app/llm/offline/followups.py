@@ -8,10 +8,9 @@ from dataclasses import replace
 from app.calendar.grammar import pieces
 from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Offer, Parameter, convert, is_arithmetic
-from app.llm.offline.templates import IT, SAME
-from app.llm.smalltalk import WORDS
 from app.messages import JSON
-from app.search.words import ALL_STOP_WORDS, fold, spans, words
+from app.search.phrases import IT, SAME
+from app.search.words import ALL_STOP_WORDS, WORDS, fold, spans, words
 from app.store.turn_state import Exchange, PastCall
 
 LONGEST_CHOICE = 8  # words of an answer that picks one of several
@@ -67,10 +66,6 @@ _SIGNS = {
     **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
 }
 _NUMBER = r"\d[\d.,]*\d|\d"
-_SPELLED = rf"(?:{'|'.join(sorted(WORDS['numerals'], key=len, reverse=True))})"
-_ANY_NUMBER = re.compile(
-    rf"(?:{_NUMBER}|\b{_SPELLED}\b)(?:(?: | y | e | and |-)(?:\d{{3}}\b|{_SPELLED}\b))*", re.IGNORECASE
-)
 _PERCENT = re.compile(rf"(?:{_NUMBER})\s*(?:%|por\s?ciento|por\s?cento|percent)", re.IGNORECASE)
 
 
@@ -356,7 +351,7 @@ def _recalculated(had: str, bare: str) -> str | None:
         return None
     if _PERCENT.fullmatch(bare):
         return _PERCENT.sub(lambda _: bare, had, count=1) if _PERCENT.search(had) else None
-    numbers = list(_ANY_NUMBER.finditer(fold(had)))
+    numbers = list(re.finditer(_NUMBER, had))
     return f"{had[: numbers[-1].start()]}{bare}{had[numbers[-1].end() :]}" if numbers else None
 
 

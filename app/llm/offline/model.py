@@ -29,12 +29,12 @@ from app.llm.offline.slots import (
     offer_of_document,
     read_offer,
 )
-from app.llm.offline.templates import align, read_template
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
+from app.search.phrases import align, read_template
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange
 

@@ -18,7 +18,11 @@ from app.llm.offline.slots import (
     is_calculation,
     is_file_name,
 )
-from app.llm.offline.templates import (
+from app.llm.smalltalk import small_talk
+from app.messages import JSON
+from app.search.clauses import lines, places, sentences, splits
+from app.search.index import ToolIndex
+from app.search.phrases import (
     ALL,
     MAX_WORDS,
     SAME,
@@ -30,12 +34,9 @@ from app.llm.offline.templates import (
     read_template,
     trimmed,
 )
-from app.llm.smalltalk import WORDS, small_talk
-from app.messages import JSON
-from app.search.clauses import lines, places, sentences, splits
-from app.search.index import ToolIndex
 from app.search.words import (
     ALL_STOP_WORDS,
+    WORDS,
     content,
     fold,
     holds,

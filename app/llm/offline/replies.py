@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from app.i18n import detect_language, say
 from app.llm.offline.slots import Kind, Offer, Parameter
-from app.llm.offline.templates import IT, SAME
 from app.llm.smalltalk import Talk
 from app.messages import JSON
-from app.search.words import fold, spaced, without_given, words
+from app.search.phrases import IT, SAME, without_given
+from app.search.words import fold, spaced, words
 
 _MAX_ITEMS = 20
 _MAX_DEPTH = 3
@@ -58,46 +58,51 @@ def _result_text(result: str, language: str) -> str:
 def _failure_text(value: dict[str, JSON], language: str) -> str:
     error = value.get("error")
     error = error if isinstance(error, dict) else {}
+    meta = value.get("meta")
     code = str(error.get("code"))
     message = str(error.get("message") or "").strip() or say(language, "the tool gave no reason")
-    meta = value.get("meta")
-    if isinstance(meta, dict) and code == "DENIED":
-        if meta.get("waits") is True:
-            return say(language, "I asked you that already: the question above still waits for your answer.")
-        if meta.get("answer") == "no":
-            return say(language, "All right, I will not do it.")
-    if isinstance(meta, dict) and meta.get("invalid_arguments") is True:
-        return say(language, "I could not do that with those words. Can you say it another way?")
-    if not message[0].isupper():  # words of the engine
-        if code == "DENIED":
-            return say(language, "I did not do it: I do not have your yes.")
-        if code == "TIMEOUT":
-            return say(language, "It took too long, so I gave it up.")
-        if code == "OUTCOME_UNKNOWN":
-            return say(language, "It was interrupted, and I do not know whether it was done.")
-        if code in _ENGINE_ONLY:
-            return say(language, "That did not work") + "."
+    is_ours = not message[0].isupper()  # words of the engine
+    if own := _own_failure(code, meta if isinstance(meta, dict) else {}, is_ours, language):
+        return own
     hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()
-    failed = say(language, "That did not work")
-    told = f"{failed}. {message}" if message[0].isupper() else f"{failed}: {message}"
+    told = f"{say(language, 'That did not work')}{':' if is_ours else '.'} {message}"
     return f"{told}\n{hint}" if hint and hint not in message else told
 
 
+def _own_failure(code: str, meta: dict[str, JSON], is_ours: bool, language: str) -> str:
+    """Return our sentence for a failure whose message is meant for a model, "" for others."""
+    match code:
+        case "DENIED" if meta.get("waits") is True:
+            return say(language, "I asked you that already: the question above still waits for your answer.")
+        case "DENIED" if meta.get("answer") == "no":
+            return say(language, "All right, I will not do it.")
+        case _ if meta.get("invalid_arguments") is True:
+            return say(language, "I could not do that with those words. Can you say it another way?")
+        case "DENIED" if is_ours:
+            return say(language, "I did not do it: I do not have your yes.")
+        case "TIMEOUT" if is_ours:
+            return say(language, "It took too long, so I gave it up.")
+        case "OUTCOME_UNKNOWN" if is_ours:
+            return say(language, "It was interrupted, and I do not know whether it was done.")
+        case _ if is_ours and code in _ENGINE_ONLY:
+            return say(language, "That did not work") + "."
+        case _:
+            return ""
+
+
 def _data_text(data: JSON, language: str) -> str:
-    if isinstance(data, str):
-        return data.strip() or say(language, "Done.")
-    if data is None or data is True:
-        return say(language, "Done.")
     if data is False:
         return say(language, "No.")
-    if isinstance(data, int | float):
-        return str(data)
-    if isinstance(data, dict) and isinstance(data.get("summary"), str) and data["summary"].strip():
-        return str(data["summary"]).strip()
-    if isinstance(data, dict) and data.keys() == {"text", "data"}:  # a server's words, and their figures
-        return _data_text(data["text"], language)
-    if isinstance(data, dict) and _are_attachments(data.get("content")):  # they follow by themselves
-        return _data_text(data.get("text") or data.get("data"), language)
+    if data is None or data is True or (isinstance(data, str) and not data.strip()):
+        return say(language, "Done.")
+    if isinstance(data, str | int | float):
+        return str(data).strip()
+    if isinstance(data, dict):
+        if isinstance(summary := data.get("summary"), str) and summary.strip():
+            return summary.strip()
+        # a server's words beside their figures, or beside files that follow by themselves
+        if data.keys() == {"text", "data"} or _are_attachments(data.get("content")):
+            return _data_text(data.get("text") or data.get("data"), language)
     return "\n".join(_lines(data, language, 0)) or say(language, "There is nothing there.")
 
 
@@ -164,21 +169,8 @@ def found_nothing(result: str) -> bool:
 
 def question(parameter: Parameter, language: str) -> str:
     """Return the question for a parameter that a tool needs."""
-    if parameter.kind is Kind.TEXT and "name" in words(parameter.name):
-        return _name_question(language)
-    asked = _kind_question(parameter.kind, language)
     choices = parameter.schema.get("enum")
-    if parameter.kind is not Kind.ENUM or not isinstance(choices, list):
-        return asked
-    return f"{asked} {' · '.join(str(choice) for choice in choices[:_MAX_ITEMS])}"
-
-
-def _name_question(language: str) -> str:
-    return say(language, "Which one do you mean? Say its name.")
-
-
-def _kind_question(kind: Kind, language: str) -> str:
-    match kind:
+    match parameter.kind:
         case Kind.PLACE:
             return say(language, "Which place do you mean?")
         case Kind.WHEN:
@@ -192,11 +184,14 @@ def _kind_question(kind: Kind, language: str) -> str:
         case Kind.URL | Kind.EMAIL:
             return say(language, "Which address do you mean?")
         case Kind.ENUM:
-            return say(language, "Which of these do you mean?")
+            listed = " · ".join(str(one) for one in choices[:_MAX_ITEMS]) if isinstance(choices, list) else ""
+            return f"{say(language, 'Which of these do you mean?')} {listed}".strip()
         case Kind.FLAG:
             return say(language, "Yes or no?")
         case Kind.LIST:
             return say(language, "What things? You can name several, with commas between them.")
+        case Kind.TEXT if "name" in words(parameter.name):
+            return say(language, "Which one do you mean? Say its name.")
         case _:
             return say(language, "What text do you mean?")
 

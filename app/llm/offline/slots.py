@@ -10,10 +10,9 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from app.calendar.words import Reading, read_when
-from app.llm.smalltalk import WORDS
 from app.messages import JSON
 from app.people import Person
-from app.search.words import fold, spaced, stem, words
+from app.search.words import WORDS, fold, spaced, stem, words
 
 ADDRESS = r"https?://\S+|\b[\w-]+(?:\.[\w-]+)+/\S*|\bwww\.\S+"
 _EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -31,7 +30,6 @@ _SAFE_DIGITS = 18  # that surely fit into 64 bits
 _THOUSANDS = {"en": ","}
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
-_ROOTS = ("raiz", "sqrt", "square root", "la raiz", "half", "la mitad", "mitad", "metade")
 NUMERALS = {word: number for number in range(11) for word in WORDS[f"number_{number}"]}
 _SIGNS = frozenset("+-*/^%×÷·√²³½")
 _DIGITS = re.compile(r"\d[\d.,']*(?:e[+-]?\d+)?|[½²³]", re.IGNORECASE)
@@ -168,20 +166,9 @@ _BY_TYPE = {
     "array": Kind.LIST,
     "object": Kind.OTHER,
 }
-_BY_NAME = (
-    Kind.EXPRESSION,
-    Kind.TEXT,
-    Kind.WORDS,
-    Kind.QUANTITY,
-    Kind.UNIT,
-    Kind.NUMBER,
-    Kind.URL,
-    Kind.EMAIL,
-    Kind.FILE,
-    Kind.PLACE,
-    Kind.WHEN,
-)
-_BY_DESCRIPTION = (Kind.EXPRESSION, Kind.URL, Kind.PLACE, Kind.WHEN)
+_BY_NAME = [Kind(name.removeprefix("named_")) for name in WORDS if name.startswith("named_")]
+_PATTERNS = {Kind.NUMBER: r"-?\d+(?:[.,]\d+)*", Kind.FILE: _FILE, Kind.URL: ADDRESS, Kind.EMAIL: _EMAIL}
+_BY_DESCRIPTION = [Kind(name.removeprefix("described_")) for name in WORDS if name.startswith("described_")]
 
 
 @dataclass(frozen=True)
@@ -412,38 +399,16 @@ def _file(text: str) -> JSON:
 
 def _pieces(text: str, kind: Kind, reader: Reader) -> tuple[str, ...]:
     """Return the parts of `text` that may be a value of this kind."""
-    match kind:
-        case Kind.WHEN:
-            return reader.when(text).words
-        case Kind.NUMBER:
-            found = _first(r"-?\d+(?:[.,]\d+)*", text)
-        case Kind.EXPRESSION:
-            found = _calculation_in(text)
-        case Kind.PLACE:
-            found = _place_in(text)
-        case Kind.FILE:
-            found = _first(_FILE, text)
-        case Kind.URL:
-            found = _first(ADDRESS, text)
-        case Kind.EMAIL:
-            found = _first(_EMAIL, text)
-        case Kind.WORDS | Kind.TEXT | Kind.LIST:
-            found = _quoted_in(text)
-        case _:
-            found = None
+    if kind is Kind.WHEN:
+        return reader.when(text).words
+    found = None
+    if kind in _PATTERNS:
+        found = _first(_PATTERNS[kind], text)
+    elif kind is Kind.PLACE:
+        found = _place_in(text)
+    elif kind in (Kind.WORDS, Kind.TEXT, Kind.LIST):
+        found = _quoted_in(text)
     return (found,) if found else ()
-
-
-def _calculation_in(text: str) -> str | None:
-    """Return the longest run of words that is a calculation."""
-    tokens = [match.span() for match in re.finditer(r"\S+", text)][:60]
-    for length in range(len(tokens), 0, -1):
-        for start in range(len(tokens) - length + 1):
-            run = text[tokens[start][0] : tokens[start + length - 1][1]]
-            starts = run[0] in "0123456789(-√½" or fold(run).startswith(_ROOTS)
-            if starts and is_calculation(run.rstrip("?!., ")):
-                return run
-    return None
 
 
 def _place_in(text: str) -> str | None:

@@ -12,8 +12,7 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
-from app.llm.smalltalk import WORDS
-from app.search.words import ALL_STOP_WORDS, Word, spaced, spans, stem
+from app.search.words import ALL_STOP_WORDS, WORDS, Word, spaced, spans, stem
 
 IT = "it"
 SAME = "same"
@@ -50,6 +49,8 @@ _SHORT_FORMS: Mapping[str, str] = {
     **dict.fromkeys(("tmrw", "tmr", "tomoro"), "tomorrow"),
 }
 _COUNTS = spaced("uno um dos")
+_PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
+_GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 _PART = re.compile(r"\{(\w+)(?:=([^{}]*))?\}|([^{}]+)")
 _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
 _OPENING = " \t\n:;,–—"
@@ -183,6 +184,16 @@ def trimmed(raw: str) -> str:
     if len(text) > 2 and text[0] in _QUOTES and text.rstrip(_CLOSING).endswith(_QUOTES[text[0]]):
         return text.rstrip(_CLOSING)[1:-1].strip()
     return text.rstrip("'’") if text[:1] not in _QUOTES else text  # "Sofía's birthday"
+
+
+def without_slots(phrase: str) -> str:
+    """Return an example phrase without its `{slots}`."""
+    return _PLACEHOLDER.sub(" ", phrase) if "{" in phrase else phrase
+
+
+def without_given(phrase: str) -> str:
+    """Return an example phrase without the values (`{status=done}`) that its words stand for."""
+    return _GIVEN.sub("", phrase)
 
 
 class _Heard:
