@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.simulator.media import canned_clip
 from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text, none_needed
-from tests.world import wait_for
+from tests.world import ROOT, wait_for
 
 VOICE = {"type": "voice", "data": base64.b64encode(canned_clip()).decode(), "mime_type": "audio/ogg"}
 
@@ -351,3 +351,53 @@ def test_a_tool_sends_a_place_and_a_contact_after_the_text(make_world, model, tm
     assert text["text"]["body"] == "Esta es la más cercana."
     assert place["location"]["name"] == "Farmacia Sol"
     assert contact["contacts"][0]["phones"] == [{"phone": "+52 55 5010 0002"}]
+
+
+STAND_IN_WHISPER = """
+class Part:
+    def __init__(self, text):
+        self.text = text
+
+
+class WhisperModel:
+    def __init__(self, folder, **options):
+        assert options["local_files_only"]
+
+    def transcribe(self, file, language=None, **options):
+        data = open(file, "rb").read()
+        if data.endswith(b"#broken"):
+            raise ValueError("no audio")
+        return [Part(" comprar "), Part("pan")], None
+"""
+
+
+def test_voice_notes_are_transcribed_on_this_machine(make_world, model, tmp_path):
+    package, weights = tmp_path / "packages", tmp_path / "small"
+    package.mkdir()
+    weights.mkdir()
+    (package / "faster_whisper.py").write_text(STAND_IN_WHISPER)
+    paths = f"{package}:{ROOT}"
+    played = model(echo)
+    server, graph = make_world(model=played, TRANSCRIPTION_MODEL=f"local:{weights}", PYTHONPATH=paths)
+    graph.inbound({"person": "p1", **VOICE})
+    assert graph.reply("p1") == "you said: comprar pan"
+    broken = base64.b64encode(canned_clip() + b"#broken").decode()
+    graph.inbound({"person": "p1", **VOICE, "data": broken})
+    graph.reply("p1", 2)
+    assert "damaged" in text_of(newest(played))
+    graph.inbound({"person": "p1", **VOICE})
+    assert graph.reply("p1", 3) == "you said: comprar pan"
+    assert played.heard == []
+
+
+def test_a_note_that_nobody_could_hear_is_transcribed_once_something_can(talk):
+    server, graph, model = talk
+    graph.inbound({"person": "p1", **VOICE})
+    graph.reply("p1")
+    model.hear = lambda data: "la clave es girasol"
+    assert server.stop() == 0
+    server.start()
+    wait_for(lambda: server.rows("SELECT 1 FROM attachments WHERE state = 'read'"), "the transcript")
+    graph.say("p1", "hola otra vez")
+    graph.reply("p1", 2)
+    assert "la clave es girasol" in str(model.main_calls[-1]["messages"])

@@ -20,7 +20,7 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
 
     `address` is a public address whose webhook is tried besides the one that Meta knows.
     """
-    from app.doctor import abilities, machine, model, people, records, whatsapp
+    from app.doctor import abilities, machine, media, model, people, records, whatsapp
 
     checks: dict[str, Check] = {
         "configuration": machine.check_configuration,
@@ -28,6 +28,8 @@ def examine(settings: Settings, address: str = "") -> Iterator[Finding]:
         "database": records.check_database,
         "server": abilities.check_server,
         "model": model.check_model,
+        "voice notes": media.check_voice,
+        "pictures": media.check_pictures,
         "WhatsApp": partial(whatsapp.check_whatsapp, address=address),
         "people": people.check_people,
         "skills": abilities.check_skills,

@@ -48,8 +48,13 @@ class Vision:
         if self._source is None or self._setting != "auto":
             return self._source is not None and self._setting == "on"
         if self._refused is None:
-            self._refused = was_refused(self._file, self._model)
+            self._refused = self.was_refused
         return not self._refused
+
+    @property
+    def was_refused(self) -> bool:
+        """Tell whether the model is noted as one that takes no pictures."""
+        return self._model in _refusals(self._file)
 
     def refuse(self) -> None:
         """Remember that the model takes no pictures."""
@@ -104,11 +109,6 @@ def in_words(messages: Sequence[JSON]) -> list[JSON]:
         else message
         for message in messages
     ]
-
-
-def was_refused(file: Path, model: str) -> bool:
-    """Tell whether a model is noted as one that takes no pictures."""
-    return model in _refusals(file)
 
 
 def _refusals(file: Path) -> list[str]:

@@ -1,0 +1,45 @@
+"""What the doctor says of voice notes and pictures."""
+
+from pathlib import Path
+
+import pytest
+
+from app.doctor.media import check_pictures, check_voice
+from app.settings import Settings
+from tests.standins.model import ModelServer, echo
+
+
+def settings(tmp_path: Path, **changes: str) -> Settings:
+    return Settings(_env_file=None, DATA_DIR=tmp_path, **changes)
+
+
+@pytest.mark.parametrize(("hears", "level", "fact"), [(True, "OK", "transcribes"), (False, "WARN", "404")])
+def test_the_endpoint_of_voice_notes_is_tried(tmp_path: Path, hears: bool, level: str, fact: str) -> None:
+    model = ModelServer(echo, (lambda data: "") if hears else None)
+    try:
+        [finding] = check_voice(settings(tmp_path, openai_base_url=model.url, llm_model="small"))
+    finally:
+        model.stop()
+    assert (finding.level, fact in finding.fact) == (level, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "fact"),
+    [
+        ("local:/no/such/folder", "FAIL", "no folder /no/such/folder"),
+        ("whisper-1", "OK", "nothing transcribes them"),
+    ],
+)
+def test_what_is_missing_for_voice_notes_is_said(tmp_path: Path, model: str, level: str, fact: str) -> None:
+    [finding] = check_voice(settings(tmp_path, transcription_model=model))
+    assert (finding.level, fact in finding.fact) == (level, True)
+
+
+def test_a_model_that_refused_a_picture_is_named(tmp_path: Path) -> None:
+    chosen = {"openai_base_url": "http://127.0.0.1:1/v1", "llm_model": "small"}
+    assert [one.level for one in check_pictures(settings(tmp_path, **chosen))] == ["OK"]
+    cache = tmp_path / ".cache"
+    cache.mkdir()
+    (cache / "vision.json").write_text('{"refused": ["small at http://127.0.0.1:1/v1"]}')
+    [finding] = check_pictures(settings(tmp_path, **chosen))
+    assert (finding.level, "takes no pictures" in finding.fact) == ("WARN", True)
