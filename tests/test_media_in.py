@@ -401,3 +401,22 @@ def test_a_note_that_nobody_could_hear_is_transcribed_once_something_can(talk):
     graph.say("p1", "hola otra vez")
     graph.reply("p1", 2)
     assert "la clave es girasol" in str(model.main_calls[-1]["messages"])
+
+
+def test_a_location_sets_the_time_zone_after_the_persons_yes(talk):
+    server, graph, model = talk
+
+    def play(body: dict[str, Any]) -> Any:
+        if is_classifier(body):
+            return '{"categories": ["datetime"], "phrases": ["set the time zone"]}'
+        if "sí, úsala" in last_user_text(body) and body["messages"][-1]["role"] == "user":
+            return calls(("set_time_zone", {"place": "32.51,-117.04"}))
+        return "¿Uso tu ubicación para la hora?"
+
+    model.play = play
+    graph.inbound({"person": "p1", "type": "location", "location": {"latitude": 32.51, "longitude": -117.04}})
+    graph.reply("p1")
+    assert "32.51" in text_of(newest(model))
+    graph.say("p1", "sí, úsala")
+    graph.reply("p1", 2)
+    assert server.rows("SELECT 1 FROM people WHERE timezone = 'America/Tijuana'")

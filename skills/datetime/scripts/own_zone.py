@@ -1,6 +1,10 @@
 """Which time zone a person means who says where they are."""
 
+import math
+import re
 from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
 from zoneinfo import ZoneInfo
 
 from app.calendar.rules import shown_zone
@@ -9,6 +13,8 @@ from .person import LONGEST, sentence, time_parts
 from .places import NO_PLACES, city_name, country_name, entries_of, key_of, near_names, offset_of, zones_of
 
 MOST_OFFERED = 8
+_COORDINATES = re.compile(r"\(?(-?\d{1,2}(?:\.\d+)?)\s*,\s*(-?\d{1,3}(?:\.\d+)?)\)?")  # of a location sent
+_PLACE = re.compile(r"([+-]\d{4}|[+-]\d{6})([+-]\d{5}|[+-]\d{7})")
 _OF_NUMBER = {"number", "phone", "numero", "telefono", "telefone", "celular"}
 
 
@@ -19,6 +25,8 @@ def wanted_zone(place, who):
         return ""
     if key in NO_PLACES:
         return _asked(who.say("ask_zone"), [])
+    if at := _COORDINATES.fullmatch(place.strip()):
+        return _nearest_zone(float(at[1]), float(at[2]))
     if (offset := offset_of(place)) is not None:
         return _of_offset(*offset) or _asked(who.say("ask_half_offset", place=place[:LONGEST].strip()), [])
     found = _meant(place, key, who)
@@ -29,6 +37,36 @@ def wanted_zone(place, who):
     names = near_names(key, who)
     hint = who.say("near", names=who.say("or").join(names)) if names else who.say("hint_zone")
     return who.say.failed("LOCATION_NOT_FOUND", hint=hint, place=place[:LONGEST].strip())
+
+
+def _nearest_zone(latitude, longitude):
+    """Return the zone whose main city is nearest to a location, by the table of the tz database."""
+    at = (math.radians(latitude), math.radians(longitude))
+    return min(_main_cities(), key=lambda city: _distance(at, city[1]))[0]
+
+
+@cache
+def _main_cities():
+    """Return each zone with its main city's latitude and longitude in radians."""
+    table = resources.files("tzdata").joinpath("zoneinfo", "zone1970.tab").read_text()
+    rows = [line.split("\t") for line in table.splitlines() if not line.startswith("#")]
+    return [(row[2], tuple(map(_radians, _PLACE.fullmatch(row[1]).groups()))) for row in rows]
+
+
+def _radians(written):
+    """Read degrees and minutes, perhaps with seconds: "+1926" or "-0990900"."""
+    digits = written[1:]
+    whole = 3 if len(digits) in (5, 7) else 2
+    parts = [int(digits[:whole]), int(digits[whole : whole + 2]), int(digits[whole + 2 :] or 0)]
+    degrees = parts[0] + parts[1] / 60 + parts[2] / 3600
+    return math.radians(-degrees if written[0] == "-" else degrees)
+
+
+def _distance(one, other):
+    """Return the angle between two places on the globe (the haversine formula)."""
+    across = math.sin((other[0] - one[0]) / 2) ** 2
+    around = math.cos(one[0]) * math.cos(other[0]) * math.sin((other[1] - one[1]) / 2) ** 2
+    return 2 * math.asin(math.sqrt(min(1.0, across + around)))
 
 
 def told(zone, now, who):

@@ -16,6 +16,7 @@ NEARBY = 20
 _OTHER_NAMES = {"eeuu": "US", "eua": "US", "usa": "US", "uk": "GB", "inglaterra": "GB", "england": "GB"}
 _SMALL_WORDS = re.compile(r"^(?:(?:de|del|do|da|in|en|em|la|el|los|las|o|a|the|of) )+|[\s,]+$")
 MOST_WORDS, LONGEST_NAME = 8, 60
+_COORDINATES = re.compile(r"\(?(-?\d{1,2}(?:\.\d+)?)\s*,\s*(-?\d{1,3}(?:\.\d+)?)\)?")  # of a location sent
 _PARTS = re.compile(r"^(?P<name>[^,(]+)[,(]\s*(?P<where>[^)]+)\)?$")
 
 
@@ -50,6 +51,8 @@ Search = Callable[[str], Sequence[dict[str, Any]]]
 
 def find(asked: str, country: str, search: Search) -> Found:
     """Return the places that the words mean to a person whose number is of that country."""
+    if at := _COORDINATES.fullmatch(asked.strip()):
+        return Found((Place(f"{at[1]}, {at[2]}", "", "", float(at[1]), float(at[2])),))
     parted = _PARTS.match(asked.strip())
     if parted:
         return _within(parted["name"], parted["where"], country, search)
