@@ -184,7 +184,7 @@ def test_a_model_that_refuses_pictures_is_remembered_and_the_person_told(talk):
     assert len([body for body in model.requests if pictures_in(body)]) == 1
 
 
-def _pages(*texts: str) -> bytes:
+def pages_of(*texts: str) -> bytes:
     """A PDF with a text on each page."""
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -212,7 +212,7 @@ def _pages(*texts: str) -> bytes:
 
 def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(talk):
     server, graph, model = talk
-    data = _pages("Factura 12", "Servicios de noviembre", "Total 4,580.00 MXN\nVence el 15 de diciembre")
+    data = pages_of("Factura 12", "Servicios de noviembre", "Total 4,580.00 MXN\nVence el 15 de diciembre")
     graph.inbound({"person": "p1", **document(data, "factura.pdf"), "caption": "cuánto es el total?"})
     graph.reply("p1")
     prompt = text_of(newest(model))
@@ -378,7 +378,7 @@ def test_voice_notes_are_transcribed_on_this_machine(make_world, model, tmp_path
     (package / "faster_whisper.py").write_text(STAND_IN_WHISPER)
     paths = f"{package}:{ROOT}"
     played = model(echo)
-    server, graph = make_world(model=played, TRANSCRIPTION_MODEL=f"local:{weights}", PYTHONPATH=paths)
+    _, graph = make_world(model=played, TRANSCRIPTION_MODEL=f"local:{weights}", PYTHONPATH=paths)
     graph.inbound({"person": "p1", **VOICE})
     assert graph.reply("p1") == "you said: comprar pan"
     broken = base64.b64encode(canned_clip() + b"#broken").decode()
