@@ -83,6 +83,8 @@ class Directory:
     async def refresh(self) -> None:
         """Bring the mirror up to date; calls at the same time share one fetch. Raises `RegistryError`."""
         await asyncio.shield(self._fetching())
+        if self.trouble:
+            raise RegistryError(self.trouble)
 
     async def search(self, words: str, limit: int = MAX_CHOICES) -> list[Entry]:
         """Return the servers that fit best: the one of that exact name, then those that can be installed,
@@ -184,18 +186,16 @@ class Directory:
         """Return the fetch that is under way, or start one."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._fetch(), name="registry")
-            self._refreshing.add_done_callback(_take_exception)
         return self._refreshing
 
     async def _fetch(self) -> None:
         try:
             await self._fetch_pages()
+            self.trouble = ""
         except RegistryError as error:
             self._failed_at = self._clock()
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
-            raise
-        self.trouble = ""
 
     async def _fetch_pages(self) -> None:
         began = self._clock()
@@ -244,11 +244,10 @@ async def resolve(directory: Directory, said: str) -> Resolved:
 def resolve_local(said: str, names: Iterable[str]) -> str:
     """Find the one of the names of servers here that is meant; "" if none or several are."""
     name, known = said.strip(_AROUND), list(names)
-    for fits in (str.__eq__, _equals_folded, _is_whole_name):
-        found = [one for one in known if fits(one, name)]
-        if len(found) == 1:
-            return found[0]
-    return ""
+    same = [one for one in known if one == name]
+    alike = [one for one in known if one.casefold() == name.casefold()]
+    whole = [one for one in known if _is_whole_name(one, name)]
+    return next((found[0] for found in (same, alike, whole) if len(found) == 1), "")
 
 
 def search_words(query: str) -> list[str]:
@@ -293,12 +292,6 @@ def _rfc3339(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _take_exception(task: "asyncio.Task[None]") -> None:
-    """Take the exception, which was logged, so that asyncio does not warn."""
-    if not task.cancelled():
-        task.exception()
-
-
 @dataclass(frozen=True)
 class Topic:
     """A subject of servers: its word in entries, its name by language, and all words that lead to it."""
@@ -328,10 +321,6 @@ def _topics_by_stem() -> dict[str, tuple[str, ...]]:
         for word in topic.stems:
             found.setdefault(word, []).append(topic.word)
     return {word: tuple(topics) for word, topics in found.items()}
-
-
-def _equals_folded(name: str, said: str) -> bool:
-    return name.casefold() == said.casefold()
 
 
 def _names_all(name: str, said: str) -> bool:
