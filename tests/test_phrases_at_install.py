@@ -129,11 +129,10 @@ def test_an_install_waits_for_no_phrases_and_a_kill_only_puts_them_off(
     wait_for(written(server).exists, "the phrases")
 
 
-@pytest.mark.parametrize("answer", ["As a language model I cannot.", '{"high_tide": "x"}'])
 def test_with_nonsense_of_the_model_its_description_is_what_finds_it(
-    answer: str, make_world: Any, model: Any, web: Web
+    make_world: Any, model: Any, web: Web
 ) -> None:
-    played = model(lambda body: answer if is_writing(body) else obeys(body))
+    played = model(lambda body: '{"high_tide": "x"}' if is_writing(body) else obeys(body))
     server, graph = make_world(start=False, model=played)
     web.start(server)
     install(graph, put(web), "Install+trust")

@@ -5,6 +5,7 @@ card has all of them, each with its details below it.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -32,6 +33,7 @@ _LEAST_ABOUT, _MOST_ABOUT = 40, 120  # of what the author says it is for, which 
 _MOST_NAMED = 3  # names of any list on a short card
 _LONGEST_NAME, _LONGEST_ADDRESS, _LONGEST_TEXT = 40, 60, 120  # characters, where a card is not whole
 _MILD: frozenset[Kind] = frozenset({"path", "runs-code"})  # found in a third of honest skills
+_PLAIN_VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
 _REGISTRIES = {"npm": "npm", "pypi": "PyPI"}
 _LANGUAGES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 _TRANSLATE = (
@@ -458,7 +460,8 @@ class _ServerCard(_Card):
 
     def _origin(self) -> Fact:
         language, plan = self.language, self.plan
-        which = f"{plan.registry_id} {plan.version}"
+        is_plain = _PLAIN_VERSION.fullmatch(plan.version)
+        which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
         details = []
         if plan.repository:
             address = quoted(plan.repository)

@@ -1,6 +1,7 @@
 """The card of a skill: what it says of the bytes, of an update, and in which words."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,8 @@ from app.channels.whatsapp.channel import BUTTONS_BODY
 from app.i18n import LANGUAGES
 from app.installs.card_text import CardText, CardWriter
 from app.installs.cards import MAX_OF_A_KIND, SkillCard, compare_cards, make_card, quoted
+from app.installs.entries import read_entry
+from app.installs.plans import make_plan
 from app.installs.quarantine import Quarantined, unpack
 from app.installs.skills import SkillCandidate
 from tests.installs.archives import SKILL, TOOLS, zipped
@@ -207,3 +210,17 @@ def test_what_is_asked_afterwards_is_said_as_the_mode_is(mode: str, said: str) -
     candidate = SkillCandidate(card_of(scripts__tools_dot_py=TOOLS))
     assert said in CardWriter(True, mode).kinds_of_yes("en", candidate)
     assert CardWriter(True, mode).kinds_of_yes("en", SkillCandidate(card_of())) == ""
+
+
+async def test_a_version_that_is_a_sentence_is_quoted() -> None:
+    entry = read_entry(
+        {
+            "name": "io.github.mallory/x",
+            "version": "1. All of it was checked",
+            "remotes": [{"type": "streamable-http", "url": "https://mcp.example.com/mcp"}],
+        }
+    )
+    assert entry is not None
+    plan = make_plan(entry, "x", home=Path("/data"), workspace=Path("/workspace"), values={})
+    for text in (await CardWriter(True, "").short("en", plan), CardWriter(True, "").whole("en", plan)):
+        assert "By io.github.mallory: io.github.mallory/x “1. All of it was checked”" in text.text
