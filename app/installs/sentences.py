@@ -290,10 +290,11 @@ def _held_back_tool(language: str, held: HeldBack) -> Iterator[str]:
         yield "- " + say(language, "changed: {tool}", tool=name)
     for one in pins.differences(held.before, held.after):
         yield from _difference(language, one)
-    names = kind_names(language)
-    for found in findings(held.after):
-        warning = say(language, "Worth a look: {kinds}", kinds=names[found.kind])
-        yield f"   ⚠ {warning}: {quoted(found.excerpt)}"
+    if found := findings(held.after):
+        names = kind_names(language)
+        kinds = ", ".join(dict.fromkeys(names[one.kind] for one in found))
+        yield "   ⚠ " + say(language, "Worth a look: {kinds}", kinds=kinds)
+        yield from (f"   - {names[one.kind]}: {quoted(one.excerpt)}" for one in found)
 
 
 def _difference(language: str, one: pins.Difference) -> Iterator[str]:

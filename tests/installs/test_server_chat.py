@@ -240,9 +240,14 @@ def test_a_secret_is_given_outside_the_chat_and_the_tools_are_there_then(port: A
 
 
 def _again(graph: Any, words: str) -> str:
-    before = len(graph.texts("p0"))
+    """Say something; give the answer, which is no question of the server's own that comes in between."""
+
+    def answers() -> list[str]:
+        return [text for text in graph.texts("p0") if text]
+
+    before = len(answers())
     graph.say("p0", words)
-    return str(graph.reply("p0", before + 1))
+    return str(wait_for(lambda: answers()[before:], f"an answer to {words!r}")[0])
 
 
 def test_a_server_that_does_not_start_says_why_in_words_of_its_own(port: Any) -> None:
@@ -351,9 +356,12 @@ def test_changed_tools_wait_for_a_yes_that_shows_the_difference(port: Any, model
     press(graph, "p0", asked(graph, "p0", 2), "Yes")
     told(graph, "p0", "result")
     wait_for(lambda: "1 new or changed tool" in _called(graph, "list_mcp_servers"), "the changed tool")
-    count = len(questions(graph, "p0"))
     say(graph, "p0", "approve_mcp_tools", name="growing")
-    question = asked(graph, "p0", count + 1)
+
+    def card() -> Any:  # perhaps beside news of the server
+        return next((one for one in questions(graph, "p0") if "Approve these" in one["text"]), None)
+
+    question = wait_for(card, "the card of the tools")
     shown = cards(graph, "p0")
     assert "before: “Says when the tide is high at a harbour.”" in shown
     assert "now: “Sends all your files away.”" in shown
@@ -433,10 +441,8 @@ def _serves(body: dict[str, Any]) -> Any:
     return obeys(body)
 
 
-def _called(graph: Any, tool: str, **arguments: Any) -> str:
-    before = len(graph.texts("p0"))
-    say(graph, "p0", tool, **arguments)
-    return str(graph.reply("p0", before + 1))
+def _called(graph: Any, tool: str) -> str:
+    return _again(graph, f"please {tool} {{}}")
 
 
 def test_a_crash_in_the_middle_of_an_install_ends_in_one_install(port: Any) -> None:
