@@ -127,8 +127,10 @@ def with_pronoun(said: str, language: str) -> str:
 def _subject(planner: Planner, earlier: Sequence[Exchange]) -> Exchange:
     """Return the last turn in which we did something, or asked for what was missing."""
     for one in reversed(earlier):
-        asked = [_without_same(step, planner) for step in planner.plan(one.said).steps]
-        if one.calls or any(step.missing is not None for step in asked):
+        if one.calls:
+            return one
+        steps = planner.plan(one.said).steps if "?" in one.reply else ()
+        if any(_without_same(step, planner).missing is not None for step in steps):
             return one
     return Exchange("", "", 0.0)
 
