@@ -28,10 +28,17 @@ from app.installs.sentences import held_back_question, held_back_text, reason_sa
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
-from app.mcp.mapping_file import add_server
-from app.mcp.mapping_file import remove_server as remove_entry
-from app.mcp.pins import HeldBack, ServerDefinition, ServerState, hashes, is_server_name, state_at_rest
-from app.mcp.server_entry import parse_entry
+from app.mcp.definitions import (
+    HeldBack,
+    ServerDefinition,
+    ServerState,
+    is_server_name,
+    parse_entry,
+    state_at_rest,
+)
+from app.mcp.files import add_server
+from app.mcp.files import remove_server as remove_entry
+from app.mcp.pins import hashes
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings, skill_environment
@@ -392,7 +399,7 @@ def approve_tools(settings: Settings, name: str, *, asks: bool) -> str:
     if server is not None:
         server.ask("servers/approve", {"name": name, "hashes": shown})
     else:
-        from app.mcp.probe import approve
+        from app.mcp.client import approve
 
         approve(settings.data_dir, state)
     return f"Approved for {name}: {', '.join(shown)}. They can be used at the next message."
@@ -409,6 +416,6 @@ def _told(server: RunningServer, name: str) -> ServerState:
 
 def _visited(settings: Settings, definition: ServerDefinition) -> ServerState:
     """Start the server just to read its tools."""
-    from app.mcp.probe import probe
+    from app.mcp.client import probe
 
     return asyncio.run(probe(definition, Sandbox(settings), settings.data_dir))

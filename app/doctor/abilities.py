@@ -11,7 +11,7 @@ from app.cli.server import find_server
 from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.errors import RecadoError
 from app.mcp.configuration import Configuration
-from app.mcp.pins import ServerDefinition
+from app.mcp.definitions import ServerDefinition
 from app.messages import JSON
 from app.processes.confine import closes_ports
 from app.processes.sandbox import Sandbox
@@ -142,7 +142,7 @@ def _rows(settings: Settings, written: Configuration) -> Sequence[Mapping[str, J
             return list(server.ask("servers")["servers"])
     except RecadoError:  # the line about the server says so
         pass
-    from app.mcp.probe import probe_all
+    from app.mcp.client import probe_all
 
     states = asyncio.run(probe_all(written.look(), Sandbox(settings), settings.data_dir))
     return list(written.report(states)["servers"])

@@ -47,9 +47,10 @@ from app.installs.sentences import (
 from app.installs.servers import ServerInstaller, ServerRequest, SkillNames
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
+from app.mcp.definitions import ServerState
+from app.mcp.files import set_enabled
 from app.mcp.installed import InstalledServer, records
-from app.mcp.mapping_file import set_enabled
-from app.mcp.pins import ServerState, hashes, subject_of
+from app.mcp.pins import hashes, subject_of
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.processes.sandbox import Sandbox

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from app.installs.entries import Package
 from app.installs.errors import InstallCode, InstallError
+from app.mcp.definitions import ServerDefinition
 from app.mcp.installed import PackageTreeError, check_room
-from app.mcp.pins import ServerDefinition
 from app.mcp.wire import ConnectionLost, Refused, Unreachable, Unstartable
 from app.messages import JSON
 from app.processes.host import Command, HostedProcess

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from app.installs.entries import Entry, Package, Remote, Variable
 from app.installs.errors import InstallError
-from app.mcp.pins import is_server_name
+from app.mcp.definitions import is_server_name
 from app.processes.sandbox import Grants
 from app.skills.findings import Finding, find
 from app.text import visible

@@ -12,8 +12,8 @@ from app.installs.entries import Entry, Reason, ReasonCode
 from app.installs.errors import InstallCode, InstallError, QuarantineError, RegistryError
 from app.mcp import pins
 from app.mcp.adapter import findings
+from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
 from app.mcp.installed import InstalledServer
-from app.mcp.pins import NEEDS_SIGN_IN, HeldBack, Phase, ServerState
 from app.messages import JSON
 from app.text import visible
 from app.tools import ToolResult

@@ -35,10 +35,9 @@ from app.installs.pipeline import Approval, InstallPipeline, ReportStage
 from app.installs.plans import Plan, make_plan, read_plan, short_name
 from app.installs.quarantine import keep_plan, kept_plan
 from app.mcp import installed
+from app.mcp.definitions import NAME_RULE, is_server_name
+from app.mcp.files import Secrets, add_server, read_mapping, remove_server
 from app.mcp.installed import InstalledServer, PackageTreeError, digest, entry_of, home_of, read, records
-from app.mcp.mapping_file import add_server, read_mapping, remove_server
-from app.mcp.pins import NAME_RULE, is_server_name
-from app.mcp.secrets import Secrets
 from app.processes.sandbox import Sandbox
 from app.security import write_private
 from app.settings import Settings

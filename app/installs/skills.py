@@ -17,7 +17,7 @@ from app.installs.errors import InstallError, QuarantineError
 from app.installs.packages import install_script_packages, packages_wanted
 from app.installs.pipeline import Approval, InstallPipeline, ReportStage
 from app.installs.quarantine import MAX_PACKED, Quarantined, keep, kept
-from app.mcp.skill_servers import forget_unused_secrets, secret_names
+from app.mcp.configuration import forget_unused_secrets, secret_names
 from app.security import write_private
 from app.skills.file_tree import TreeError, read_tree, remove_tree, write_tree
 from app.skills.installed import RECORD, Installed, current, read_record

@@ -4,7 +4,8 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.mcp.pins import PINNED, ServerDefinition, definition_hash
+from app.mcp.definitions import ServerDefinition
+from app.mcp.pins import PINNED, definition_hash
 from app.mcp.schema import Unusable, accepts_null, clean_text, normalize_schema
 from app.messages import JSON
 from app.skills.findings import Finding, find

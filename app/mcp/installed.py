@@ -15,8 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app.errors import RecadoError
-from app.mcp.pins import ServerDefinition, is_server_name
-from app.mcp.server_entry import EntryError, Template, is_secret
+from app.mcp.definitions import EntryError, ServerDefinition, Template, is_secret, is_server_name
 from app.messages import JSON
 from app.processes.sandbox import Grants
 from app.skills.folder import read_regular

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from app import __version__
 from app.http.address import FetchError, is_public, unmapped
 from app.http.transport import Resolve, system_resolve
-from app.mcp.pins import NEEDS_SIGN_IN, ServerDefinition
+from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition
 from app.mcp.wire import (
     BROKEN,
     MESSAGE_BYTES,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from app.mcp.pins import ServerDefinition
+from app.mcp.definitions import ServerDefinition
 from app.messages import JSON
 from app.text import visible_lines
 from app.tools.plain import dumps, is_small

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from app.mcp.adapter import adapt, describe_server, unique_names
-from app.mcp.configuration import Configuration
+from app.mcp.configuration import Configuration, SkillSource
+from app.mcp.definitions import ServerDefinition, ServerState, state_at_rest
 from app.mcp.installed import integrity_fault
-from app.mcp.pins import Pins, ServerDefinition, ServerState, state_at_rest
-from app.mcp.skill_servers import SkillSource
+from app.mcp.pins import Pins
 from app.mcp.supervisor import Limits, Supervisor
 from app.mcp.wire import Unstartable
 from app.processes.sandbox import Sandbox

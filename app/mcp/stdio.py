@@ -13,7 +13,7 @@ import structlog
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from app.mcp.pins import ServerDefinition
+from app.mcp.definitions import ServerDefinition
 from app.mcp.wire import (
     MESSAGE_BYTES,
     TOO_LONG,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from app.mcp.pins import Comparison, HeldBack, Phase, Pins, ServerDefinition
+from app.mcp.definitions import HeldBack, Phase, ServerDefinition
+from app.mcp.pins import Comparison, Pins
 from app.mcp.results import error_result, to_result
 from app.mcp.wire import TOO_LONG, ConnectionLost, Refused, SessionExpired, Unreachable, Unstartable
 from app.messages import JSON

@@ -6,7 +6,8 @@ from sqlite3 import Connection
 from typing import Literal
 
 from app.i18n import say, say_plural
-from app.mcp.pins import ServerState, subject_of
+from app.mcp.definitions import ServerState
+from app.mcp.pins import subject_of
 from app.messages import SAYS, Button, Outgoing, Wakeable
 from app.skills.installed import is_installed_folder
 from app.store import alerts, outbox, people

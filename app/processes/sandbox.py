@@ -79,7 +79,7 @@ class Grants:
 
 
 class Program(Protocol):
-    """A server to run; `app.mcp.pins` has them.
+    """A server to run; `app.mcp.definitions` has them.
 
     `folder` is shown read-only, `home` can be written and is where it starts; "" for none.
     """

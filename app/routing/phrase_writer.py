@@ -9,7 +9,7 @@ import structlog
 from app.i18n import LANGUAGES
 from app.llm.model import Model, ModelRequest
 from app.mcp import installed
-from app.mcp.pins import is_server_name
+from app.mcp.definitions import is_server_name
 from app.messages import JSON
 from app.routing.tool_catalog import ToolCatalog
 from app.skills import SkillLoader

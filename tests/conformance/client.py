@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from app.mcp.pins import ServerDefinition, ServerState
+from app.mcp.definitions import ServerDefinition, ServerState
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.processes.sandbox import Sandbox

@@ -7,8 +7,8 @@ from typing import Any, cast
 from app.installs.entries import read_entry
 from app.installs.pipeline import Progress
 from app.installs.sentences import choices_text, found_text, installed_text, states_text
+from app.mcp.definitions import NEEDS_SIGN_IN, HeldBack, ServerState
 from app.mcp.installed import InstalledServer
-from app.mcp.pins import NEEDS_SIGN_IN, HeldBack, ServerState
 from app.tools import ToolContext
 from tests.standins.registry import entry
 from tests.world import until

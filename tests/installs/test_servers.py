@@ -21,8 +21,8 @@ from app.installs.plans import Plan
 from app.installs.servers import ServerInstaller, ServerRequest
 from app.mcp import installed
 from app.mcp.configuration import Configuration
+from app.mcp.files import Secrets
 from app.mcp.installed import PackageTreeError, digest, integrity_fault
-from app.mcp.secrets import Secrets
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from tests.deep import make_deep

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from app.mcp.secrets import Secrets
-from app.mcp.skill_servers import secret_names
+from app.mcp.configuration import secret_names
+from app.mcp.files import Secrets
 from tests.mailer import asked, press, questions
 from tests.standins.model import ModelServer, calls, is_classifier
 from tests.standins.site import answer, redirect

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from app.mcp.configuration import Configuration
-from app.mcp.pins import ServerDefinition
+from app.mcp.definitions import ServerDefinition
 from app.settings import Settings
 
 SOURCE = "https://example.org/{}.zip"

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from app.mcp.pins import ServerDefinition, ServerState
+from app.mcp.definitions import ServerDefinition, ServerState
 from app.mcp.servers import McpServers
 from app.mcp.supervisor import Limits
 from app.processes.sandbox import Sandbox

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.mcp.adapter import adapt, findings, offered_name, unique_names, why_unusable
-from app.mcp.pins import ServerDefinition, definition_hash
+from app.mcp.definitions import ServerDefinition
+from app.mcp.pins import definition_hash
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 from app.tools.tool import Tool
 

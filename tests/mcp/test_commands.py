@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from app.installs.quarantine import unpack
-from app.mcp.secrets import Secrets
+from app.mcp.files import Secrets
 from tests.doctor.house import kept_environment
 from tests.installs.archives import SKILL, install_tree, zipped
 from tests.standins.mcp_server import command, tool

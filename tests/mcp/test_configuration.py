@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from app.installs.quarantine import unpack
-from app.mcp.configuration import WantedServer
+from app.mcp.configuration import WantedServer, forget_unused_secrets, secret_names
+from app.mcp.files import Secrets, add_server, set_enabled
 from app.mcp.installed import RECORD, InstalledServer, entry_of, to_json
-from app.mcp.mapping_file import add_server, set_enabled
-from app.mcp.secrets import Secrets
-from app.mcp.skill_servers import forget_unused_secrets, secret_names
 from app.processes.sandbox import Grants
 from tests.installs.archives import SKILL, install_tree, zipped
 from tests.mcp.config_folder import Config

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.mapping_file import LARGEST, MappingError, add_server, remove_server, set_enabled
+from app.mcp.files import LARGEST, MappingError, add_server, remove_server, set_enabled
 from tests.mcp.config_folder import Config
 
 

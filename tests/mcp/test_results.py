@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.mcp.pins import ServerDefinition
+from app.mcp.definitions import ServerDefinition
 from app.mcp.results import LARGEST_FILE, MAX_BESIDE, MAX_FILES, MAX_TEXT, error_result, to_result
 from app.tools.result import OUTPUT_LIMIT, ReturnedFile, ToolResult, bounded
 

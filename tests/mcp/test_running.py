@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from app.mcp.client import connect
+from app.mcp.definitions import parse_entry
 from app.mcp.pins import definition_hash
-from app.mcp.server_entry import parse_entry
 from app.mcp.supervisor import Limits
 from app.mcp.wire import ConnectionLost
 from tests.mcp.manager import QUICK, SECONDS, Manager, lives

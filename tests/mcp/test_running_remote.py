@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from app.mcp.pins import Origin
+from app.mcp.definitions import Origin
 from app.mcp.remote import MAX_REQUESTS, GuardedTransport
 from app.mcp.supervisor import Limits
 from tests.mcp.manager import QUICK, Manager

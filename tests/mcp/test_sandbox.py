@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.pins import ServerDefinition
+from app.mcp.definitions import ServerDefinition
 from app.processes.confine import closes_ports
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings

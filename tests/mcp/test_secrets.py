@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.mcp.secrets import LONGEST_SECRET, MAX_SECRETS, SecretError, Secrets
+from app.mcp.files import LONGEST_SECRET, MAX_SECRETS, SecretError, Secrets
 
 
 @pytest.fixture
