@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from zoneinfo import ZoneInfo
 
 from app.calendar.changes import read_change
-from app.calendar.rules import shortest_gap
+from app.calendar.rules import next_after, shortest_gap
 from app.calendar.words import Reading, When, read_when
 from app.i18n import say
 from app.people import Person
@@ -212,7 +212,34 @@ class ScheduleService:
         summary = say(
             person.language, "✓ Reminders cancelled ({count}):\n{lines}", count=len(ended), lines=texts
         )
-        return _marked(ToolResult.success({"count": len(ended), "summary": summary}), ended)
+        undo = say(person.language, "set my reminders again")
+        told = say(person.language, "Undo: “{words}”", words=undo)
+        data = {"count": len(ended), "summary": f"{summary}\n{told}"}
+        return _marked(ToolResult.success(data), ended).with_meta(undo=undo)
+
+    async def restore(self, context: ToolContext) -> ToolResult:
+        """Set again what was cancelled last, one or all."""
+        person = context.person
+        if person is None:
+            return _nobody()
+        key, now = context.idempotency_key, time.time()
+
+        def write(conn: Connection) -> Sequence[Schedule]:
+            back = [_moved_on(one, now) for one in schedules.restore(conn, person.id, key, now)]
+            for one in back:
+                schedules.change(conn, one, now)
+            return back
+
+        back = await self._store.tx(write)
+        if not back:
+            nothing = say(person.language, "There is no cancelled reminder that could be set again.")
+            return ToolResult.success({"count": 0, "summary": nothing})
+        self._reminders.soon()
+        texts = "\n".join(shown_text(one, person.language) for one in back[:_MOST_LISTED])
+        summary = say(
+            person.language, "✓ Reminders set again ({count}):\n{lines}", count=len(back), lines=texts
+        )
+        return _marked(ToolResult.success({"count": len(back), "summary": summary}), back)
 
     async def _read(self, person: Person, when: str) -> Reading:
         """Read a time in a thread, because a library may load for the first time."""
@@ -304,6 +331,14 @@ def _new(id: str, conversation: str, person: Person, text: str, when: When, cont
         taint="\n".join(context.sources),
         changed_by=context.idempotency_key,
     )
+
+
+def _moved_on(schedule: Schedule, now: float) -> Schedule:
+    """Return a repeated reminder with its next time after now; others as they are."""
+    if not schedule.rule or schedule.due_at > now:
+        return schedule
+    start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
+    return replace(schedule, due_at=next_after(schedule.rule, start, zone, now) or schedule.due_at)
 
 
 def _changed(

@@ -16,6 +16,8 @@ _QUOTED = "m.payload ->> '$.quoted'"
 _WRITTEN = ("text", "rule", "start", "zone", "due_at", "taint", "changed_by")  # columns a change writes
 _MAY_BE_TOLD = "access <> 'blocked' AND frozen = ''"
 
+RESTORED_SECONDS = 7 * 24 * 3600.0  # that a cancelled reminder can be set again
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -233,6 +235,26 @@ def cancel(conn: Connection, person: str, schedule: str, changed_by: str, now: f
             (changed_by, now, schedule, person),
         ).rowcount
     )
+
+
+def restore(conn: Connection, person: str, changed_by: str, now: float) -> list[Schedule]:
+    """Set the reminders again that were cancelled last, together, in the week before; return them.
+
+    Those whose time has passed stay cancelled, but for repeated ones, which the caller moves on.
+    """
+    last = conn.execute(
+        "SELECT changed_by FROM schedules WHERE person_id = ? AND active = 0 AND told_at IS NULL"
+        " AND changed_by <> '' AND changed_at > ? ORDER BY changed_at DESC LIMIT 1",
+        (person, now - RESTORED_SECONDS),
+    ).fetchone()
+    if last is None:
+        return []
+    rows = conn.execute(
+        "UPDATE schedules SET active = 1, changed_by = ?, changed_at = ? WHERE person_id = ? AND active = 0"
+        " AND told_at IS NULL AND changed_by = ? AND (rule <> '' OR due_at > ?) RETURNING *",
+        (changed_by, now, person, last["changed_by"], now),
+    )
+    return [schedule_of(row) for row in rows.fetchall()]
 
 
 def active(conn: Connection, person: str) -> list[Schedule]:

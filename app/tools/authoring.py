@@ -52,6 +52,7 @@ def cut(text: str, limit: int = 200) -> str:
 
 
 MOST_READ = 5000
+SET_ASIDE_SECONDS = 7 * 24 * 3600.0
 _LAST = spaced("ultimo ultima last latest newest reciente recent")
 _ALL = spaced("todo toda todos todas tudo all everything")
 _NUMBERING = spaced("numero number num nro one ones them")
@@ -117,6 +118,29 @@ class Ledger:
     def remove(self, entry: Entry) -> None:
         """Forgets what a row holds."""
         self._put(entry.key, {"deleted": True})
+
+    def set_aside(self, entry: Entry) -> None:
+        """Remove a row so that `bring_back` returns it for a week, if its room is not needed before."""
+        self._put(entry.key, {"deleted": True, "undo": {**entry.fields, "removed": time.time()}})
+
+    def set_aside_rows(self) -> list[Entry]:
+        """Return the rows that can be brought back, with the fields they had; older ones lose them."""
+        kept: list[Entry] = []
+        for row in self.rows:
+            had = row.fields.get("undo")
+            if not isinstance(had, dict) or "removed" not in had:
+                continue
+            if had["removed"] < time.time() - SET_ASIDE_SECONDS:
+                self.remove(row)
+            else:
+                kept.append(Entry(row.key, row.number, had))
+        return kept
+
+    def bring_back(self, row: Entry) -> Entry:
+        """Put a row of `set_aside_rows` back in its place."""
+        fields = {name: value for name, value in row.fields.items() if name != "removed"}
+        self._put(row.key, fields)
+        return Entry(row.key, row.number, fields)
 
     def erase(self, entry: Entry) -> None:
         """Leaves nothing of a row; for lists whose numbers nobody is shown."""

@@ -11,6 +11,7 @@ PREFIX = "fact:"
 NOUNS = spaced("dato datos fato fatos fact facts memoria memory recuerdo recuerdos lembranca")
 # Words that begin no sentence but a part of one.
 BEGINNINGS = spaced("en em na no con com de por para como in at with for as from a an un una um uma")
+EVERYTHING_AGAIN = {"todo de nuevo", "todo otra vez", "tudo de novo", "everything again", "everything"}
 # begin what only points at a fact: "lo del maní"
 POINTING = ("lo de ", "lo del ", "aquello de", "aquilo d", "do ", "da ", "about ")
 
@@ -25,7 +26,8 @@ SAID = {
         "nothing": "No tengo nada guardado sobre «{about}».",
         "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
         "undo": "recuerda que {text}",
-        "all_forgotten": "✓ Olvidé todo lo que sabía de ti ({count}).",
+        "all_forgotten": "✓ Olvidé todo lo que sabía de ti ({count}). Deshacer: “{undo}”",
+        "everything": "todo de nuevo",
         "EMPTY_FACT": "Falta lo que tengo que recordar.",
         "hint_EMPTY_FACT": "Dilo en una frase: «recuerda que mi hija se llama Ana».",
         "PART_OF_A_FACT": "No sé de qué se trata «{text}».",
@@ -50,7 +52,8 @@ SAID = {
         "nothing": "Não tenho nada guardado sobre “{about}”.",
         "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
         "undo": "lembra que {text}",
-        "all_forgotten": "✓ Esqueci tudo o que sabia de você ({count}).",
+        "all_forgotten": "✓ Esqueci tudo o que sabia de você ({count}). Desfazer: “{undo}”",
+        "everything": "tudo de novo",
         "EMPTY_FACT": "Falta o que devo lembrar.",
         "hint_EMPTY_FACT": "Diga em uma frase: “lembra que minha filha se chama Ana”.",
         "PART_OF_A_FACT": "Não sei do que se trata “{text}”.",
@@ -75,7 +78,8 @@ SAID = {
         "nothing": 'I remember nothing about "{about}".',
         "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
         "undo": "remember that {text}",
-        "all_forgotten": "✓ I forgot all that I knew about you ({count}).",
+        "all_forgotten": "✓ I forgot all that I knew about you ({count}). Undo: “{undo}”",
+        "everything": "everything again",
         "EMPTY_FACT": "What to remember is missing.",
         "hint_EMPTY_FACT": 'Say it in one sentence: "remember that my daughter is called Ana".',
         "PART_OF_A_FACT": 'I do not know what "{text}" is about.',
@@ -111,6 +115,10 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
     if len(old) > 1:
         return say.failed("AMBIGUOUS", lines=_lines(old[:10]), numbers=[one.number for one in old[:10]])
     fact = " ".join(fact.replace("\x00", "").split()).strip(" ,;")
+    if folded(fact) in EVERYTHING_AGAIN and (back := facts.set_aside_rows()):
+        for row in back:
+            facts.bring_back(row)
+        return {"summary": say("list", count=len(facts.entries), lines=_lines(facts.entries[:MOST_SHOWN]))}
     replaces = replaces.strip(" ,;")
     text = _whole(fact, old[0].text if old else replaces, replaces)
     known = next((entry for entry in entries if folded(entry.text) == folded(text)), None)
@@ -178,7 +186,7 @@ def forget(what: str, context=None) -> dict:
 
 
 def forget_everything(context=None) -> dict:
-    """Forgets all that is remembered about the person, for good.
+    """Forgets all that is remembered about the person. For a week remembering everything again undoes it.
 
     Example: olvidá todo lo que sabés de mí
     Example: esquece tudo sobre mim
@@ -188,8 +196,11 @@ def forget_everything(context=None) -> dict:
         return say.failed("NO_PERSON")
     gone = facts.entries
     for entry in gone:
-        facts.remove(entry)
-    return {"summary": say("all_forgotten", count=len(gone)) if gone else say("none"), "count": len(gone)}
+        facts.set_aside(entry)
+    if not gone:
+        return {"summary": say("none"), "count": 0}
+    undo = say("undo", text=say("everything"))
+    return {"summary": say("all_forgotten", count=len(gone), undo=undo), "count": len(gone), "undo": undo}
 
 
 def _facts(context):

@@ -59,15 +59,28 @@ class Board:
     def activity(self, project):
         return self._ledger(f"activity:{project.key}:")
 
-    def erase(self, project):
-        """Remove the project and all that belongs to it."""
+    def set_aside(self, project):
+        """Remove the project and all that belongs to it; for a week it can be brought back."""
         for entry in self.activity(project).entries:
             self.activity(project).erase(entry)
         for task in self.tasks_of(project):
-            self.tasks.remove(task)
+            self.tasks.set_aside(task)
         for note in self.notes_of(project):
-            self.notes.remove(note)
-        self.projects.remove(project)
+            self.notes.set_aside(note)
+        self.projects.set_aside(project)
+
+    def bring_back(self, name):
+        """Return the project of this name that was deleted last, with its tasks and notes, or None."""
+        wanted = folded(name)
+        gone = [one for one in self.projects.set_aside_rows() if folded(one.text) == wanted]
+        if not gone:
+            return None
+        project = self.projects.bring_back(max(gone, key=lambda one: one.fields["removed"]))
+        for ledger in (self.tasks, self.notes):
+            for row in ledger.set_aside_rows():
+                if row.fields["project"] == project.key:
+                    ledger.bring_back(row)
+        return project
 
     def _ledger(self, prefix):
         if prefix not in self._ledgers:

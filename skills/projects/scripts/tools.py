@@ -33,6 +33,8 @@ def create_project(name: str, context=None) -> dict:
         return say.failed(code)
     if same is not None:
         return {"summary": say("exists", number=same.number, name=same.text), "project": same.number}
+    if (back := board.bring_back(name)) is not None:
+        return {"summary": say("project_back", number=back.number, name=back.text), "project": back.number}
     project = _created(board, name)
     return {"summary": say("created", number=project.number, name=name), "project": project.number}
 
@@ -133,7 +135,7 @@ def update_project(
 
 
 def delete_project(project: str, context=None) -> dict:
-    """Deletes a project for good, with its tasks, notes and log.
+    """Deletes a project with its tasks, notes and log. For a week creating it again brings it back.
 
     Args:
         project: Its number or words of its name.
@@ -145,8 +147,10 @@ def delete_project(project: str, context=None) -> dict:
     one, failure = _project(say, board, project or "?")
     if one is None:
         return failure
-    board.erase(one)
-    return {"summary": say("project_deleted", name=one.text), "project": one.number}
+    board.set_aside(one)
+    undo = say("undo_delete", name=one.text)
+    summary = say("project_deleted", name=one.text, undo=undo)
+    return {"summary": summary, "project": one.number, "undo": undo}
 
 
 def add_task(task: str, project: str = "", due: str = "", context=None) -> dict:

@@ -68,3 +68,12 @@ async def cancel_all_reminders(context=None):
     Example: cancela todos os lembretes
     """
     return await context.services.schedule.cancel_all(context)
+
+
+async def restore_reminders(context=None):
+    """Sets the reminders again that were cancelled last, one or all of them; for a week.
+
+    Example: vuelve a poner mis recordatorios
+    Example: set my reminders again
+    """
+    return await context.services.schedule.restore(context)
