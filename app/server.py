@@ -78,7 +78,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) -> int:
     if os.geteuid() == 0:
-        log.warning("running as root: threads of skills and servers have no limit; use an account of its own")
+        log.warning("running as root: use an account of its own")
     prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
     allow_open_files(CONNECTIONS + 256)
     logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)

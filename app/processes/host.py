@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from app.processes.reaper import kill_below
+from app.processes.reaper import kill_below, threads_below
 from app.rmtree import remove
 
 # In `args`, stands for the number of the socket to the server, for a program that talks through it.
@@ -28,6 +28,8 @@ APP_ROOT = Path(__file__).resolve().parents[2]
 PIECE_BYTES = 256 * 1024
 PRINTED_BYTES = 8 * 1024
 END_SECONDS = 1.0
+MOST_THREADS = 256
+COUNTED_SECONDS = 0.5
 
 # Python ignores both signals, and a program that is then executed would inherit that.
 _REAPER_PROGRAM = """
@@ -52,8 +54,9 @@ class Command:
 
     `env` is the whole environment, but see `kept_environment`. `ended_by` tells who ends what it starts:
     `reaper`, a small process put above it; `sandbox`, where `args` begin with bubblewrap; `itself`, where it
-    does so once the socket `CONNECTION` closes. `piped`: its input and output are for the caller, and only
-    stderr counts as printed; otherwise it has no input, and all that it writes is printed.
+    does so once the socket `CONNECTION` closes. `confined`: it runs in the sandbox, whoever ends it. `piped`:
+    its input and output are for the caller, and only stderr counts as printed; otherwise it has no input, and
+    all that it writes is printed.
     """
 
     args: Sequence[str]
@@ -61,6 +64,7 @@ class Command:
     folder: Path | str | None = None
     ended_by: Literal["reaper", "sandbox", "itself"] = "reaper"
     piped: bool = False
+    confined: bool = False
 
 
 class PrintedTail:
@@ -100,6 +104,13 @@ class HostedProcess:
         assert stream is not None
         self._reading = [asyncio.create_task(self._read_printed(stream))]
 
+    def limit_threads(self) -> None:
+        """End the program when it and all below it have more than `MOST_THREADS` threads.
+
+        The kernel's own limit (`confine`) holds every account but root's.
+        """
+        self._reading.append(asyncio.create_task(self._end_at_limit(), name="count threads"))
+
     @classmethod
     async def start(cls, command: Command, printed: PrintedTail | None = None) -> "HostedProcess":
         """Start a program. Raises OSError or ValueError where that fails."""
@@ -108,17 +119,23 @@ class HostedProcess:
         if command.ended_by == "reaper":
             args = [sys.executable, "-I", "-S", "-c", _REAPER_PROGRAM, CONNECTION, str(APP_ROOT), *args]
         if command.ended_by == "sandbox":
-            return cls(await _spawn(command, args), printed, None)
+            return cls._limited(command, cls(await _spawn(command, args), printed, None))
         ours, theirs = socket.socketpair()
         with theirs:
             connection = await asyncio.open_connection(sock=ours)
             number = theirs.fileno()
             args = [str(number) if arg == CONNECTION else arg for arg in args]
             try:
-                return cls(await _spawn(command, args, number), printed, connection)
+                return cls._limited(command, cls(await _spawn(command, args, number), printed, connection))
             except BaseException:
                 connection[1].transport.abort()
                 raise
+
+    @staticmethod
+    def _limited(command: Command, process: "HostedProcess") -> "HostedProcess":
+        if (command.confined or command.ended_by == "sandbox") and os.geteuid() == 0:
+            process.limit_threads()
+        return process
 
     @property
     def input(self) -> asyncio.StreamWriter:
@@ -190,6 +207,14 @@ class HostedProcess:
             kill_below(self._process.pid)
             with suppress(ProcessLookupError):
                 self._process.kill()
+
+    async def _end_at_limit(self) -> None:
+        while self._process.returncode is None:
+            if await asyncio.to_thread(threads_below, self._process.pid) > MOST_THREADS:
+                self.printed.add(f"it started more than {MOST_THREADS} threads\n".encode())
+                await self._kill()
+                return
+            await asyncio.sleep(COUNTED_SECONDS)
 
     async def _read_printed(self, stream: asyncio.StreamReader) -> None:
         while text := await stream.read(PRINTED_BYTES):

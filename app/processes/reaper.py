@@ -101,6 +101,12 @@ def kill_below(root: int) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def threads_below(root: int) -> int:
+    """Count the threads of a process and of all below it."""
+    family = {root, *_living_below(root)}
+    return sum(threads for pid, threads in _threads() if pid in family)
+
+
 def _living_below(root: int) -> set[int]:
     """Return the living processes whose parent, or its parent …, is `root`.
 
@@ -117,6 +123,15 @@ def _living_below(root: int) -> set[int]:
                 found[pid] = lives
                 waiting.append(pid)
     return {pid for pid, lives in found.items() if lives}
+
+
+def _threads() -> Iterator[tuple[int, int]]:
+    """Yield each process and the number of its threads."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir("/proc"):
+            if name.isdecimal():
+                with suppress(OSError):
+                    yield int(name), len(os.listdir(f"/proc/{name}/task"))
 
 
 def _processes() -> Iterator[tuple[int, int, bool]]:

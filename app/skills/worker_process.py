@@ -205,7 +205,11 @@ class Worker:
         python = [sys.executable, "-I", "-X", "utf8", "-u", "-c", _PROGRAM]
         arguments = [CONNECTION, str(self._folder), str(APP_ROOT), self._home]
         return Command(
-            [*self._prefix, *python, *arguments], kept_environment(), self._folder, ended_by="itself"
+            [*self._prefix, *python, *arguments],
+            kept_environment(),
+            self._folder,
+            ended_by="itself",
+            confined=bool(self._prefix),
         )
 
     async def _converse(self, reader: asyncio.StreamReader) -> str:

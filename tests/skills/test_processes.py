@@ -1,5 +1,6 @@
 """The processes of skills and the server's: they end together, and keep their secrets from one another."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from app.processes.host import Command, HostedProcess
+from app.processes.sandbox import Sandbox
+from app.settings import Settings
 from tests.skills.folders import gone, write
 from tests.standins.model import calls, is_classifier
 from tests.world import ROOT, Server, open_work, wait_for
@@ -113,3 +117,24 @@ def test_the_servers_memory_is_not_for_processes_of_its_user() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert "dumpable: 0" in ran.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the kernel's own limit holds every account but root's")
+async def test_what_starts_threads_without_end_is_ended_for_a_root_server_too(tmp_path: Path) -> None:
+    sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=tmp_path / "data"))
+    if not sandbox.probe().works:
+        pytest.skip("the sandbox does not work here")
+    folder = tmp_path / "code"
+    folder.mkdir()
+    code = (
+        "import threading, time; threading.stack_size(65536)\n"
+        "for _ in range(2000): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "time.sleep(600)"
+    )
+    args = [*sandbox.command(folder), sys.executable, "-I", "-c", code]
+    process = await HostedProcess.start(Command(args, {}, folder, ended_by="sandbox"))
+    try:
+        assert await process.wait(20)
+        assert "more than 256 threads" in str(process.printed)
+    finally:
+        await process.end()
