@@ -42,7 +42,7 @@ class Sentences:
         """
         hint = hint or self._said.get(f"hint_{name}", "").format(**values)
         error = {"code": code or name, "message": self(name, **values), "hint": hint}
-        return {"ok": False, "error": error, "meta": {"numbers": list(numbers)} if numbers else {}}
+        return {"ok": False, "error": error, **({"meta": {"numbers": list(numbers)}} if numbers else {})}
 
 
 def cut(text: str, limit: int = 200) -> str:
@@ -102,6 +102,7 @@ class Ledger:
 
     def add(self, **fields: JSON) -> Entry:
         """Keeps a row, with the time as `created` in whole seconds."""
+        self.set_aside_rows()  # what was there for a week goes
         if len(self._rows) >= self._most_rows:
             self._sweep()
         now = time.time_ns()

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.skills.tools import Rows, context, functions
+from tests.skills.tools import Rows, age_set_aside, context, functions
 
 TOOLS = functions("memory")
 remember, recall, forget, forget_everything = (
@@ -124,6 +124,10 @@ def test_everything_is_forgotten_at_once(ana) -> None:
     remember("vivo en Lima", context=ana)
     assert forget_everything(context=ana)["count"] == 2
     assert facts(ana) == []
+    remember("soy de Puebla", context=ana)
+    assert "Lima" in str(ana.store.rows)  # for a week it can be remembered again
+    age_set_aside(ana)
+    remember("tengo un perro", context=ana)
     assert "Lima" not in str(ana.store.rows)
 
 

@@ -12,7 +12,7 @@ from app.tools import ToolContext
 from app.tools.context import Services
 from app.tools.files import Files
 from tests.mailer import asked, press, questions, told
-from tests.skills.tools import functions
+from tests.skills.tools import finished, functions
 from tests.tools import papers
 from tests.world import Graph, Server, wait_for, world
 
@@ -209,7 +209,7 @@ def test_what_cannot_be_done_is_told_in_the_persons_language(
     context: ToolContext, tool: str, args: dict[str, Any], code: str
 ) -> None:
     put(context, uno_txt="1")
-    error = TOOLS[tool](**args, context=context)["error"]
+    error = finished(TOOLS[tool](**args, context=context))["error"]
     assert error["code"] == code
     assert error["message"].endswith(".")
     assert not error["message"].isascii() or " se " in error["message"] or " es " in error["message"]
@@ -217,6 +217,6 @@ def test_what_cannot_be_done_is_told_in_the_persons_language(
 
 def test_without_the_service_it_says_so() -> None:
     for tool, args in (("read_file", {"path": "x"}), ("list_files", {}), ("delete_file", {"path": "x"})):
-        assert TOOLS[tool](**args)["error"]["code"] == "NO_SERVICE"
+        assert finished(TOOLS[tool](**args))["error"]["code"] == "NO_SERVICE"
     nobody = SimpleNamespace(person=None, services={})
     assert TOOLS["write_file"]("x", "y", context=nobody)["error"]["code"] == "NO_SERVICE"

@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.skills.tools import Rows, context, functions
+from tests.skills.tools import Rows, age_set_aside, context, functions
 
 TOOLS = functions("projects")
 create, projects, show, update, erase, add, tasks, change, note = (
@@ -183,11 +183,15 @@ def test_a_project_gets_another_name(house) -> None:
     assert code(update("", name="x", context=house)) == "PROJECT_NOT_FOUND"
 
 
-def test_a_deleted_project_leaves_nothing(house) -> None:
+def test_a_deleted_project_leaves_nothing_after_a_week(house) -> None:
     note("el pintor se llama Luis", "casa", context=house)
     assert erase("casa", context=house)["project"] == 1
-    assert not any(word in str(house.store.rows) for word in ("Casa", "pint", "Luis"))
     assert open_tasks(house) == ["comprar pasajes"]
+    age_set_aside(house)
+    create("Otra", context=house)
+    add("barrer", "Otra", context=house)
+    note("nada", "Otra", context=house)
+    assert not any(word in str(house.store.rows) for word in ("Casa", "pint", "Luis"))
     assert code(erase("", context=house)) == "PROJECT_NOT_FOUND"
 
 

@@ -172,7 +172,7 @@ def test_all_are_cancelled_after_a_question(
         chat.ask(person, text)
     chat.ask(person, said)
     assert len(chat.due(person)) == 2
-    assert chat.ask(person, yes) == receipt
+    assert chat.ask(person, yes).startswith(receipt)
     assert chat.due(person) == []
 
 

@@ -1,5 +1,6 @@
 """Shared by the tests of bundled skills: a folder's own functions, a person, rows that live in memory."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,18 @@ SKILLS = Path(__file__).parents[2] / "skills"
 def functions(skill: str) -> dict[str, Callable[..., Any]]:
     """The tool functions of a bundled skill, as the loader takes them."""
     return tool_functions(SKILLS / skill / "scripts" / "tools.py", skill)[0]
+
+
+def age_set_aside(context: ToolContext) -> None:
+    """Let a week pass for what was removed and can be brought back."""
+    for fields in context.store.rows.values():
+        if "undo" in fields:
+            fields["undo"]["removed"] -= 8 * 24 * 3600
+
+
+def finished(result: Any) -> Any:
+    """The result of a `def` or an `async def` tool."""
+    return asyncio.run(result) if asyncio.iscoroutine(result) else result
 
 
 class Rows:
