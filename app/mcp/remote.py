@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Any, cast
 
 import httpx2
+from anyio.abc import ObjectReceiveStream
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
 from app import __version__
@@ -19,7 +20,6 @@ from app.mcp.wire import (
     MESSAGE_BYTES,
     NOT_SENT,
     TOO_LONG,
-    MessageStream,
     RateLimiter,
     ServerLink,
     Unreachable,
@@ -88,7 +88,7 @@ class RemoteLink(ServerLink):
         return self.fault
 
 
-class _LimitedStream(MessageStream):
+class _LimitedStream(ObjectReceiveStream[Any]):
     """Messages, no faster than a server may send them."""
 
     def __init__(self, inner: Any) -> None:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import anyio
 import orjson
 import structlog
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
@@ -18,7 +19,6 @@ from app.mcp.wire import (
     MESSAGE_BYTES,
     TOO_LONG,
     LineSplitter,
-    MessageStream,
     RateLimiter,
     ServerLink,
     TooLong,
@@ -88,7 +88,7 @@ def _remove_half_install(definition: ServerDefinition, printed: str) -> None:
             remove(f"{cache}/_npx/{program}")
 
 
-class StdioLink(ServerLink, MessageStream):
+class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStream[SessionMessage]):
     """Reads and writes messages over the input and output of a server's process."""
 
     def __init__(self, definition: ServerDefinition, process: HostedProcess) -> None:
@@ -186,3 +186,6 @@ class StdioLink(ServerLink, MessageStream):
             raise anyio.BrokenResourceError from error
         finally:
             self._unread -= 1
+
+    async def aclose(self) -> None:
+        """Do nothing: `run_program` ends the process."""

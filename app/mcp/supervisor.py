@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -21,6 +21,7 @@ from app.tools.result import ToolResult, own_words
 
 if TYPE_CHECKING:
     from app.mcp.client import Connection, Listing
+    from app.mcp.servers import McpServers
 
 log = structlog.get_logger(__name__)
 
@@ -62,19 +63,11 @@ class Limits:
         return min(self.away * 2.0**doublings, self.broken)
 
 
-class SupervisorHost(Protocol):
-    """Connects a supervisor to its server and hears of its news."""
-
-    def connect(self, definition: ServerDefinition) -> "AbstractAsyncContextManager[Connection]": ...
-
-    def on_news(self, supervisor: "Supervisor") -> None: ...
-
-
 class Supervisor:
     """Runs one server. `run` is one task; other tasks call the server's tools and read its state."""
 
     def __init__(
-        self, definition: ServerDefinition, host: SupervisorHost, pins: Pins, limits: Limits
+        self, definition: ServerDefinition, servers: "McpServers", pins: Pins, limits: Limits
     ) -> None:
         self.definition = definition
         self.phase: Phase = "starting"
@@ -84,7 +77,7 @@ class Supervisor:
         self.approved: tuple[Mapping[str, JSON], ...] = ()
         self.held_back: tuple[HeldBack, ...] = ()
         self.dropped: tuple[tuple[str, str], ...] = ()
-        self._host = host
+        self._servers = servers
         self._pins = pins
         self._limits = limits
         self._listing: Listing | None = None
@@ -200,7 +193,7 @@ class Supervisor:
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(seconds):
-                    connection = await stack.enter_async_context(self._host.connect(self.definition))
+                    connection = await stack.enter_async_context(self._servers.connect(self.definition))
                     self.revision = connection.revision
                     await self._list(connection)
             except TimeoutError:
@@ -337,7 +330,7 @@ class Supervisor:
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
-        self._host.on_news(self)
+        self._servers.on_news(self)
 
 
 def show_reason(definition: ServerDefinition, why: str) -> str:

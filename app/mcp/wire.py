@@ -7,9 +7,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-import anyio
 import orjson
 
 from app.errors import RecadoError
@@ -77,32 +76,6 @@ class ServerLink(ABC):
     @abstractmethod
     async def end_reason(self) -> str:
         """Return what is known of why it ended; "" for nothing."""
-
-
-class MessageStream(ABC):
-    """A stream of messages as the SDK takes it."""
-
-    @abstractmethod
-    async def receive(self) -> Any:
-        """Return the next message. Raises EndOfStream at the end."""
-
-    async def aclose(self) -> None:  # noqa: B027 (whoever opened the connection closes it)
-        """Close the stream."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 @dataclass(frozen=True, slots=True)
