@@ -14,6 +14,7 @@ from app.mcp.definitions import ServerDefinition
 from app.mcp.pins import definition_hash
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 from app.tools.tool import Tool
+from tests.mcp.test_schemas import assert_plain
 
 SEARCH = {
     "name": "search.items",
@@ -195,17 +196,6 @@ def test_orders_to_the_model_and_hidden_text_are_found(change: dict[str, Any], k
     assert kind in {one.kind for one in found}
 
 
-def test_real_definitions_are_accepted_without_findings(samples: Path) -> None:
-    servers = json.loads((samples / "mcp_registry" / "real_server_tools.json").read_text())
-    for server, tools in servers.items():
-        for raw in tools:
-            as_task = raw.get("execution", {}).get("taskSupport") == "required"
-            assert why_unusable(raw).startswith("it only runs as a task") == as_task
-            assert findings(raw) == ()
-            tool = adapt(ServerDefinition(server), raw, Calls(), name=raw["name"])
-            assert tool.get_schema()["function"]["parameters"] is tool.input_schema
-
-
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PAIRS = st.lists(st.tuples(st.text("ab_. é", max_size=70), st.text("ab_. é", max_size=70)), max_size=12)
 
@@ -234,12 +224,21 @@ def test_equal_names_are_told_apart_in_any_order() -> None:
     assert "mcp_a_b_c" not in crossed.values()
 
 
-def test_real_tools_of_real_servers_get_plain_names(samples: Path) -> None:
+def test_real_definitions_lose_nothing_and_get_plain_names(samples: Path) -> None:
     servers = json.loads((samples / "mcp_registry" / "real_server_tools.json").read_text())
-    pairs = [(server, tool["name"]) for server, tools in servers.items() for tool in tools]
+    pairs = {(server, raw["name"]): raw for server, tools in servers.items() for raw in tools}
     names = unique_names(pairs)
     assert len(names) == len(set(names.values())) == 58
-    assert all(FIT.fullmatch(name) and name.endswith(tool[-40:]) for (_, tool), name in names.items())
+    for (server, tool), raw in pairs.items():
+        assert FIT.fullmatch(names[server, tool])
+        assert names[server, tool].endswith(tool[-40:])
+        as_task = raw.get("execution", {}).get("taskSupport") == "required"
+        assert why_unusable(raw).startswith("it only runs as a task") == as_task
+        assert findings(raw) == ()
+        made = adapt(ServerDefinition(server), raw, Calls(), name=tool).input_schema
+        assert_plain(made)
+        assert made["properties"].keys() == raw["inputSchema"].get("properties", {}).keys()
+        assert set(made.get("required", ())) == set(raw["inputSchema"].get("required", ()))
 
 
 @given(PAIRS)

@@ -32,17 +32,12 @@ async def test_tools_of_a_server_are_offered_and_answer(manager: Manager) -> Non
     assert (await manager.call("mcp_time_add", a=2, b=3)).data == {"sum": 5}
 
 
-async def test_refresh_returns_before_any_server_is_up(manager: Manager) -> None:
+async def test_a_server_that_is_new_is_waited_for_once(manager: Manager) -> None:
+    assert not await manager.servers.first_starts()
     manager.write("slow", {"seconds": 1})
     await manager.servers.refresh()
     assert manager.state("slow").phase == "starting"
     assert not manager.servers.tools
-
-
-async def test_a_server_that_is_new_is_waited_for_until_it_is_ready(manager: Manager) -> None:
-    assert not await manager.servers.first_starts()
-    manager.write("slow", {"seconds": 1})
-    await manager.servers.refresh()
     assert await manager.servers.first_starts()
     assert manager.servers.tools
     assert not await manager.servers.first_starts()
@@ -85,8 +80,10 @@ async def test_the_tools_are_the_same_object_until_they_change(manager: Manager)
     assert manager.changes == 2
 
 
-@pytest.mark.parametrize("eras", ["legacy", "both", "modern"])
-@pytest.mark.parametrize("unknown", ["error", "ignore", "exit"])
+@pytest.mark.parametrize(
+    ("eras", "unknown"),
+    [("legacy", "error"), ("legacy", "ignore"), ("legacy", "exit"), ("both", "error"), ("modern", "exit")],
+)
 async def test_the_newest_common_revision_is_used(manager: Manager, eras: str, unknown: str) -> None:
     state = await manager.start("one", {"eras": eras, "unknown": unknown})
     assert state.phase == "ready"
@@ -277,15 +274,10 @@ async def test_a_call_that_is_given_up_is_cancelled_at_the_server(manager: Manag
     assert len(await manager.read("mcp_one_cancelled")) == 1
 
 
-@pytest.mark.parametrize("method", ["sampling/createMessage", "elicitation/create", "roots/list", "made/up"])
-async def test_requests_of_a_server_are_refused(manager: Manager, method: str) -> None:
+async def test_of_a_servers_requests_only_a_ping_is_answered(manager: Manager) -> None:
     await manager.start("one", {"tools": [tool("ask", properties={"method": {"type": "string"}})]})
-    answer = await manager.read("mcp_one_ask", method=method)
-    assert answer["code"] < 0
-
-
-async def test_a_ping_is_answered(manager: Manager) -> None:
-    await manager.start("one", {"tools": [tool("ask", properties={"method": {"type": "string"}})]})
+    for method in ("sampling/createMessage", "elicitation/create", "roots/list", "made/up"):
+        assert (await manager.read("mcp_one_ask", method=method))["code"] < 0
     assert await manager.read("mcp_one_ask", method="ping") == {}
 
 
@@ -345,17 +337,8 @@ async def test_a_server_sees_nothing_of_our_environment(
     await manager.start("one", {"tools": [tool("environment")]}, env=(("API_KEY", "its-own"),))
     environment = await manager.read("mcp_one_environment")
     assert environment["API_KEY"] == "its-own"
-    assert environment.keys() <= {
-        "API_KEY",
-        "PATH",
-        "HOME",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TZ",
-        "TMPDIR",
-        "PWD",
-    }
+    allowed = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PWD"}
+    assert environment.keys() <= {"API_KEY", *allowed}
 
 
 async def test_results_hold_no_secret_of_the_server(manager: Manager) -> None:
