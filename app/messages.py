@@ -137,6 +137,14 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A button that opens an https address; its title has at most 20 characters."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A message that Meta approved, by name and language; the text takes its one place."""
 
@@ -175,6 +183,7 @@ class Outgoing:
     quoted: str = ""
     template: Template | None = None
     file: MediaFile | None = None
+    link: Link | None = None
     block: Mapping[str, JSON] | None = None  # {"location": {…}} or {"contacts": […]}, in Meta's form
 
 

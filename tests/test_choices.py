@@ -109,3 +109,23 @@ def test_titles_that_became_the_same_are_told_apart():
     [message] = choice_messages("¿Cuál?", options, "Opciones")
     assert [one.title for one in message.buttons] == ["1. Consulta de…", "2. Consulta de…"]
     assert "Consulta de cardiología martes" in message.text
+
+
+def test_a_link_is_a_button_that_says_where_it_leads(town):
+    person = town.newcomer()
+
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["choices"], "phrases": ["offer a link"]}'
+        address = {"text": "Aquí está el menú.", "title": "Ver el menú", "url": "https://roma.example/menu"}
+        return calls(("offer_link", address))
+
+    town.model.play = play
+    town.graph.say(person, "pásame el link del menú: https://roma.example/menu")
+    wait_for(lambda: town.graph.sends(person), "the link")
+    interactive = town.graph.sends(person)[0]["body"]["interactive"]
+    assert interactive["body"]["text"] == "Aquí está el menú.\n\n(roma.example)"
+    assert interactive["action"]["parameters"] == {
+        "display_text": "Ver el menú",
+        "url": "https://roma.example/menu",
+    }

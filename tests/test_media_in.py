@@ -243,6 +243,14 @@ def zipped(**files: str) -> bytes:
     return written.getvalue()
 
 
+def encrypted() -> bytes:
+    written, writer = io.BytesIO(), PdfWriter()
+    writer.add_blank_page(300, 300)
+    writer.encrypt("clave")
+    writer.write(written)
+    return written.getvalue()
+
+
 SLIDE = (
     '<p:sld xmlns:p="p" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
     "<a:p><a:r><a:t>Plan 2027</a:t></a:r></a:p></p:sld>"
@@ -256,6 +264,8 @@ SLIDE = (
         ("lista.csv", b"pan,12\nleche,30\n", "leche,30"),
         ("cita.ics", b"BEGIN:VEVENT\nSUMMARY:Dentista\nEND:VEVENT\n", "Dentista"),
         ("roto.pdf", b"%PDF-1.4 nothing", "damaged"),
+        ("secreto.pdf", encrypted(), "protected by a password"),
+        ("largo.pdf", pages_of(*(f"Capitulo {n}\n" + "palabras " * 300 for n in range(40))), "page 1 of"),
         ("roto.docx", b"PK\x03\x04 nothing", "damaged"),
         ("cosa.bin", bytes(range(256)) * 9, "damaged"),
     ],

@@ -6,9 +6,9 @@ from app.errors import RecadoError
 from app.settings import OPENAI_URL, Settings
 
 SECONDS = 60.0
-LONGEST_TEXT = 1_500  # characters: some two minutes, which Opus keeps below 512 KB
+LONGEST_TEXT = 1_200  # characters: a minute and a half
 DEFAULT_VOICE = "alloy"
-LARGEST = 2 * 1024 * 1024
+LARGEST = 512 * 1024  # more has no play icon in WhatsApp
 
 
 class NotSpoken(RecadoError):

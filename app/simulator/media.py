@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import secrets
 import zlib
 from collections.abc import Mapping
@@ -109,6 +110,16 @@ class MediaShelf:
         stored = self._files.pop(media_id, None)
         if stored is not None:
             self._size -= len(stored.data)
+
+
+def pages_of(pdf: bytes) -> int:
+    """Return how many pages a PDF has, 0 where that cannot be read."""
+    from pypdf import PdfReader
+
+    try:
+        return len(PdfReader(io.BytesIO(pdf)).pages)
+    except Exception:  # whatever a broken file makes the library raise
+        return 0
 
 
 def canned_clip() -> bytes:

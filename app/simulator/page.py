@@ -1,5 +1,6 @@
 """The phone page and the small API behind it."""
 
+import asyncio
 import base64
 import binascii
 import time
@@ -22,7 +23,7 @@ from app.people import SimulatedPerson
 from app.simulator.access import SimulatorAccess
 from app.simulator.faults import CONSEQUENCES, Faults, fault_bounds
 from app.simulator.graph import StandInGraph
-from app.simulator.media import MB
+from app.simulator.media import MB, pages_of
 from app.simulator.people import Objection, new_person
 
 HEARTBEAT_SECONDS = 15.0
@@ -162,6 +163,8 @@ class _PageRoutes:
         headers = {"Content-Security-Policy": "default-src 'none'; sandbox"}
         if not stored.mime_type.startswith(_SHOWN_TYPES):
             headers["Content-Disposition"] = "attachment"
+        if stored.mime_type == "application/pdf":
+            headers["X-Pages"] = str(await asyncio.to_thread(pages_of, stored.data))
         return Response(stored.data, media_type=stored.mime_type, headers=headers)
 
     async def send(self, said: InboundMessage) -> dict[str, str]:

@@ -157,12 +157,28 @@ def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript
 def fail(conn: Connection, message: int, reason: Reason) -> None:
     """End a file that cannot be had or read; its message says why."""
     ended = conn.execute(
-        "UPDATE attachments SET state = 'failed', reason = ? WHERE message_id = ?"
-        " AND state IN ('new', 'kept')",
+        "UPDATE attachments SET state = 'failed', reason = ?, path = '' WHERE message_id = ?"
+        " AND state IN ('new', 'kept', 'unheard')",
         (reason, message),
     )
     if ended.rowcount:
         _tell(conn, message, {"state": "failed", "reason": reason})
+
+
+def give_up_old(conn: Connection, kept_before: float, unheard_before: float, most: int) -> int:
+    """End files whose messages nobody waits for any more, and voice notes that were never heard.
+
+    Their bytes go with the next sweep of DATA_DIR/media. Return how many there were.
+    """
+    rows = conn.execute(
+        "SELECT a.message_id FROM attachments a WHERE (a.state IN ('new', 'kept') AND a.created_at < ?"
+        " AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.message_id = a.message_id AND i.done_at IS NULL))"
+        " OR (a.state = 'unheard' AND a.created_at < ?) LIMIT ?",
+        (kept_before, unheard_before, most),
+    ).fetchall()
+    for row in rows:
+        fail(conn, row["message_id"], "gone")
+    return len(rows)
 
 
 def leave_unheard(conn: Connection, message: int) -> None:

@@ -15,7 +15,7 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.i18n import say
-from app.messages import Address, Button, MediaFile, Outgoing, Status, Template
+from app.messages import Address, Button, Link, MediaFile, Outgoing, Status, Template
 from app.people import Conversation
 from app.store.database import insert, new_id
 
@@ -466,6 +466,8 @@ def _outgoing(payload: str) -> Outgoing:
         data["template"] = Template(**found)
     if found := data.get("file"):
         data["file"] = MediaFile(**found)
+    if found := data.get("link"):
+        data["link"] = Link(**found)
     return Outgoing(**data)
 
 
@@ -474,7 +476,7 @@ def _kind(message: Outgoing) -> str:
         return message.file.kind
     if message.block is not None:
         return next(iter(message.block))
-    is_interactive = message.buttons or message.rows or message.asks_location
+    is_interactive = message.buttons or message.rows or message.link or message.asks_location
     return "interactive" if is_interactive else "text"
 
 

@@ -2,7 +2,7 @@
 
 from sqlite3 import Connection
 
-from app.store import schedules, traces
+from app.store import attachments, schedules, traces
 from app.store.journal import ADMIN_CALL
 from app.store.tool_statistics import day_of
 
@@ -14,6 +14,7 @@ DEAD_LETTER_DAYS = 90
 ERASED_DAYS = 30
 STATISTICS_DAYS = 90
 REMINDER_DAYS = 30  # after they fired for the last time, or were cancelled
+UNHEARD_DAYS = 30  # voice notes that nothing transcribed
 PHRASE_DAYS = 180  # after they were said last; those of removed tools go this way too
 BATCH = 500
 TURNS_AT_ONCE = 50
@@ -50,6 +51,7 @@ def sweep(conn: Connection, now: float) -> int:
         " (SELECT tool, day, code, step FROM tool_statistics WHERE day < ? LIMIT ?)",
         (day_of(now - STATISTICS_DAYS * DAY), BATCH),
     ).rowcount
+    gone += attachments.give_up_old(conn, now - 2 * DAY, now - UNHEARD_DAYS * DAY, BATCH)
     gone += schedules.delete_over(conn, now - REMINDER_DAYS * DAY, BATCH)
     gone += traces.forget_catalogs(conn, now - CATALOG_DAYS * DAY, BATCH)
     return gone + _forget_traces(conn, now - TRACE_DAYS * DAY)

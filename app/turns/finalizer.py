@@ -11,7 +11,7 @@ import structlog
 
 from app.i18n import say
 from app.llm.errors import ModelError
-from app.messages import RECEIPT_MARK, Button, Outgoing
+from app.messages import RECEIPT_MARK, Button, Link, Outgoing
 from app.search.words import fold
 from app.store import alerts, choices, journal, learned_phrases, outbox, turns
 from app.store.choices import option_id
@@ -181,6 +181,8 @@ def _question(turn: TurnContext, text: str) -> list[Outgoing]:
     asked = turn.asks
     if asked.get("location"):
         return [Outgoing(text, asks_location=True)] if len(text) <= LONGEST_QUESTION else []
+    if (link := asked.get("link")) and len(text) <= LONGEST_QUESTION:
+        return [Outgoing(text, link=Link(link["title"], link["url"]))]
     options = [Button(option_id(turn.id, n), title) for n, title in enumerate(asked.get("options", ()), 1)]
     label = say(turn.person.language, "Options")
     return turn.channel.choose(text, options, label) if options else []

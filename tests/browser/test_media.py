@@ -145,6 +145,7 @@ async def test_a_day_by_voice_picture_file_place_and_choice(
         total = {"ana": "4,580.00 MXN · 15/12/2026", "bruno": "912,40 BRL · 15/12/2026"}[person]
         for words in (f"✓ {HEARD[person]}", "186", total, "Pizzería Roma"):
             assert words in shown
+        await page.until("/3 p[aá]ginas/.test(document.querySelector('#log').innerText)")
         assert await page.evaluate("document.querySelectorAll('#log .map').length") == 1
         await page.until(
             "[...document.querySelectorAll('#log img.picture')].every((one) => one.naturalWidth)"

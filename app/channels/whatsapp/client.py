@@ -192,6 +192,9 @@ def _action(message: Outgoing) -> dict[str, Any]:
     if message.rows:
         rows = [{"id": one.id, "title": one.title} for one in message.rows]
         return {"type": "list", "action": {"button": message.label, "sections": [{"rows": rows}]}}
+    if message.link is not None:
+        parameters = {"display_text": message.link.title, "url": message.link.url}
+        return {"type": "cta_url", "action": {"name": "cta_url", "parameters": parameters}}
     if message.asks_location:
         return {"type": "location_request_message", "action": {"name": "send_location"}}
     return {}

@@ -1,17 +1,28 @@
 """Questions that a person answers with a press."""
 
-from app.tools.authoring import Sentences
+from urllib.parse import urlsplit
+
+from app.tools.authoring import Sentences, cut
 
 MOST_OPTIONS = 20
 LONGEST_OPTION = 200
 LONGEST_QUESTION = 900
 
 SAID = {
-    "es": {"TOO_FEW": "Hacen falta al menos dos opciones distintas.", "NO_QUESTION": "Falta la pregunta."},
-    "pt": {"TOO_FEW": "São necessárias ao menos duas opções diferentes.", "NO_QUESTION": "Falta a pergunta."},
+    "es": {
+        "TOO_FEW": "Hacen falta al menos dos opciones distintas.",
+        "NO_QUESTION": "Falta la pregunta.",
+        "NO_ADDRESS": "Falta una dirección https.",
+    },
+    "pt": {
+        "TOO_FEW": "São necessárias ao menos duas opções diferentes.",
+        "NO_QUESTION": "Falta a pergunta.",
+        "NO_ADDRESS": "Falta um endereço https.",
+    },
     "en": {
         "TOO_FEW": "At least two different options are needed.",
         "NO_QUESTION": "The question is missing.",
+        "NO_ADDRESS": "An https address is missing.",
     },
 }
 
@@ -33,6 +44,24 @@ def ask_to_choose(question: str, options: list[str], context=None) -> dict:
         return say.failed("NO_QUESTION", code="BAD_REQUEST")
     asked = {"question": question.strip()[:LONGEST_QUESTION], "options": wanted[:MOST_OPTIONS]}
     return {"ok": True, "data": {"asked": asked["options"]}, "meta": {"asks": asked}}
+
+
+def offer_link(text: str, title: str, url: str, context=None) -> dict:
+    """Answers with a button that opens a web page. It ends your answer.
+
+    Args:
+        text: What the person reads above the button: what the page is and why they may want to open it.
+        title: The button, at most 20 characters, such as "Ver el menú".
+        url: The https address, exactly as the person, a search or a tool gave it.
+
+    Example: send me the link of the clinic as a button
+    """
+    say, host = Sentences(SAID, context), urlsplit(url.strip()).hostname
+    if not url.strip().startswith("https://") or not host or not title.strip() or not text.strip():
+        return say.failed("NO_ADDRESS", code="BAD_REQUEST")
+    shown = f"{text.strip()[:LONGEST_QUESTION]}\n\n({host})"  # a button hides where it leads
+    asked = {"question": shown, "link": {"title": cut(title, 20), "url": url.strip()}}
+    return {"ok": True, "data": {"offered": url.strip()}, "meta": {"asks": asked}}
 
 
 def ask_for_location(question: str, context=None) -> dict:

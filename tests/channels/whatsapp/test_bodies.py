@@ -8,10 +8,10 @@ import httpx
 import pytest
 from pywa import WhatsApp
 from pywa.types import Button as PywaButton
-from pywa.types import Contact, Section, SectionList, SectionRow
+from pywa.types import Contact, Section, SectionList, SectionRow, URLButton
 
 from app.channels.whatsapp.client import message_body
-from app.messages import Address, Button, MediaFile, Outgoing
+from app.messages import Address, Button, Link, MediaFile, Outgoing
 from app.simulator.limits import check_message
 
 PLACE = {"latitude": 19.43, "longitude": -99.13, "name": "Farmacia Sol", "address": "Calle 5"}
@@ -47,6 +47,12 @@ CASES: dict[str, tuple[Outgoing, Callable[[WhatsApp], object]]] = {
     "location request": (
         Outgoing("¿Dónde estás?", asks_location=True),
         lambda wa: wa.request_location("525550100001", "¿Dónde estás?"),
+    ),
+    "link": (
+        Outgoing("El menú", link=Link("Ver", "https://example.com/menu")),
+        lambda wa: wa.send_message(
+            "525550100001", "El menú", buttons=URLButton("Ver", "https://example.com/menu")
+        ),
     ),
     "place": (
         Outgoing("Farmacia", block={"location": PLACE}),
