@@ -57,19 +57,6 @@ class _TooManyParts(Exception):
     """A schema with more parts than may be read."""
 
 
-class _Budget:
-    """Counts the parts that may still be read."""
-
-    def __init__(self, parts: int) -> None:
-        self._left = parts
-
-    def spend(self, parts: int = 1) -> None:
-        """Count some. Raises _TooManyParts if fewer are left."""
-        self._left -= parts
-        if self._left < 0:
-            raise _TooManyParts
-
-
 def normalize_schema(schema: JSON) -> Schema:
     """Return the plain form: an object with properties, of at most 16 KiB. Raises Unusable.
 
@@ -111,7 +98,7 @@ class _Normalizer:
     def __init__(self, root: Mapping[str, JSON], longest_description: int) -> None:
         self._root = root
         self._longest_description = longest_description
-        self._budget = _Budget(_MAX_PARTS)
+        self._parts_left = _MAX_PARTS
 
     def whole(self, depth: int) -> Schema:
         """Return the schema of all arguments. Raises Unusable, _TooManyParts."""
@@ -122,14 +109,14 @@ class _Normalizer:
         objects = [branch for branch in branches if branch.get("type") == "object"]
         if not objects:
             raise Unusable("no object fits its inputSchema")
-        node = {key: value for key, value in merge_any_of(objects, self._budget).items() if key != "nullable"}
+        node = {key: value for key, value in self._merge_any_of(objects).items() if key != "nullable"}
         is_open = "properties" not in node or node.get("additionalProperties") is True
-        made = to_schema(node, self._budget)
+        made = self._to_schema(node)
         return {**made, "additionalProperties": True} if is_open else made
 
     def _node(self, raw: JSON, depth: int, above: _Above) -> Node | None:
         """Return a schema as a node, None if no value can fit it."""
-        self._budget.spend()
+        self._spend()
         if raw is False:
             return None
         if not isinstance(raw, Mapping):
@@ -138,14 +125,14 @@ class _Normalizer:
         if depth == 0:
             return node
         if isinstance(raw.get("$ref"), str):
-            node = merge_all_of(node, self._referenced(raw["$ref"], depth - 1, above), self._budget)
+            node = self._merge_all_of(node, self._referenced(raw["$ref"], depth - 1, above))
         for part in _list(raw.get("allOf")):
-            node = merge_all_of(node, self._node(part, depth - 1, above), self._budget)
+            node = self._merge_all_of(node, self._node(part, depth - 1, above))
         for key in ("anyOf", "oneOf"):
             branches = _list(raw.get(key))
             if branches and len(branches) <= _MAX_BRANCHES:
                 made = _union([self._node(branch, depth - 1, above) for branch in branches])
-                node = merge_all_of(node, made, self._budget)
+                node = self._merge_all_of(node, made)
         return node
 
     def _referenced(self, reference: str, depth: int, above: _Above) -> Node | None:
@@ -211,7 +198,7 @@ class _Normalizer:
         elif properties == []:  # an empty object as PHP writes it
             node["properties"] = {}
         if required := [name for name in _list(raw.get("required")) if isinstance(name, str)]:
-            self._budget.spend(len(required))
+            self._spend(len(required))
             node["required"] = list(dict.fromkeys(required))
         extra = self._extra(raw, depth, above)
         return node if extra is None else {**node, "additionalProperties": extra}
@@ -255,6 +242,131 @@ class _Normalizer:
         if "default" in raw and is_small(raw["default"], _LARGEST_DEFAULT):
             notes["default"] = raw["default"]
         return notes
+
+    def _merge_all_of(self, one: Node | None, other: Node | None) -> Node | None:
+        """Return what fits both, or more if that cannot be expressed; None if nothing does.
+
+        The notes of the first win. Raises _TooManyParts.
+        """
+        self._spend()
+        if one is None or other is None:
+            return None
+        notes = {key: node[key] for node in (other, one) for key in _NOTES if key in node}
+        if not _restricts(one) or not _restricts(other):
+            return {**(other if _restricts(other) else one), **notes}
+        if "anyOf" in one or "anyOf" in other:
+            pairs = list(product(one.get("anyOf", [one]), other.get("anyOf", [other])))
+            if len(pairs) > _MAX_BRANCHES:
+                return {**one, **notes}
+            made = _union([self._merge_all_of(*pair) for pair in pairs])
+        else:
+            made = self._merge_same_type(one, other)
+        if _fits_null(one) and _fits_null(other):
+            made = _union([made, {"type": "null"}])
+        return None if made is None else {**made, **notes}
+
+    def _merge_same_type(self, one: Node, other: Node) -> Node | None:
+        kinds = {one["type"], other["type"]}
+        if len(kinds) > 1 and kinds != {"integer", "number"}:
+            return None
+        made: Node = {**other, **one, "type": "integer" if "integer" in kinds else one["type"]}
+        made.pop("nullable", None)
+        if "enum" in made:
+            listed: list[JSON] = other["enum"] if "enum" in other else made["enum"]
+            fits = KINDS[made["type"]]
+            made["enum"] = [value for value in made["enum"] if value in listed and fits(value)]
+            if not made["enum"]:
+                return None
+        for keys, narrower in ((_LOWER_BOUNDS, max), (_UPPER_BOUNDS, min)):
+            for key in keys:
+                if key in one and key in other:
+                    made[key] = narrower(one[key], other[key])
+        if "items" in one and "items" in other:
+            made["items"] = self._merge_all_of(one["items"], other["items"]) or {}
+        if made["type"] == "object":
+            made |= self._merge_objects(one, other)
+        return made
+
+    def _merge_objects(self, one: Node, other: Node) -> Node:
+        made: Node = {}
+        if "properties" in one or "properties" in other:
+            first, second = one.get("properties", {}), other.get("properties", {})
+            self._spend(len(first) + len(second))
+            shared = {name: self._merge_all_of(first[name], second[name]) for name in first if name in second}
+            every = {**first, **second, **shared}
+            made["properties"] = {name: part for name, part in every.items() if part is not None}
+        if "required" in one or "required" in other:
+            made["required"] = list(dict.fromkeys((*one.get("required", ()), *other.get("required", ()))))
+            self._spend(len(made["required"]))
+        extras = [node["additionalProperties"] for node in (one, other) if "additionalProperties" in node]
+        if extras:
+            made["additionalProperties"] = self._merge_extras(extras)
+        return made
+
+    def _merge_extras(self, extras: list[JSON]) -> JSON:
+        if False in extras:
+            return False
+        nodes: list[Node] = [extra for extra in extras if extra is not True]
+        if len(nodes) < 2:
+            return nodes[0] if nodes else True
+        return self._merge_all_of(nodes[0], nodes[1]) or False
+
+    def _merge_any_of(self, objects: list[Node]) -> Node:
+        """Return one object that takes what any of these takes: model servers refuse a top-level `anyOf`."""
+        if len(objects) == 1:
+            return objects[0]
+        names = list(dict.fromkeys(name for node in objects for name in node.get("properties", ())))
+        self._spend(len(names) * len(objects))
+        properties = {
+            name: _union([node["properties"][name] for node in objects if name in node.get("properties", ())])
+            for name in names
+        }
+        required = set.intersection(*(set(node.get("required", ())) for node in objects))
+        is_open = any(node.get("additionalProperties") or "properties" not in node for node in objects)
+        made: Node = {"type": "object", "properties": properties, "required": sorted(required)}
+        return {**made, "additionalProperties": True} if is_open else made
+
+    def _to_schema(self, node: Node, *, may_be_left_out: bool = False) -> Schema:
+        """Return the node in the plain form. A null that is only the default of an optional one is left out.
+
+        Raises _TooManyParts.
+        """
+        self._spend()
+        notes = {key: node[key] for key in _NOTES if node.get(key) is not None}
+        is_default = may_be_left_out and node.get("default", True) is None
+        nulls = [{"type": "null"}] if node.get("nullable") and not is_default else []
+        if "anyOf" in node:
+            return {"anyOf": [*(self._to_schema(branch) for branch in node["anyOf"]), *nulls], **notes}
+        made = {key: value for key, value in node.items() if key not in (*_NOTES, "nullable")}
+        kind = made.get("type")
+        if kind in ("integer", "number"):
+            _write_bounds(made)
+        elif kind == "array":
+            made["items"] = self._to_schema(made.get("items", {}))
+        elif kind == "object":
+            self._write_object(made)
+        return {"anyOf": [made, *nulls], **notes} if nulls else {**made, **notes}
+
+    def _write_object(self, node: Node) -> None:
+        """Name every required property: some model servers refuse an object otherwise."""
+        required = dict.fromkeys(node.get("required", ()), _ANYTHING)
+        self._spend(len(required))
+        named = node.get("properties", {})
+        node["properties"] = {
+            name: self._to_schema(part, may_be_left_out=name not in required)
+            for name, part in {**named, **required, **named}.items()
+        }
+        extra = node.get("additionalProperties")
+        if extra is True:
+            del node["additionalProperties"]
+        elif isinstance(extra, dict):
+            node["additionalProperties"] = self._to_schema(extra)
+
+    def _spend(self, parts: int = 1) -> None:
+        """Count parts that are read. Raises _TooManyParts beyond the limit."""
+        self._parts_left -= parts
+        if self._parts_left < 0:
+            raise _TooManyParts
 
 
 def _types(given: JSON) -> set[str]:
@@ -314,83 +426,6 @@ def _union(branches: Iterable[Node | None]) -> Node | None:
     return {**node, "nullable": True} if fits_null else node
 
 
-def merge_all_of(one: Node | None, other: Node | None, budget: _Budget) -> Node | None:
-    """Return what fits both, or more if that cannot be expressed; None if nothing does.
-
-    The notes of the first win. Raises _TooManyParts.
-    """
-    budget.spend()
-    if one is None or other is None:
-        return None
-    notes = {key: node[key] for node in (other, one) for key in _NOTES if key in node}
-    if not _restricts(one) or not _restricts(other):
-        return {**(other if _restricts(other) else one), **notes}
-    if "anyOf" in one or "anyOf" in other:
-        pairs = list(product(one.get("anyOf", [one]), other.get("anyOf", [other])))
-        if len(pairs) > _MAX_BRANCHES:
-            return {**one, **notes}
-        made = _union([merge_all_of(*pair, budget) for pair in pairs])
-    else:
-        made = _merge_same_type(one, other, budget)
-    if _fits_null(one) and _fits_null(other):
-        made = {"type": "null"} if made is None or made.get("type") == "null" else {**made, "nullable": True}
-    return None if made is None else {**made, **notes}
-
-
-def merge_any_of(objects: list[Node], budget: _Budget) -> Node:
-    """Return one object that takes what any of these takes: model servers refuse a top-level `anyOf`."""
-    if len(objects) == 1:
-        return objects[0]
-    names = list(dict.fromkeys(name for node in objects for name in node.get("properties", ())))
-    budget.spend(len(names) * len(objects))
-    properties = {
-        name: _union([node["properties"][name] for node in objects if name in node.get("properties", ())])
-        for name in names
-    }
-    required = set.intersection(*(set(node.get("required", ())) for node in objects))
-    is_open = any(node.get("additionalProperties") or "properties" not in node for node in objects)
-    made: Node = {"type": "object", "properties": properties, "required": sorted(required)}
-    return {**made, "additionalProperties": True} if is_open else made
-
-
-def to_schema(node: Node, budget: _Budget, *, may_be_left_out: bool = False) -> Schema:
-    """Return the node in the plain form. A null that is only the default of an optional one is left out.
-
-    Raises _TooManyParts.
-    """
-    budget.spend()
-    notes = {key: node[key] for key in _NOTES if node.get(key) is not None}
-    is_default = may_be_left_out and node.get("default", True) is None
-    nulls = [{"type": "null"}] if node.get("nullable") and not is_default else []
-    if "anyOf" in node:
-        return {"anyOf": [*(to_schema(branch, budget) for branch in node["anyOf"]), *nulls], **notes}
-    made = {key: value for key, value in node.items() if key not in (*_NOTES, "nullable")}
-    kind = made.get("type")
-    if kind in ("integer", "number"):
-        _write_bounds(made)
-    elif kind == "array":
-        made["items"] = to_schema(made.get("items", {}), budget)
-    elif kind == "object":
-        _write_object(made, budget)
-    return {"anyOf": [made, *nulls], **notes} if nulls else {**made, **notes}
-
-
-def _write_object(node: Node, budget: _Budget) -> None:
-    """Name every required property: some model servers refuse an object otherwise."""
-    required = dict.fromkeys(node.get("required", ()), _ANYTHING)
-    budget.spend(len(required))
-    named = node.get("properties", {})
-    node["properties"] = {
-        name: to_schema(part, budget, may_be_left_out=name not in required)
-        for name, part in {**named, **required, **named}.items()
-    }
-    extra = node.get("additionalProperties")
-    if extra is True:
-        del node["additionalProperties"]
-    elif isinstance(extra, dict):
-        node["additionalProperties"] = to_schema(extra, budget)
-
-
 def _write_bounds(node: Node) -> None:
     """Write bounds as every model server knows them: exact for integers, a little wider for numbers."""
     is_whole = node["type"] == "integer"
@@ -400,55 +435,6 @@ def _write_bounds(node: Node) -> None:
     if (high := node.pop("exclusiveMaximum", None)) is not None:
         high = math.ceil(high) - 1 if is_whole else high
         node["maximum"] = min(high, node.get("maximum", high))
-
-
-def _merge_same_type(one: Node, other: Node, budget: _Budget) -> Node | None:
-    kinds = {one["type"], other["type"]}
-    if len(kinds) > 1 and kinds != {"integer", "number"}:
-        return None
-    made: Node = {**other, **one, "type": "integer" if "integer" in kinds else one["type"]}
-    made.pop("nullable", None)
-    if "enum" in made:
-        listed: list[JSON] = other["enum"] if "enum" in other else made["enum"]
-        fits = KINDS[made["type"]]
-        made["enum"] = [value for value in made["enum"] if value in listed and fits(value)]
-        if not made["enum"]:
-            return None
-    for keys, narrower in ((_LOWER_BOUNDS, max), (_UPPER_BOUNDS, min)):
-        for key in keys:
-            if key in one and key in other:
-                made[key] = narrower(one[key], other[key])
-    if "items" in one and "items" in other:
-        made["items"] = merge_all_of(one["items"], other["items"], budget) or {}
-    if made["type"] == "object":
-        made |= _merge_objects(one, other, budget)
-    return made
-
-
-def _merge_objects(one: Node, other: Node, budget: _Budget) -> Node:
-    made: Node = {}
-    if "properties" in one or "properties" in other:
-        first, second = one.get("properties", {}), other.get("properties", {})
-        budget.spend(len(first) + len(second))
-        shared = {name: merge_all_of(first[name], second[name], budget) for name in first if name in second}
-        every = {**first, **second, **shared}
-        made["properties"] = {name: part for name, part in every.items() if part is not None}
-    if "required" in one or "required" in other:
-        made["required"] = list(dict.fromkeys((*one.get("required", ()), *other.get("required", ()))))
-        budget.spend(len(made["required"]))
-    extras = [node["additionalProperties"] for node in (one, other) if "additionalProperties" in node]
-    if extras:
-        made["additionalProperties"] = _merge_extras(extras, budget)
-    return made
-
-
-def _merge_extras(extras: list[JSON], budget: _Budget) -> JSON:
-    if False in extras:
-        return False
-    nodes: list[Node] = [extra for extra in extras if extra is not True]
-    if len(nodes) < 2:
-        return nodes[0] if nodes else True
-    return merge_all_of(nodes[0], nodes[1], budget) or False
 
 
 def _flatten(branches: Iterable[Node | None]) -> Iterator[Node]:
