@@ -50,8 +50,10 @@ class SkillFile:
         return _foreign_entries(self.path) if self.is_foreign else read_mapping(self.path).entries.items()
 
     def server_name(self, name: str, taken: Collection[str]) -> str:
-        """Return the name of one of its servers; a skill from elsewhere never gets the name, and with it
-        the secrets, of another's."""
+        """Return the name of one of its servers.
+
+        An installed skill never gets the name of another's server, and with it that one's secrets.
+        """
         if not self.is_foreign and name not in taken:
             return name
         joined = f"{self.skill}_{name}"  # skill names have no _: no two of them give the same

@@ -212,7 +212,7 @@ class PackageTreeError(RecadoError):
 
 
 def integrity_fault(place: str, sha256: str) -> str:
-    """Return why a package must not be started; "" if it is what was approved, or nobody's install.
+    """Return why a package must not be started; "" if it is what was approved, or was not installed by us.
 
     Reads every file: some tenths of a second.
     """

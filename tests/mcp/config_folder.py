@@ -1,4 +1,4 @@
-"""A data folder in which servers are config down."""
+"""A data folder in which servers are configured."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from app.mcp.definitions import ServerDefinition
 from app.settings import Settings
 
 SOURCE = "https://example.org/{}.zip"
-"""Where a skill from elsewhere came from."""
+"""The address that an installed skill came from."""
 ENVIRONMENT = {"API_KEY": "of-the-operator", "REGION": "sur"}
 
 

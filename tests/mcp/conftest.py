@@ -1,4 +1,4 @@
-"""What tests of servers ask for by name."""
+"""Fixtures of the tests of servers."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -64,7 +64,7 @@ class Manager:
         return await self.tool(name).execute(args)
 
     async def read(self, name: str, /, **args: Any) -> Any:
-        """What a tool of the stand-in says as JSON."""
+        """Call a tool of the stand-in and return the JSON that it says."""
         result = await self.call(name, **args)
         assert result.ok, result
         return json.loads(result.data)
@@ -78,7 +78,7 @@ class Manager:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs: one that ended and waits for its parent does not."""
+    """Tell whether a process runs: one that ended and waits for its parent does not."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")

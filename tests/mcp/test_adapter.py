@@ -52,7 +52,7 @@ def adapted(raw: dict[str, Any] = SEARCH, server: ServerDefinition = SHOP, call:
 
 
 async def called(args: dict[str, Any], raw: dict[str, Any] = SEARCH) -> tuple[str, dict[str, Any]]:
-    """What reached the server of a call through the engine."""
+    """Call through the engine and return what reached the server."""
     calls = Calls()
     registry = ToolRegistry()
     registry.register(adapted(raw, ServerDefinition("shop", command="shop"), calls))

@@ -41,7 +41,7 @@ class Shell(House):
         return json.loads(self.file.read_text())["mcpServers"]
 
     def mcp(self, *arguments: str, typed: str = "", status: int = 0, **variables: str) -> str:
-        """What the command says; a fault is one clear line."""
+        """Run the command and return what it says; a fault is one clear line."""
         with kept_environment(self.folder, {**self.environment, **variables}):
             done = CliRunner().invoke(app, ["mcp", *arguments], input=typed)
         assert done.exit_code == status, done.output
@@ -334,7 +334,7 @@ def running(shell: Shell) -> Iterator[Callable[[], None]]:
 
 
 def pin(shell: Shell, tools: Path) -> None:
-    """What the first start of a server approves."""
+    """Approve the tools as the first start of a server does."""
     from app.mcp.pins import Pins
 
     pins = Pins(shell.folder / "data" / "mcp" / "files" / "pins.json")
@@ -366,7 +366,7 @@ def at_a_terminal(shell: Shell, arguments: list[str], prompt: str, typed: str) -
 
 
 def _shown(terminal: int) -> str:
-    """What it shows next; "" once the program has ended."""
+    """Return what it shows next; "" once the program has ended."""
     ready, _, _ = select.select([terminal], [], [], SECONDS)
     assert ready, "the command said nothing more"
     try:

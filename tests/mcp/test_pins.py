@@ -1,4 +1,4 @@
-"""What was approved of a server's tools, and what changed since."""
+"""Approved definitions of a server's tools, and changes since."""
 
 import json
 import stat
@@ -32,19 +32,13 @@ def names(raws: Any) -> list[str]:
     return [raw["name"] for raw in raws]
 
 
-def test_nothing_is_approved_at_first(pins: Pins) -> None:
-    compared = pins.compare([READ])
-    assert compared.approved == ()
-    assert [(one.tool, one.before) for one in compared.held_back] == [("read", None)]
-    assert pins.fault == ""
-
-
-def test_the_first_list_is_approved_whole_and_only_the_first(pins: Pins) -> None:
+def test_the_first_list_is_approved_whole_and_only_the_first(pins: Pins, path: Path) -> None:
+    assert [(one.tool, one.before) for one in pins.compare([READ]).held_back] == [("read", None)]
     assert pins.approve_first([READ])
-    assert pins.compare([READ]).approved == (READ,)
+    assert (stat.S_IMODE(path.stat().st_mode), list(path.parent.iterdir())) == (0o600, [path])
     assert not pins.approve_first([WRITE])
     compared = pins.compare([READ, WRITE])
-    assert names(compared.approved) == ["read"]
+    assert compared.approved == (READ,)
     assert [one.tool for one in compared.held_back] == ["write"]
 
 
@@ -88,12 +82,6 @@ def test_only_what_was_shown_is_approved(pins: Pins) -> None:
     assert names(pins.compare([shown, WRITE]).approved) == ["read"]
     assert pins.approve([WRITE], {"write": definition_hash(WRITE)}) == {"write"}
     assert names(pins.compare([shown, WRITE]).approved) == ["read", "write"]
-
-
-def test_only_this_account_can_read_the_pins(pins: Pins, path: Path) -> None:
-    pins.approve_first([READ])
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert list(path.parent.iterdir()) == [path]
 
 
 def tampered(written: Any) -> Any:

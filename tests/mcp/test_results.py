@@ -1,4 +1,4 @@
-"""What servers answer, as results of ours."""
+"""Answers of servers as results of ours."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What a server can do in the sandbox, tried with bubblewrap itself; skipped where it does not work."""
+"""Servers in the sandbox, tried with bubblewrap itself; skipped where it does not work."""
 
 import os
 import shutil
@@ -73,7 +73,7 @@ class Place:
         return done.stdout.strip() or done.stderr.strip()
 
     def attempt(self, code: str, grants: Grants = NONE, env: Mapping[str, str] | None = None) -> str:
-        """What a server that runs this code says of it: "done", or the error."""
+        """Run this code as a server and return what it says: "done", or the error."""
         server = str(self.package / "server.py")
         return self.run(self.definition(sys.executable, server, code, grants=grants, env=env))
 
@@ -156,7 +156,7 @@ WAYS_IN = {
 @pytest.mark.skipif(not closes_ports(), reason="the kernel is older than 6.7")
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_with_the_network_it_reaches_all_but_our_own_port(way: str, place: Place) -> None:
-    """Who comes to it from this machine may be taken for a person: the simulator is open to them."""
+    """A caller from this machine may be taken for a person: the simulator is open to it."""
     code, verdict = WAYS_IN[way]
     with socket.create_server(("127.0.0.1", 0)) as ours, socket.create_server(("127.0.0.1", 0)) as another:
         port, other = ours.getsockname()[1], another.getsockname()[1]
@@ -200,7 +200,7 @@ def test_private_folders_cannot_be_granted(place: Place) -> None:
 
 
 def test_our_own_folders_cannot_be_granted_even_inside_the_workspace(place: Place, tmp_path: Path) -> None:
-    """Who writes into the folder of skills runs outside of the sandbox at the next message."""
+    """Code written into the folder of skills would run outside of the sandbox at the next message."""
     skills, notes = tmp_path / "skills", place.data / "notes"
     for made in (skills / "tides", notes):
         made.mkdir(parents=True)

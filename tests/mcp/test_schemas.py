@@ -26,7 +26,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def assert_plain(schema: dict[str, Any]) -> None:
-    """What the strictest model servers ask for."""
+    """Check what the strictest model servers ask for."""
     assert schema["type"] == "object"
     assert "anyOf" not in schema
     assert len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode()) <= 16 * 1024
@@ -43,7 +43,7 @@ def assert_plain(schema: dict[str, Any]) -> None:
 
 
 def of(part: Any, *, required: bool = True, **beside: Any) -> Any:
-    """What one parameter becomes."""
+    """Return what one parameter becomes."""
     whole = {"type": "object", "properties": {"x": part}, "required": ["x"] if required else [], **beside}
     return normalize_schema(whole)["properties"]["x"]
 

@@ -74,7 +74,7 @@ async def connected(
 
 
 async def call(server: Server, tool: str, era: str = "legacy", **arguments: Any) -> dict[str, Any]:
-    """What a call came to, in our own form."""
+    """Call a tool and return the result in our own form."""
     async with connected(server, era) as client:
         result = await client.call_tool(tool, arguments)
     structured: dict[str, Any] = result.structured_content
