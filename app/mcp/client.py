@@ -5,7 +5,7 @@ Importing this loads the SDK (0.6 s, 45 MB): it is imported when the first serve
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -15,7 +15,6 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +72,6 @@ MAX_TOOLS = 500
 # Under which a result's `_meta` carries what the server wrote, past the SDK's types.
 _RAW = "recado/raw"
 
-_Greeting = Callable[["Connection"], Awaitable[object]]
-_OpenLink = Callable[[], AbstractAsyncContextManager[ServerLink]]
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -100,94 +96,94 @@ async def connect(
     unknown server is asked what it speaks: many at once would be too slow. To be entered and left by one
     task. Raises Unreachable; sets no limit of time to the whole.
     """
-    open_link: _OpenLink = partial(open_remote, definition, allowed)
-    if definition.command:
-        open_link = partial(run_program, definition, sandbox)
-    stack = AsyncExitStack()
+    opener = _Opener(definition, sandbox, allowed)
     try:
-        connection = await _negotiate(stack, definition, open_link, known, probing or nullcontext())
+        connection = await opener.negotiate(known, probing or nullcontext())
         listening = asyncio.create_task(connection.listen())
-        stack.callback(listening.cancel)
+        opener.opened.callback(listening.cancel)
         yield connection
     finally:
-        await stack.aclose()  # without the exception, which the SDK's task groups would wrap
+        await opener.opened.aclose()  # without the exception, which the SDK's task groups would wrap
 
 
-async def _negotiate(
-    stack: AsyncExitStack,
-    definition: ServerDefinition,
-    open_link: _OpenLink,
-    known: str,
-    probing: AbstractAsyncContextManager[object],
-) -> "Connection":
-    """Try each greeting on a link of its own: some servers answer nothing after one they do not know."""
-    if definition.downloads and not known:
-        await _fetch(definition, open_link)
-    attempt = partial(_attempt, stack, definition, open_link)
-    silent_seconds = 0.0
-    if known not in HANDSHAKE_PROTOCOL_VERSIONS:
-        is_quick = not (known or definition.downloads)
-        seconds = PROBE_SECONDS if is_quick else _KNOWN_PROBE_SECONDS
+class _Opener:
+    """Opens the connection to a server; `opened` is what has to be closed after its use."""
+
+    def __init__(
+        self, definition: ServerDefinition, sandbox: Sandbox, allowed: Collection[tuple[str, int]]
+    ) -> None:
+        self.opened = AsyncExitStack()
+        self._definition = definition
+        self._sandbox = sandbox
+        self._allowed = allowed
+
+    async def negotiate(self, known: str, probing: AbstractAsyncContextManager[object]) -> "Connection":
+        """Try each greeting on a link of its own: some servers answer nothing after one they do not know."""
+        if self._definition.downloads and not known:
+            await self._fetch()
+        silent_seconds = 0.0
+        if known not in HANDSHAKE_PROTOCOL_VERSIONS:
+            is_quick = not (known or self._definition.downloads)
+            seconds = PROBE_SECONDS if is_quick else _KNOWN_PROBE_SECONDS
+            try:
+                async with probing if is_quick else nullcontext():
+                    return await self._attempt(newest=True, seconds=seconds)
+            except Unstartable:
+                raise
+            except Unreachable as error:
+                silent_seconds = seconds if isinstance(error, _Silent) else 0.0
+                log.debug("a server does not speak 2026-07-28", server=self._definition.name, why=str(error))
+        began = time.monotonic()
         try:
-            async with probing if is_quick else nullcontext():
-                return await attempt(Connection.discover, seconds)
+            connection = await self._attempt(newest=False)
+        except _OnlyModern:  # it was slow to say so
+            return await self._attempt(newest=True)
+        took = time.monotonic() - began
+        connection.is_sure_of_revision = not silent_seconds or took < silent_seconds / 2
+        return connection
+
+    async def _fetch(self) -> None:
+        """Have a command fetch its program; ended meanwhile, it would leave half of it.
+
+        The handshake is asked for, which it may take minutes to answer; how it answers does not matter.
+        """
+        try:
+            await self._attempt(newest=False)
+            await self.opened.aclose()
         except Unstartable:
             raise
-        except Unreachable as error:
-            silent_seconds = seconds if isinstance(error, _Silent) else 0.0
-            log.debug("a server does not speak 2026-07-28", server=definition.name, why=str(error))
-    began = time.monotonic()
-    try:
-        connection = await attempt(Connection.initialize, None)
-    except _OnlyModern:  # it was slow to say so
-        return await attempt(Connection.discover, None)
-    took = time.monotonic() - began
-    connection.is_sure_of_revision = not silent_seconds or took < silent_seconds / 2
-    return connection
+        except Unreachable:
+            pass  # told by what is tried next
+
+    async def _attempt(self, *, newest: bool, seconds: float | None = None) -> "Connection":
+        """Connect with one greeting. Raises Unreachable; then nothing of the attempt is left."""
+        attempt = AsyncExitStack()
+        try:
+            link = await attempt.enter_async_context(self._link())
+            connection = Connection(self._definition, link)
+            await attempt.enter_async_context(connection.session)
+            fault = await _greet(connection, newest, seconds)
+        except BaseException:
+            await attempt.aclose()
+            raise
+        if fault is None:
+            self.opened.push_async_exit(attempt)
+            return connection
+        with suppress(Unreachable):
+            await attempt.aclose()
+        raise fault
+
+    def _link(self) -> AbstractAsyncContextManager[ServerLink]:
+        if self._definition.command:
+            return run_program(self._definition, self._sandbox)
+        return open_remote(self._definition, self._allowed)
 
 
-async def _fetch(definition: ServerDefinition, open_link: _OpenLink) -> None:
-    """Have a command fetch its program; ended meanwhile, it would leave half of it.
-
-    The handshake is asked for, which it may take minutes to answer; how it answers does not matter.
-    """
-    try:
-        async with AsyncExitStack() as stack:
-            await _attempt(stack, definition, open_link, Connection.initialize, None)
-    except Unstartable:
-        raise
-    except Unreachable:
-        pass  # told by what is tried next
-
-
-async def _attempt(
-    stack: AsyncExitStack,
-    definition: ServerDefinition,
-    open_link: _OpenLink,
-    greet: _Greeting,
-    seconds: float | None,
-) -> "Connection":
-    """Connect with one greeting. Raises Unreachable; then nothing of the attempt is left."""
-    attempt = AsyncExitStack()
-    try:
-        connection = Connection(definition, await attempt.enter_async_context(open_link()))
-        await attempt.enter_async_context(connection.session)
-        fault = await _greet(connection, greet, seconds)
-    except BaseException:
-        await attempt.aclose()
-        raise
-    if fault is None:
-        stack.push_async_exit(attempt)
-        return connection
-    with suppress(Unreachable):
-        await attempt.aclose()
-    raise fault
-
-
-async def _greet(connection: "Connection", greet: _Greeting, seconds: float | None) -> Unreachable | None:
+async def _greet(connection: "Connection", newest: bool, seconds: float | None) -> Unreachable | None:
+    """Agree on a revision; return why that was not possible."""
     try:
         async with asyncio.timeout(seconds):
-            await greet(connection)
+            await connection.agree(newest)
     except TimeoutError:
         return _Silent("it does not answer")
     except (MCPError, RuntimeError, ValidationError) as error:
@@ -226,14 +222,9 @@ class Connection:
     def revision(self) -> str:
         return self.session.protocol_version or ""
 
-    async def discover(self) -> None:
-        """Agree on 2026-07-28. Raises what the SDK raises."""
-        await self.session.discover()
-        self._dispatcher.revision = self.revision
-
-    async def initialize(self) -> None:
-        """Agree on an older revision by its handshake. Raises what the SDK raises."""
-        await self.session.initialize()
+    async def agree(self, newest: bool) -> None:
+        """Agree on 2026-07-28, or on an older revision by its handshake. Raises what the SDK raises."""
+        await (self.session.discover() if newest else self.session.initialize())
         self._dispatcher.revision = self.revision
 
     async def list_tools(self) -> Listing:
