@@ -13,16 +13,16 @@ from app.llm.model import ToolCall
 from app.messages import JSON
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
-from app.store import journal, people, tool_statistics
+from app.store import journal, people
 from app.store.database import Database, new_id
 from app.store.journal import UncertainCall
-from app.store.skill_data import NoRoom, SkillStore
+from app.store.skill_data import SkillStore
 from app.tools import ExecutionEngine, NoTTYError, Tool, ToolResult
 from app.tools.context import CallTerms
 from app.turns.approvals import call_identity
+from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.contexts import ToolContexts
 from app.turns.profiles import Profiles
-from app.turns.tool_calls import not_kept
 
 SOURCE = "MCP"
 """Where the words of such a call come from: a model elsewhere wrote them, and nobody says after what."""
@@ -108,13 +108,13 @@ class OperatorCalls:
         terms = CallTerms(
             offered=frozenset(one.name for one in self.tools),
             must_ask=is_uncertain,
-            recorder=_Recorder(self._store, turn, owner.conversation, person, call, arguments, store),
+            recorder=_Recorder(self._store, turn, owner.conversation, person, (call, arguments), store),
         )
         return await self._engine.execute_tool_call(name, arguments, context, terms)
 
 
-class _Recorder:
-    """Records a call before it runs, and its result together with what the tool stored.
+class _Recorder(CallRecorder):
+    """Writes the rows of an administrator's call, in a turn that is done.
 
     A crash or a cancellation leaves the outcome of a call that is not idempotent as unknown.
     """
@@ -123,65 +123,34 @@ class _Recorder:
         self,
         database: Database,
         turn: str,
-        conversation: Conversation,
+        owner: Conversation,
         person: Person,
-        call: UncertainCall,
-        arguments: dict[str, JSON],
+        asked: tuple[UncertainCall, dict[str, JSON]],
         store: SkillStore | None,
     ) -> None:
-        self._database = database
+        super().__init__(database, person, store)
         self._turn = turn
-        self._conversation = conversation
-        self._person = person
-        self._call = call
-        self._arguments = arguments
-        self._store = store
+        self._conversation = owner
+        self._call, self._arguments = asked
+        self._intended = False
         self._noted = False
 
     async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
         self._noted = not (tool.idempotent or tool.harmless)
 
         def write(conn: Connection) -> None:
-            now = time.time()
-            self._record(conn, "intent", {"tool": tool.name, "arguments": args}, now)
+            self._record(conn, "intent", {"tool": tool.name, "arguments": args})
             if self._noted:
-                journal.mark_uncertain(conn, self._person.id, self._call, now)
+                journal.mark_uncertain(conn, self._person.id, self._call, time.time())
 
         await self._database.tx(write)
+        self._intended = True
 
-    async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-        if self._store is not None and self._store.read_outside:
-            result = result.with_meta(outside=True)
-        text = await result.text()
+    def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:
+        called = {} if self._intended else {"tool": self._call[0], "arguments": self._arguments}
+        self._record(conn, "tool", {"result": text, **called})
+        if self._noted or is_unknown(result):
+            self._note_outcome(conn, self._call, result)
 
-        def write(conn: Connection) -> ToolResult:
-            now = time.time()
-            refused = self._keep_stored(conn) if result.ok else None
-            kept, said = (result, text) if refused is None else (refused, refused.to_json())
-            row: dict[str, JSON] = {"result": said}
-            if seconds is None:  # it has no intent that says what was called
-                row |= {"tool": self._call[0], "arguments": self._arguments}
-            self._record(conn, "tool", row, now)
-            self._note_outcome(conn, kept, now)
-            tool_statistics.count(conn, tool, kept.code, seconds, tool_statistics.day_of(now))
-            return kept
-
-        return await self._database.tx(write)
-
-    def _record(self, conn: Connection, kind: str, row: dict[str, JSON], now: float) -> None:
-        journal.record_admin_call(conn, self._turn, self._conversation, kind, row, now)
-
-    def _note_outcome(self, conn: Connection, result: ToolResult, now: float) -> None:
-        if result.meta.get("outcome") == "unknown":
-            journal.mark_uncertain(conn, self._person.id, self._call, now)
-        elif self._noted:
-            journal.clear_uncertain(conn, self._person.id, self._call)
-
-    def _keep_stored(self, conn: Connection) -> ToolResult | None:
-        """Write what the tool stored; return a failed result if the person has no room for it, else None."""
-        try:
-            if self._store is not None:
-                self._store.apply(conn)
-        except NoRoom as full:
-            return not_kept(full, self._person.language)
-        return None
+    def _record(self, conn: Connection, kind: str, row: dict[str, JSON]) -> None:
+        journal.record_admin_call(conn, self._turn, self._conversation, kind, row, time.time())

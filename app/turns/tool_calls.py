@@ -11,14 +11,13 @@ from typing import TypeVar
 import structlog
 
 from app.errors import StoreError
-from app.i18n import say
 from app.llm.model import ToolCall
 from app.messages import JSON, MediaFile
-from app.store import journal, tool_statistics
+from app.store import journal
 from app.store.database import Database
 from app.store.journal import UncertainCall
 from app.store.media import LARGEST_PICTURE, MediaFolder, NotKept, describe_file
-from app.store.skill_data import NoRoom, SkillStore
+from app.store.skill_data import SkillStore
 from app.text import visible
 from app.tools import ExecutionEngine, Tool, ToolContext, ToolResult
 from app.tools.context import CallTerms
@@ -27,6 +26,7 @@ from app.tools.plain import dumps, loads
 from app.tools.result import MODEL_LIMIT, ReturnedFile
 from app.turns.actions import CallResult, answer_key
 from app.turns.approvals import Agreed, Decisions, arguments_hash, call_identity
+from app.turns.call_recorder import CallRecorder, is_unknown
 from app.turns.cards import sources_sentence
 from app.turns.contexts import ToolContexts
 from app.turns.state import TurnContext, TurnServices
@@ -192,16 +192,13 @@ class ToolCalls:
         )
 
 
-class _Recorder:
-    """Writes one call's intent and result.
-
-    What the tool stored, the files it returned and its figures commit with the result.
-    """
+class _Recorder(CallRecorder):
+    """Writes the rows of a turn's call: with the result go the files it returned and what searches found."""
 
     def __init__(
         self, database: Database, one: _Call, media: MediaFolder | None, documents: Documents | None
     ) -> None:
-        self._database = database
+        super().__init__(database, one.turn.person, one.store)
         self._one = one
         self._turn = one.turn
         self._media = media
@@ -209,6 +206,7 @@ class _Recorder:
         self._after = answer_key(one.round)
         self._intent = ""
         self._intended = False
+        self._files: tuple[MediaFile, ...] = ()
         self.was_uncertain = one.turn.is_uncertain(lambda: self.identity)  # before it ran
         self.error: Exception | None = None  # why a row could not be written
         self.recorded: CallResult | None = None
@@ -228,43 +226,36 @@ class _Recorder:
         self._intended = True
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-        """Record a result and return what was written: a failure when what the tool stored could not be kept.
-
-        A result that was made of rows with text of others is marked.
-        """
-        one, name = self._one, self._one.call.name
-        if one.store is not None and one.store.read_outside:
-            result = result.with_meta(outside=True)
-        result, files = await self._keep_files(result)
-        text = await result.text()
-        searches = one.tool is not None and one.tool.permits_addresses
-        found = listed_addresses(result.data) if searches and result.ok else []
-        day = tool_statistics.day_of(time.time())
-        ran = one.begun or self._intended
-        doubtful = self.identity if ran and (_is_unknown(result) or self.was_uncertain) else None
-
-        def write(conn: Connection) -> tuple[ToolResult, CallResult]:
-            refused = self._keep_stored(conn) if result.ok else None
-            kept, said = (result, text) if refused is None else (refused, refused.to_json())
-            bundled = self._turn.tools.is_bundled(name)
-            recorded = CallResult.of(name, kept, said, bundled=bundled)
-            self._record(conn, "tool", _json(recorded.row()))
-            if found:
-                self._record(conn, "found", _json(found))
-            if files and refused is None:
-                self._record(conn, "files", _json(files))
-            if doubtful is not None:
-                self._note_outcome(conn, doubtful, kept)
-            tool_statistics.count(conn, tool, kept.code, seconds, day)
-            return kept, recorded
-
-        written, self.recorded = await self._write(write)
-        self._turn.found += found
-        if files and written.ok:
-            self._turn.files[one.key] = files
-        if doubtful is not None:
-            self._turn.outcomes[doubtful] = _is_unknown(written)
+        one = self._one
+        result, self._files = await self._keep_files(result)
+        written = await super().result(result, tool, seconds)
+        self._turn.found += self._found(written)
+        if self._files and written.ok:
+            self._turn.files[one.key] = self._files
+        if self._is_doubtful(written):
+            self._turn.outcomes[self.identity] = is_unknown(written)
         return written
+
+    def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:
+        name = self._one.call.name
+        self.recorded = CallResult.of(name, result, text, bundled=self._turn.tools.is_bundled(name))
+        self._record(conn, "tool", _json(self.recorded.row()))
+        if found := self._found(result):
+            self._record(conn, "found", _json(found))
+        if self._files and result.ok:
+            self._record(conn, "files", _json(self._files))
+        if self._is_doubtful(result):
+            self._note_outcome(conn, self.identity, result)
+
+    def _found(self, result: ToolResult) -> list[str]:
+        """Return the addresses that a search lists."""
+        searches = self._one.tool is not None and self._one.tool.permits_addresses
+        return listed_addresses(result.data) if searches and result.ok else []
+
+    def _is_doubtful(self, result: ToolResult) -> bool:
+        """Tell whether the call ran and its outcome is unknown, or was before it ran."""
+        ran = self._one.begun or self._intended
+        return ran and (is_unknown(result) or self.was_uncertain)
 
     async def _keep_files(self, result: ToolResult) -> tuple[ToolResult, tuple[MediaFile, ...]]:
         """Put the files of a success on the disk; the result then says what becomes of each."""
@@ -303,13 +294,6 @@ class _Recorder:
             return file
         return ReturnedFile(data, "image/jpeg", f"{PurePath(file.name or 'picture').stem}.jpg")
 
-    def _note_outcome(self, conn: Connection, call: UncertainCall, result: ToolResult) -> None:
-        """Keep whether the outcome is unknown: then the call must not be done again unasked."""
-        if _is_unknown(result):
-            journal.mark_uncertain(conn, self._turn.person.id, call, time.time())
-        else:
-            journal.clear_uncertain(conn, self._turn.person.id, call)
-
     async def _write(self, write: Callable[[Connection], T]) -> T:
         """Write, again while the disk is in trouble: what a tool did is known here alone."""
         until = time.monotonic() + (RECORD_SECONDS if self._intended else 0.0)
@@ -328,24 +312,6 @@ class _Recorder:
         key, tried = f"{kind}:{self._one.key}", self._turn.state.tried_before
         now, after = time.time(), self._after
         journal.record(conn, self._turn.id, key, kind, row, now, after=after, tried_before=tried)
-
-    def _keep_stored(self, conn: Connection) -> ToolResult | None:
-        """Write what the tool stored; return why it may not stay, None when it may."""
-        try:
-            if self._one.store is not None:
-                self._one.store.apply(conn)
-        except NoRoom as full:
-            return not_kept(full, self._turn.person.language)
-        return None
-
-
-def not_kept(full: NoRoom, language: str) -> ToolResult:
-    """Tell a person that what a tool stored could not be kept."""
-    if full.code == "QUOTA_EXCEEDED":
-        text = say(language, "I could not save it: your data has reached its limit. Delete something first.")
-    else:
-        text = say(language, "I could not save it: my disk is nearly full. The person who runs me was told.")
-    return ToolResult.failure(full.code, text)
 
 
 def _json(payload: JSON) -> str:
@@ -374,7 +340,3 @@ def _interrupted(name: str) -> ToolResult:
         "check whether it happened if a tool can tell; do not repeat it without the person's yes",
         outcome="unknown",
     )
-
-
-def _is_unknown(result: ToolResult) -> bool:
-    return result.meta.get("outcome") == "unknown"
