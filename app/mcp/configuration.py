@@ -100,18 +100,10 @@ class Configuration:
         self._stamps: object = None
         self._mapping = ServerMapping({})
         self._definitions: tuple[ServerDefinition, ...] = ()
-        self._faults: tuple[str, ...] = ()
-        self._wanted: tuple[WantedServer, ...] = ()
-
-    @property
-    def faults(self) -> Sequence[str]:
-        """The faults of whole files, a line each, with the cure."""
-        return self._faults
-
-    @property
-    def wanted(self) -> Sequence[WantedServer]:
-        """The servers that skills would like to have installed."""
-        return self._wanted
+        # The faults of whole files, a line each, with the cure.
+        self.faults: tuple[str, ...] = ()
+        # The servers that skills would like to have installed.
+        self.wanted: tuple[WantedServer, ...] = ()
 
     def look(self) -> Sequence[ServerDefinition]:
         """Return every server under a name of its own; the same object while nothing has changed.
@@ -134,8 +126,8 @@ class Configuration:
         """Return the servers and their states as JSON, without commands, addresses and secrets."""
         return {
             "servers": [_row(state) for state in states],
-            "faults": list(self._faults),
-            "wanted": [asdict(one) for one in self._wanted],
+            "faults": list(self.faults),
+            "wanted": [asdict(one) for one in self.wanted],
         }
 
     def _read(self, files: Iterable[SkillFile]) -> None:
@@ -149,12 +141,12 @@ class Configuration:
         records = {record.name: record for record in installed.records(self._data_dir)}
         found = {name: self._of_file(name, entry, records) for name, entry in self._mapping.entries.items()}
         wanted = self._add_of_skills(files, found, faults)
-        for fault in set(faults) - set(self._faults):
+        for fault in set(faults) - set(self.faults):
             log.warning("%s", fault)
         installed_ids = {record.registry_id for record in records.values()}
         self._definitions = tuple(found.values())
-        self._faults = tuple(faults)
-        self._wanted = tuple(one for one in wanted if one.registry_id not in installed_ids)
+        self.faults = tuple(faults)
+        self.wanted = tuple(one for one in wanted if one.registry_id not in installed_ids)
 
     def _of_file(self, name: str, entry: JSON, records: Mapping[str, InstalledServer]) -> ServerDefinition:
         """Return the server of an entry; what was approved, as long as it agrees with an install's record."""

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,34 +57,29 @@ def add_server(path: Path, name: str, entry: Mapping[str, JSON], *, replace: boo
     """Write an entry, in place of the one of that name. Raises MappingError."""
     if not is_server_name(name):
         raise MappingError(f"{name[:60]!r} is no server's name: {NAME_RULE}")
-
-    def add(servers: dict[str, JSON]) -> None:
+    with _changing(path) as servers:
         if not replace and name in servers:
             raise MappingError(f"{path} has a server {name} already; remove it first, or choose another name")
         servers[name] = dict(entry)
-
-    _change(path, add)
 
 
 def remove_server(path: Path, name: str) -> bool:
     """Take an entry out; return False if there was none. Raises MappingError."""
     if name not in read_mapping(path).entries:
         return False
-    _change(path, lambda servers: servers.pop(name, None))
+    with _changing(path) as servers:
+        servers.pop(name, None)
     return True
 
 
 def set_enabled(path: Path, name: str, enabled: bool) -> None:
     """Turn a server on or off without touching the rest of its entry. Raises MappingError."""
-
-    def turn(servers: dict[str, JSON]) -> None:
+    with _changing(path) as servers:
         entry = servers.get(name)
         if not isinstance(entry, dict):
             raise MappingError(f"{path} has no server {name}")
         entry.pop("disabled", None)
         entry["enabled"] = enabled
-
-    _change(path, turn)
 
 
 @contextmanager
@@ -110,11 +105,13 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _change(path: Path, change: Callable[[dict[str, JSON]], object]) -> None:
+@contextmanager
+def _changing(path: Path) -> Iterator[dict[str, JSON]]:
+    """Hand out the servers of a file and write them afterwards. Raises MappingError."""
     try:
         with locked(path):
             whole, _ = _read(path)
-            change(whole.setdefault(_key(path, whole), {}))
+            yield whole.setdefault(_key(path, whole), {})
             text = json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
             write_private(Path(os.path.realpath(path)), text)  # a link to it stays a link
     except OSError as error:
