@@ -1,11 +1,13 @@
 """A server as a process: the pair of streams that the SDK talks through, bounded in what they take."""
 
 import asyncio
+import json
 import os
 import re
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import anyio
 import orjson
@@ -18,19 +20,17 @@ from app.mcp.definitions import ServerDefinition
 from app.mcp.wire import (
     MESSAGE_BYTES,
     TOO_LONG,
-    LineSplitter,
     RateLimiter,
     ServerLink,
-    TooLong,
     Unreachable,
     Unstartable,
-    find_cause,
-    parse_messages,
 )
+from app.messages import JSON
 from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
 from app.rmtree import remove
 from app.text import Private
+from app.tools.plain import sendable
 
 log = structlog.get_logger(__name__)
 
@@ -42,6 +42,18 @@ RUBBISH_BYTES = 64 * 1024 * 1024
 MIN_LINE_BYTES = 64
 # Where npx keeps a program: the cache, and a hash of the program's name.
 _NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
+
+_MAX_BATCH = 100
+# Kept of both ends of a line that is too long: the id of its request is there.
+_KEPT_BYTES = 512
+_ID_FIRST = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
+_ID_LAST = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+_TELLING = re.compile(
+    r"error|exception|missing|required|denied|not found|no such|cannot|could not|invalid|must|fail|unable",
+    re.IGNORECASE,
+)
+_TRACE = re.compile(r"\s+at |\s*\^+\s*$|  File |Node\.js v")
+_CAUSE_CHARACTERS = 300
 
 
 @asynccontextmanager
@@ -86,6 +98,13 @@ def _remove_half_install(definition: ServerDefinition, printed: str) -> None:
         if cache in caches:
             log.warning("a half installed program is removed", server=definition.name, program=program)
             remove(f"{cache}/_npx/{program}")
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A line over the limit; only the id of the request that it answers was kept."""
+
+    request: int | None
 
 
 class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStream[SessionMessage]):
@@ -189,3 +208,65 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
 
     async def aclose(self) -> None:
         """Do nothing: `run_program` ends the process."""
+
+
+class LineSplitter:
+    """Cuts bytes into lines. Holds one line of at most `limit` bytes, whatever comes."""
+
+    def __init__(self, limit: int = MESSAGE_BYTES) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        # Both ends of a line that is too long; b"" for any other.
+        self._head = self._tail = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
+        """Yield the lines that these bytes complete."""
+        *ended, begun = data.split(b"\n")
+        for piece in ended:
+            self._add(piece)
+            yield self._end()
+        self._add(begun)
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._head:
+            self._tail = (self._tail + piece)[-_KEPT_BYTES:]
+        elif self._size <= self._limit:
+            self._parts.append(piece)
+        else:
+            whole = b"".join((*self._parts, piece))
+            self._parts.clear()
+            self._head, self._tail = whole[:_KEPT_BYTES], whole[-_KEPT_BYTES:]
+
+    def _end(self) -> bytes | TooLong:
+        line: bytes | TooLong = b"".join(self._parts)
+        if self._head:
+            found = _ID_FIRST.search(self._head) or _ID_LAST.search(self._tail)
+            line = TooLong(int(found[1]) if found else None)
+        self._parts.clear()
+        self._size, self._head, self._tail = 0, b"", b""
+        return line
+
+
+def parse_messages(line: bytes) -> list[dict[str, JSON]]:
+    """Return the messages of a line: one, or a batch (2025-03-26). Raises ValueError for anything else."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:  # half of an emoji, or NaN: JavaScript and Python write them
+        try:
+            value = sendable(json.loads(line))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+    found = value if isinstance(value, list) else [value]
+    if not 0 < len(found) <= _MAX_BATCH or not all(isinstance(message, dict) for message in found):
+        raise ValueError("no message")
+    return found
+
+
+def find_cause(printed: str) -> str:
+    """Return the last printed line that tells best why a server ended; "" if it printed nothing."""
+    lines = [line for line in printed.splitlines() if line.strip() and not _TRACE.match(line)]
+    telling = [line for line in lines if _TELLING.search(line)]
+    found = (telling or lines or [""])[-1].strip()
+    return found if len(found) <= _CAUSE_CHARACTERS else f"{found[:_CAUSE_CHARACTERS]}…"

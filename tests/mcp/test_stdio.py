@@ -1,8 +1,8 @@
-"""LineSplitter with limits, and what a server's last words tell."""
+"""Lines with limits, and the cause in a server's last words."""
 
 import pytest
 
-from app.mcp.wire import LineSplitter, TooLong, find_cause, parse_messages
+from app.mcp.stdio import LineSplitter, TooLong, find_cause, parse_messages
 
 
 @pytest.mark.parametrize(("pieces", "lines"), [
