@@ -28,7 +28,8 @@ from app.turns.state import TurnServices
 
 log = structlog.get_logger(__name__)
 
-AT_ONCE = 4
+AT_ONCE = 16
+AT_ONCE_OF_ONE = 3  # of one conversation, so that slow files of a person keep nobody else's waiting
 SECONDS = 150.0
 FETCH_PAUSES = (1.0, 3.0)
 FIRST_PAGE = 5_500  # characters of a document that the prompt holds
@@ -92,11 +93,12 @@ class AttachmentReader:
         if open_file is None:
             return
         waiting = await self._store.tx(lambda conn: attachments.take_waiting(conn, conversation))
-        await asyncio.gather(*map(self._read, waiting))
+        own_places = asyncio.Semaphore(AT_ONCE_OF_ONE)
+        await asyncio.gather(*(self._read(file, own_places) for file in waiting))
 
-    async def _read(self, file: WaitingFile) -> None:
+    async def _read(self, file: WaitingFile, own_places: asyncio.Semaphore) -> None:
         try:
-            async with self._places, asyncio.timeout(SECONDS):
+            async with own_places, self._places, asyncio.timeout(SECONDS):
                 person = await self._person(file)
                 if not file.path:
                     file = await self._fetch(file)
@@ -107,6 +109,8 @@ class AttachmentReader:
             await self._give_up(file, "too_slow")
         except NotKept:
             await self._give_up(file, "no_room")
+        except FileNotFoundError:  # it was here before a restart
+            await self._give_up(file, "gone")
         except OSError as error:
             log.error("an attachment was not read", error=f"{type(error).__name__}: {error.strerror}")
             await self._give_up(file, "no_room")
@@ -163,8 +167,11 @@ class AttachmentReader:
             except NotTranscribed as error:
                 if not error.final:
                     return  # the next start tries again
-            except (_NotRead, OSError) as error:
-                log.info("an earlier voice note has no words", error=type(error).__name__)
+                await self._give_up(file, "damaged")
+            except _NotRead as error:
+                await self._give_up(file, error.reason)
+            except OSError:
+                await self._give_up(file, "gone")
 
     async def _see(self, file: WaitingFile, person: Person, source: Path) -> None:
         try:
