@@ -58,6 +58,14 @@ def document(data: bytes, name: str, mime_type: str = "application/pdf") -> dict
 
 
 @pytest.fixture
+def chat(town):
+    """The server that stands for many tests, its model, and a person who has not written yet."""
+    yield town.graph, town.model, town.newcomer()
+    town.model.hear = None
+    town.model.heard.clear()
+
+
+@pytest.fixture
 def talk(make_world, model):
     """A server whose model sees and hears; p0 owns."""
     played = model(echo)
@@ -65,17 +73,17 @@ def talk(make_world, model):
     return server, graph, played
 
 
-def test_a_voice_note_is_answered_as_what_was_said_in_it(talk):
-    _, graph, model = talk
+def test_a_voice_note_is_answered_as_what_was_said_in_it(chat):
+    graph, model, person = chat
     model.hear = lambda data: "recuérdame comprar leche"
-    graph.say("p1", "buenos días, ¿qué tal?")
-    graph.reply("p1")
-    wamid = graph.inbound({"person": "p1", **VOICE})[0]
-    assert graph.reply("p1", 2) == "you said: recuérdame comprar leche"
+    graph.say(person, "buenos días, ¿qué tal?")
+    graph.reply(person)
+    wamid = graph.inbound({"person": person, **VOICE})[0]
+    assert graph.reply(person, 2) == "you said: recuérdame comprar leche"
     assert "transcribed" in text_of(newest(model))
-    graph.inbound({"person": "p1", **VOICE, "id": wamid})  # a redelivery
-    graph.say("p1", "gracias")
-    graph.reply("p1", 3)
+    graph.inbound({"person": person, **VOICE, "id": wamid})  # a redelivery
+    graph.say(person, "gracias")
+    graph.reply(person, 3)
     assert [(one["model"], one["language"], one["file"]) for one in model.heard] == [
         ("whisper-1", "es", "voice.ogg")
     ]
@@ -116,11 +124,11 @@ def test_what_cannot_be_heard_is_said_and_the_note_is_kept(talk):
 
 
 @pytest.mark.parametrize("answer", [Response("no", 400), Response("{}", 200), Response("<html>", 500)])
-def test_an_endpoint_that_fails_gets_an_honest_answer(talk, answer):
-    _, graph, model = talk
+def test_an_endpoint_that_fails_gets_an_honest_answer(chat, answer):
+    graph, model, person = chat
     model.hear = lambda data: answer
-    graph.inbound({"person": "p1", **VOICE})
-    graph.reply("p1")
+    graph.inbound({"person": person, **VOICE})
+    graph.reply(person)
     assert "say so" in text_of(newest(model))
 
 
@@ -145,8 +153,8 @@ def test_several_pictures_and_the_text_after_them_are_answered_together(make_wor
     assert len(pictures_in(played.main_calls[0])) == 3
 
 
-def test_a_picture_is_there_for_later_turns(talk):
-    _, graph, model = talk
+def test_a_picture_is_there_for_later_turns(chat):
+    graph, model, person = chat
 
     def play(body: dict[str, Any]) -> Any:
         if none := none_needed(body):
@@ -157,10 +165,10 @@ def test_a_picture_is_there_for_later_turns(talk):
         return "vi la foto" if pictures_in(body) else "no vi nada"
 
     model.play = play
-    graph.inbound({"person": "p1", "type": "image", "data": photo(), "mime_type": "image/jpeg"})
-    assert graph.reply("p1") == "vi la foto"
-    graph.say("p1", "mira otra vez la foto que te mandé")
-    assert graph.reply("p1", 2) == "vi la foto"
+    graph.inbound({"person": person, "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+    assert graph.reply(person) == "vi la foto"
+    graph.say(person, "mira otra vez la foto que te mandé")
+    assert graph.reply(person, 2) == "vi la foto"
 
 
 def test_a_model_that_refuses_pictures_is_remembered_and_the_person_told(talk):
@@ -270,19 +278,19 @@ SLIDE = (
         ("cosa.bin", bytes(range(256)) * 9, "damaged"),
     ],
 )
-def test_documents_of_each_kind_are_read_or_their_fault_is_said(talk, name, data, found):
-    _, graph, model = talk
-    graph.inbound({"person": "p1", **document(data, name, "application/octet-stream")})
-    graph.reply("p1")
+def test_documents_of_each_kind_are_read_or_their_fault_is_said(chat, name, data, found):
+    graph, model, person = chat
+    graph.inbound({"person": person, **document(data, name, "application/octet-stream")})
+    graph.reply(person)
     assert found in text_of(newest(model))
 
 
-def test_a_scanned_pdf_is_shown_as_pictures(talk):
-    _, graph, model = talk
+def test_a_scanned_pdf_is_shown_as_pictures(chat):
+    graph, model, person = chat
     written = io.BytesIO()
     Image.new("RGB", (300, 400), "white").save(written, "PDF")
-    graph.inbound({"person": "p1", **document(written.getvalue(), "escaneo.pdf")})
-    graph.reply("p1")
+    graph.inbound({"person": person, **document(written.getvalue(), "escaneo.pdf")})
+    graph.reply(person)
     assert [picture.size for picture in pictures_in(model.main_calls[-1])] == [(300, 400)]
 
 
