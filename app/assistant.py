@@ -88,8 +88,9 @@ class Assistant:
         skills = build_skills(settings, self.sandbox, self.troubles)
         self.workers, loader = skills.workers, skills.loader
         environment = skill_environment()
-        mcp = build_mcp(settings, environment, loader, self.sandbox, self.troubles)
-        self.configuration, self.servers = mcp.configuration, mcp.servers
+        self.configuration, self.servers = build_mcp(
+            settings, environment, loader, self.sandbox, self.troubles
+        )
         self.servers.subscribe(self._look)
         self.files = Files(
             settings.workspace_dir,

@@ -414,7 +414,7 @@ async def probe(definition: ServerDefinition, sandbox: Sandbox, data_dir: Path) 
     except (TimeoutError, Unreachable, ConnectionLost, Refused) as error:
         why = f"it was not ready within {limit:g} s" if isinstance(error, TimeoutError) else str(error)
         return ServerState(name, "broken", show_reason(definition, why), definition)
-    pins = _pins(data_dir, name)
+    pins = Pins(data_dir, name)
 
     def compare() -> Comparison:
         # As at its first start: all of it is approved if nothing ever was.
@@ -430,8 +430,4 @@ async def probe(definition: ServerDefinition, sandbox: Sandbox, data_dir: Path) 
 def approve(data_dir: Path, state: ServerState) -> None:
     """Approve the tools held back, as they are in this state."""
     held_back = state.held_back
-    _pins(data_dir, state.name).approve([one.after for one in held_back], hashes(held_back))
-
-
-def _pins(data_dir: Path, name: str) -> Pins:
-    return Pins(data_dir / "mcp" / name / "pins.json")
+    Pins(data_dir, state.name).approve([one.after for one in held_back], hashes(held_back))

@@ -74,9 +74,9 @@ class Pins:
     writes the disk: not for the event loop.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, data_dir: Path, server: str) -> None:
         self.fault = ""
-        self._path = path
+        self._path = data_dir / "mcp" / server / "pins.json"
 
     def exists(self) -> bool:
         """Tell whether anything was ever approved."""

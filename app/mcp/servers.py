@@ -47,24 +47,16 @@ class ServerAlerts(Protocol):
     async def server_changed(self, state: ServerState) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Mcp:
-    """The servers of a data folder, and what configures them."""
-
-    configuration: Configuration
-    servers: "McpServers"
-
-
 def build_mcp(
     settings: Settings,
     environment: Mapping[str, str],
     skills: SkillSource,
     sandbox: Sandbox,
     alerts: ServerAlerts,
-) -> Mcp:
-    """Build the servers of a data folder; none is started before `refresh`."""
+) -> "tuple[Configuration, McpServers]":
+    """Build the servers of a data folder and what configures them; none is started before `refresh`."""
     configuration = Configuration(settings, environment, skills)
-    return Mcp(configuration, McpServers(configuration, sandbox, settings.data_dir, alerts))
+    return configuration, McpServers(configuration, sandbox, settings.data_dir, alerts)
 
 
 class McpServers:
@@ -85,7 +77,7 @@ class McpServers:
     ) -> None:
         self._configuration = configuration
         self._sandbox = sandbox
-        self._folder = data_dir / "mcp"
+        self._data_dir = data_dir
         self._alerts = alerts
         self._allowed = frozenset(allowed)
         self._limits = limits
@@ -169,7 +161,7 @@ class McpServers:
         if fault := await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256):
             raise Unstartable(fault)
         client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
-        path = self._folder / definition.name / "revision.json"
+        path = self._data_dir / "mcp" / definition.name / "revision.json"
         known = await asyncio.to_thread(_read_revision, path, definition)
         connecting = client.connect(
             definition, self._sandbox, known=known, allowed=self._allowed, probing=self._probing
@@ -198,7 +190,7 @@ class McpServers:
         if definition is None or rest is not None:
             self._alert(rest or ServerState(name, "off"))
             return
-        supervisor = Supervisor(definition, self, Pins(self._folder / name / "pins.json"), self._limits)
+        supervisor = Supervisor(definition, self, Pins(self._data_dir, name), self._limits)
         self._running[name] = supervisor, self._start_task(supervisor.run(before=ending))
 
     def _state(self, name: str) -> ServerState:

@@ -337,7 +337,7 @@ def pin(shell: Shell, tools: Path) -> None:
     """Approve the tools as the first start of a server does."""
     from app.mcp.pins import Pins
 
-    pins = Pins(shell.folder / "data" / "mcp" / "files" / "pins.json")
+    pins = Pins(shell.folder / "data", "files")
     assert pins.approve_first(json.loads(tools.read_text()))
 
 

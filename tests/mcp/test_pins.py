@@ -24,8 +24,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def pins(path: Path) -> Pins:
-    return Pins(path)
+def pins(tmp_path: Path) -> Pins:
+    return Pins(tmp_path, "files")
 
 
 def names(raws: Any) -> list[str]:
