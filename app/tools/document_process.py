@@ -1,10 +1,14 @@
-"""The text of a PDF, Word or Excel file, read in a process of its own: what the file does stays in here.
+"""What is read out of files of others, in a process of its own: what a hostile one does stays in here.
 
-    python -I document_process.py pdf|word|excel < file > text
+    python -I document_process.py pdf|word|excel|slides < file > text
+    python -I document_process.py picture|scans < file > JPEGs, each after its length in 4 bytes
 
-The exit status says what became of it: see `COMPLETE` and those below. Nothing of the server is imported.
+`picture`: one picture, upright, at most `LONGEST_SIDE` pixels, without metadata (where it was taken).
+`scans`: the largest picture of each page of a PDF. The exit status says what became of it: see `COMPLETE` and
+those below. Nothing of the server is imported.
 """
 
+import io
 import os
 import re
 import resource
@@ -12,22 +16,29 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 COMPLETE, CUT, LOCKED, UNREADABLE = 0, 10, 11, 12
 MOST_CHARACTERS = 1_000_000
 MOST_PAGES = 500
 MOST_ROWS = 100_000
-MEMORY_BYTES = 512 * 1024**2
+MEMORY_BYTES, PICTURE_MEMORY_BYTES = 512 * 1024**2, 768 * 1024**2
 CPU_SECONDS = 15
 UNPACKED_BYTES = 256 * 1024**2
 MOST_PARTS = 5_000
 """Files in the archive that a Word or Excel file is."""
+LONGEST_SIDE = 1_600
+MOST_PIXELS = 100_000_000
+MOST_JPEG_BYTES = 3 * 1024**2
+MOST_SCANS = 4
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main "
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main "
-_TEXTS = (_WORD + "t", _DRAWING + "t")
+_TEXT_ELEMENTS = (_WORD + "t", _DRAWING + "t")
 _BREAKS = {
     _DRAWING + "p": "\n",
     _DRAWING + "br": "\n",
@@ -38,6 +49,7 @@ _BREAKS = {
     _WORD + "tc": "\t",
 }
 _BLOCK = 64 * 1024
+_QUALITIES = (85, 70, 50)
 
 
 class _Unreadable(Exception):
@@ -49,14 +61,32 @@ class _Locked(Exception):
 
 
 def main(kind: str) -> int:
-    _limit()
-    file = os.fdopen(0, "rb")
+    with os.fdopen(0, "rb") as file:
+        if kind in _PICTURES:
+            _limit(PICTURE_MEMORY_BYTES, (MOST_SCANS + 1) * MOST_JPEG_BYTES)
+            return _write_pictures(_PICTURES[kind](file))
+        _limit(MEMORY_BYTES, 4 * MOST_CHARACTERS)
+        return _write_text(_TEXTS[kind](file))
+
+
+def _limit(memory: int, written: int) -> None:
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory runs out, this ends before the server
+    for limit, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, written),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (most, most))
+
+
+def _write_text(parts: Iterator[str]) -> int:
     written = 0
     try:
-        for part in _PARTS[kind](file):
+        for part in parts:
             text = part[: MOST_CHARACTERS - written]
-            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-            sys.stdout.buffer.flush()  # what was read before a limit ends this process is kept
+            _write(text.encode("utf-8", "replace"))
             written += len(text)
             if written >= MOST_CHARACTERS:
                 return CUT
@@ -67,16 +97,19 @@ def main(kind: str) -> int:
     return COMPLETE
 
 
-def _limit() -> None:
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # where memory runs out, this ends before the server
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 4 * MOST_CHARACTERS),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(limit, (most, most))
+def _write_pictures(jpegs: Iterator[bytes]) -> int:
+    try:
+        for jpeg in jpegs:
+            _write(len(jpeg).to_bytes(4, "big") + jpeg)
+    except (Exception, RecursionError):
+        return UNREADABLE
+    return COMPLETE
+
+
+def _write(part: bytes) -> None:
+    """Write at once: what was read before a limit ends this process is kept."""
+    sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
 
 
 def _pdf(file: IO[bytes]) -> Iterator[str]:
@@ -115,7 +148,7 @@ def _paragraphs(document: IO[bytes]) -> Iterator[str]:
         found.append(_BREAKS.get(name, ""))
 
     def characters(text: str) -> None:
-        if inside[-1] in _TEXTS:
+        if inside[-1] in _TEXT_ELEMENTS:
             found.append(text)
 
     def doctype(*_: object) -> None:
@@ -169,7 +202,49 @@ def _archive(file: IO[bytes]) -> zipfile.ZipFile:
     return archive
 
 
-_PARTS = {"pdf": _pdf, "word": _word, "excel": _excel, "slides": _slides}
+def _picture(file: IO[bytes]) -> Iterator[bytes]:
+    yield _jpeg(file)
+
+
+def _scans(file: IO[bytes]) -> Iterator[bytes]:
+    from pypdf import PdfReader
+
+    for page in PdfReader(file).pages[:MOST_SCANS]:
+        largest = max(page.images, key=lambda one: len(one.data), default=None)
+        if largest is not None:
+            yield _jpeg(io.BytesIO(largest.data))
+
+
+def _jpeg(file: IO[bytes]) -> bytes:
+    """Return the first frame of a picture as a JPEG."""
+    from PIL import Image, ImageOps
+
+    Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # Pillow refuses twice as many
+    with Image.open(file) as opened:
+        opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # a large JPEG is decoded small at once
+        picture = ImageOps.exif_transpose(opened)
+        picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+        flat = _on_white(picture)
+    for quality in _QUALITIES:
+        written = io.BytesIO()
+        flat.save(written, "JPEG", quality=quality)
+        if written.tell() <= MOST_JPEG_BYTES:
+            break
+    return written.getvalue()
+
+
+def _on_white(picture: "Image.Image") -> "Image.Image":
+    """Return the picture without transparency; a new one, so that no metadata comes along."""
+    from PIL import Image
+
+    coloured = picture.convert("RGBA")
+    flat = Image.new("RGB", coloured.size, "white")
+    flat.paste(coloured, mask=coloured.getchannel("A"))
+    return flat
+
+
+_TEXTS = {"pdf": _pdf, "word": _word, "excel": _excel, "slides": _slides}
+_PICTURES = {"picture": _picture, "scans": _scans}
 
 if __name__ == "__main__":
     status = main(sys.argv[1])

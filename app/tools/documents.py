@@ -1,4 +1,4 @@
-"""The text of PDF, Word and Excel files, each read by a process that a hostile one cannot leave."""
+"""The words and pictures of files that people send, read by a process that a hostile one cannot leave."""
 
 import os
 import re
@@ -19,7 +19,6 @@ LARGEST_BYTES = 32 * 1024**2
 SECONDS = 20.0
 AT_ONCE = 2
 PROGRAM = Path(__file__).absolute().with_name("document_process.py")
-PICTURES = Path(__file__).absolute().with_name("picture_process.py")
 MOST_PICTURE_BYTES = 16 * 1024**2
 
 Kind = Literal["pdf", "word", "excel", "slides"]
@@ -84,7 +83,7 @@ class Documents:
             raise DocumentError("TOO_LARGE", f"documents of up to {LARGEST_BYTES // 1024**2} MB are read")
         with self._place():
             os.lseek(descriptor, 0, os.SEEK_SET)
-            status, written = self._run(descriptor, PROGRAM, kind, 4 * MOST_CHARACTERS)
+            status, written = self._run(descriptor, kind, 4 * MOST_CHARACTERS)
         text = written.decode("utf-8", "replace")
         if status == LOCKED:
             raise DocumentError("LOCKED", "it is protected by a password")
@@ -114,7 +113,7 @@ class Documents:
 
     def _pictures(self, source: Path, kind: str) -> list[bytes]:
         with source.open("rb") as file, self._place():
-            _, written = self._run(file.fileno(), PICTURES, kind, MOST_PICTURE_BYTES)
+            _, written = self._run(file.fileno(), kind, MOST_PICTURE_BYTES)
         found = list(_parts(written))
         if not found:
             raise DocumentError("UNREADABLE", "it is damaged, or takes too much time or memory")
@@ -130,11 +129,11 @@ class Documents:
         finally:
             self._free.release()
 
-    def _run(self, descriptor: int, program: Path, kind: str, limit: int) -> tuple[int | None, bytes]:
+    def _run(self, descriptor: int, kind: str, limit: int) -> tuple[int | None, bytes]:
         """Return the exit status, None after the time limit, and what was written until then."""
         confined = self._sandbox is not None and not self._sandbox.refusal()
         prefix = self._sandbox.command(PROGRAM.parent) if self._sandbox is not None and confined else []
-        command = [*prefix, sys.executable, "-I", "-X", "utf8", str(program), kind]
+        command = [*prefix, sys.executable, "-I", "-X", "utf8", str(PROGRAM), kind]
         with tempfile.TemporaryFile() as output:  # whose size has a limit, other than that of a pipe
             try:
                 status: int | None = subprocess.run(  # noqa: S603 (our own program)
