@@ -47,10 +47,10 @@ def ask_to_choose(question: str, options: list[str], context=None) -> dict:
 
 
 def offer_link(text: str, title: str, url: str, context=None) -> dict:
-    """Answers with a button that opens a web page. It ends your answer.
+    """Answers with a link as a button. It ends your answer.
 
     Args:
-        text: What the person reads above the button: what the page is and why they may want to open it.
+        text: What the person reads above the button.
         title: The button, at most 20 characters, such as "Ver el menú".
         url: The https address, exactly as the person, a search or a tool gave it.
 

@@ -197,7 +197,7 @@ async def list_files(
 
 
 def look_at_picture(path: str, context=None) -> dict:
-    """Looks at a picture that the person sent before, or a page of a scanned document.
+    """Looks again at a photo or a scanned page.
 
     Args:
         path: The picture, such as "recibidos/2026-11-25 foto 12.jpg".
