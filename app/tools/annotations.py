@@ -48,7 +48,7 @@ _PYDANTIC = frozenset(
 )
 _DEEPEST = 40
 _MOST_NODES, _MOST_IN_FILE = 2000, 20_000
-"""Of annotations, with what they refer to: in one of them and in all of a file."""
+"""Nodes of one annotation with all it refers to, and of all annotations of a file."""
 _TEXT_OF_NODE = 100
 """Characters of an annotation written as text that cost as much as one node."""
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -97,7 +97,10 @@ class Names:
             self._note(statement)
 
     def annotation(self, node: ast.expr | None) -> object:
-        """The type an annotation means; Missing.ANNOTATION for none. Raises Unresolvable, TypesTooLarge."""
+        """Return the type an annotation means; Missing.ANNOTATION for none.
+
+        Raises Unresolvable, TypesTooLarge.
+        """
         if node is None:
             return Missing.ANNOTATION
         self._begin()
@@ -111,7 +114,7 @@ class Names:
             raise Unresolvable(f"{type(error).__name__}: {error}") from error
 
     def default(self, node: ast.expr | None) -> object:
-        """A default: its value, or that there is none, or that it is not written as a literal.
+        """Return the value of a default, or the mark for one that is missing or not a literal.
 
         Raises TypesTooLarge for constants that are used again and again.
         """
@@ -292,7 +295,7 @@ class Names:
         return isinstance(node, ast.Call) and not node.args and self._is(node.func, "enum.auto")
 
     def _value(self, node: ast.expr) -> Any:
-        """A literal, a constant of the module, a member of an enum, or a `Field(…)`."""
+        """Return the value of a literal, a constant of the module, a member of an enum, or a `Field(…)`."""
         self._pay(1)
         if isinstance(node, ast.Name) and node.id in self._assigned:
             constant = self._assigned[node.id]
@@ -324,7 +327,7 @@ class Names:
         return self.made[name]
 
     def _make(self, node: ast.ClassDef) -> Any:
-        """A class with the same fields: its methods, decorators and other statements are left out."""
+        """Make a class with the same fields, without its methods, decorators and other statements."""
         self._pay(len(node.body))
         bases = [self._type(base) for base in node.bases]
         docstring = ast.get_docstring(node)
@@ -421,7 +424,10 @@ def enumeration(node: ast.ClassDef, bases: list[Any], is_auto: Callable[[ast.exp
 
 
 def _is_plain_member(value: object, mixed: list[Any]) -> bool:
-    """One that is taken as it stands: `bytes` of a number, or a flag of a million bits, would not be."""
+    """Return True for a value that Python takes as it stands.
+
+    `bytes` of a number, or a flag of a million bits, would be computed.
+    """
     if isinstance(value, enum.auto):
         return True
     if isinstance(value, int) and value.bit_length() > 64:

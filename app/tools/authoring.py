@@ -35,7 +35,7 @@ class Sentences:
         numbers: Sequence[int] = (),
         **values: object,
     ) -> dict[str, JSON]:
-        """A failed result: the sentence `name`, which is its code too, with the one named `hint_<name>`.
+        """Return a failed result: the sentence `name`, its code too, with the one named `hint_<name>`.
 
         `code`: another one than the name; `hint`: another one than the table's, in the person's language;
         `numbers`: of the lines that it lists.
@@ -46,7 +46,7 @@ class Sentences:
 
 
 def cut(text: str, limit: int = 200) -> str:
-    """A text on one line, of at most so many characters."""
+    """Put a text on one line, of at most so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
@@ -91,7 +91,7 @@ class Ledger:
 
     @property
     def entries(self) -> list[Entry]:
-        """The newest first."""
+        """Return the rows, the newest first."""
         return [entry for entry in self.rows if not entry.fields.get("deleted")]
 
     @property
@@ -111,7 +111,7 @@ class Ledger:
         return next(entry for entry in self.rows if entry.key == key)
 
     def change(self, entry: Entry, **fields: JSON) -> Entry:
-        """The row with other values in some fields; None takes a field out."""
+        """Write other values into some fields of a row and return it; None takes a field out."""
         changed = {name: value for name, value in {**entry.fields, **fields}.items() if value is not None}
         self._put(entry.key, changed)
         return Entry(entry.key, entry.number, changed)
@@ -159,7 +159,7 @@ class Ledger:
 
 
 def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) -> list[Entry]:
-    """The entries, newest first, that somebody may mean: by number, as the last one, or by words.
+    """Return the entries, newest first, that somebody may mean: by number, as the last one, or by words.
 
     `nouns`: folded words for the thing itself ("note", "notes"), which tell nothing.
     """
@@ -174,7 +174,7 @@ def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) ->
 
 
 def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) -> list[Entry]:
-    """The entries that hold all the telling words, whatever their accents, case and endings."""
+    """Return the entries that hold all the telling words, whatever their accents, case and endings."""
     wanted = set(_telling(query, nouns) or words(query[:_LONGEST_WANTED]))
     return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
 

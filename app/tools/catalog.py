@@ -28,7 +28,7 @@ _READERS = ("griffelib", "pydantic", "pydantic-core", "typing-extensions")
 
 
 def build_catalog(path: str | Path) -> dict[str, JSON]:
-    """The catalogue of a file, of a skill's folder, or of a folder of skills and adapters.
+    """Return the catalogue of a file, of a skill's folder, or of a folder of skills and adapters.
 
     Of a folder: `scripts/tools.py` beside its SKILL.md, those of the skills directly in it, and the files
     directly in it that register tools with a decorator. Links that lead out of it are not followed.
@@ -63,7 +63,7 @@ def get_catalog_cached(path: str | Path, cache_dir: str | Path | None = None) ->
 
 
 def stamp(definitions: Iterable[Mapping[str, JSON]]) -> tuple[str, str]:
-    """Version (12 digits) and hash (SHA-1) of tool definitions, in whatever order they come.
+    """Return version (12 digits) and hash (SHA-1) of tool definitions, in whatever order they come.
 
     A definition is `{name, description, parameters}`, alone or as `function` of the OpenAI form.
     """
@@ -86,7 +86,7 @@ class Described(Protocol):
 
 
 def prompt_list(tools: Iterable[Described]) -> str:
-    """The tools as lines "- name: description", each with its examples below it."""
+    """Write the tools as lines "- name: description", each with its examples below it."""
     lines = []
     for tool in tools:
         lines.append(f"- {tool.name}: {tool.description}")
@@ -118,7 +118,7 @@ def _built(path: Path, sources: Mapping[str, bytes]) -> dict[str, JSON]:
 
 
 def _sources(path: Path) -> dict[str, bytes]:
-    """The texts a catalogue is made of, by their names within a folder."""
+    """Return the texts a catalogue is made of, by their names within a folder."""
     if not path.is_dir():
         return {path.name: _content(path)}
     real = os.path.realpath(path)
@@ -144,7 +144,10 @@ def _tool_files(folder: Path) -> Iterator[Path]:
 
 
 def _content(file: Path) -> bytes:
-    """At most a little more than is taken. Raises OSError, also for what is no file: reading a pipe waits."""
+    """Read a file, at most a little more than is taken.
+
+    Raises OSError, also for what is no regular file: reading a pipe waits.
+    """
     if file.exists() and not file.is_file():
         raise OSError(errno.EINVAL, "is not a regular file", str(file))
     with file.open("rb") as opened:
@@ -188,7 +191,7 @@ def _is_catalog(value: JSON) -> bool:
 
 
 def _store(cache: Path, kept: dict[str, JSON]) -> None:
-    """Whole or not at all; a cache that cannot be written costs time, not the catalogue."""
+    """Write the cache whole or not at all; where that fails it costs time, not the catalogue."""
     temporary = cache.with_name(f".{cache.name}.{secrets.token_hex(6)}")
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ class ConfirmationPolicy:
         return self.mode == "confirm-all" or tool.sensitive
 
     async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
-        """The person's answer to one call; `note` stands under it at the terminal.
+        """Return the person's answer to one call; `note` stands under it at the terminal.
 
         Raises NoTTYError where nobody can be asked, TurnAborted when the person ends the turn.
         """
@@ -68,7 +68,7 @@ class ConfirmationPolicy:
 
 
 def call_in_words(name: str, args: dict[str, JSON]) -> str:
-    """A call on a few lines, every value whole and on one, with nothing invisible or misleading in it."""
+    """Write a call on a few lines, each value whole on one of them and nothing in it invisible."""
     return "\n".join([visible(name), *(f"  {_shown(key)}: {_shown(value)}" for key, value in args.items())])
 
 
@@ -104,7 +104,7 @@ def _say(text: str) -> None:
 
 
 async def _read_line() -> str:
-    """One line of the terminal without holding the loop; "" at the end of input."""
+    """Read one line of the terminal without holding the loop; "" at the end of input."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[str] = loop.create_future()
     descriptor = sys.stdin.fileno()

@@ -28,7 +28,7 @@ class Recorder(Protocol):
     """Keeps what a turn did. The engine awaits both; what they raise stops the call or marks it unknown."""
 
     async def intent(self, tool: "Tool", args: dict[str, JSON]) -> None:
-        """The call is about to run: committed before it does."""
+        """Commit that the call is about to run, before it does."""
 
     async def result(self, result: "ToolResult", tool: str, seconds: float | None) -> "ToolResult":
         """Record the result of a call; a call that was refused before an intent has one too.

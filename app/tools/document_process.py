@@ -1,4 +1,4 @@
-"""What is read out of files of others, in a process of its own: what a hostile one does stays in here.
+"""Reads files of others in a process of its own: what a hostile one does stays in here.
 
     python -I document_process.py pdf|word|excel|slides < file > text
     python -I document_process.py picture|scans < file > JPEGs, each after its length in 4 bytes
@@ -131,7 +131,7 @@ def _pdf(file: IO[bytes]) -> Iterator[str]:
 
 
 def _word(file: IO[bytes]) -> Iterator[str]:
-    """The paragraphs of the document itself, cells of tables parted by tabs."""
+    """Yield the paragraphs of the document itself, cells of tables parted by tabs."""
     with _archive(file) as archive, archive.open("word/document.xml") as document:
         yield from _paragraphs(document)
 
@@ -194,7 +194,10 @@ def _slides(file: IO[bytes]) -> Iterator[str]:
 
 
 def _archive(file: IO[bytes]) -> zipfile.ZipFile:
-    """Raises _Unreadable for one that says it unpacks to too much; more than it says is never unpacked."""
+    """Open an archive. Raises _Unreadable for one that says it unpacks to too much.
+
+    More than it says is never unpacked.
+    """
     archive = zipfile.ZipFile(file)
     parts = archive.infolist()
     if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > UNPACKED_BYTES:

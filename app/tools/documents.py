@@ -76,7 +76,7 @@ class Documents:
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
     def read(self, descriptor: int, kind: Kind) -> Document:
-        """The text of an open file. Blocks. Raises DocumentError."""
+        """Return the text of an open file. Blocks. Raises DocumentError."""
         from app.tools.document_process import COMPLETE, LOCKED, MOST_CHARACTERS
 
         if os.fstat(descriptor).st_size > LARGEST_BYTES:

@@ -36,7 +36,7 @@ _SMALL = 20_000
 """Characters and parts of a result that the loop looks at itself; larger ones are read in a thread."""
 
 _Outcome = ToolResult | BaseException
-"""How a run ended: with a result, or with what was raised."""
+"""The end of a run: a result, or the exception that was raised."""
 
 
 class ExecutionEngine:
@@ -90,7 +90,7 @@ class ExecutionEngine:
         return await self._settle(self._find(name, context), result, terms or CallTerms(), None)
 
     def too_often(self, tool: Tool, context: ToolContext) -> ToolResult | None:
-        """Why a call would have to wait longer than it can; None where it may be asked about and run."""
+        """Return the refusal of a call that would have to wait longer than it can, else None."""
         if not tool.calls_per_minute:
             return None
         wait = self._rates.wait(tool.name, _caller(context), tool.calls_per_minute)
@@ -152,7 +152,7 @@ class ExecutionEngine:
         return self._rates.reserve(tool.name, _caller(context), tool.calls_per_minute, _patience(tool))
 
     async def _refusal(self, tool: Tool, args: dict[str, JSON], terms: CallTerms) -> ToolResult | None:
-        """Why it may not run; `None` when it may."""
+        """Return the result of a call that may not run; `None` when it may."""
         if terms.approved is tool or tool.harmless:
             return None
         must_ask = terms.must_ask or terms.approved is not None  # that yes was to another tool
@@ -214,7 +214,7 @@ class ExecutionEngine:
     async def _run(
         self, tool: Tool, args: dict[str, JSON], context: ToolContext, deadline: float
     ) -> ToolResult:
-        """One attempt: in a task of its own, so that a tool that ignores its cancellation holds nobody."""
+        """Make one attempt in a task of its own: a tool that ignores its cancellation holds nobody."""
         mark = _Mark()
         task = asyncio.create_task(self._guarded(tool, args, context, mark), name=f"tool {tool.name}")
         try:
@@ -233,7 +233,7 @@ class ExecutionEngine:
     async def _guarded(
         self, tool: Tool, args: dict[str, JSON], context: ToolContext, mark: "_Mark"
     ) -> _Outcome:
-        """The result, or what the function raised: a task that raises SystemExit itself ends the loop."""
+        """Return the result, or the exception: a task that raises SystemExit itself ends the loop."""
         try:
             call = mark.before(tool.bind(args, context))
             value = await (call() if tool.is_async else self._threads.run(call))
@@ -251,7 +251,7 @@ class ExecutionEngine:
         await asyncio.wait({task}, timeout=_GRACE)
 
     async def _bounded(self, tool: Tool, value: object) -> ToolResult:
-        """The result of what a tool returned; what is large or of other classes is read in a thread."""
+        """Return the result of what a tool returned; large values and other classes are read in a thread."""
         try:
             result = settled(value, min(_SMALL, self._output_limit // 8))
             return result or await self._threads.run(lambda: bounded(value, self._output_limit))
@@ -326,7 +326,7 @@ class _Mark:
 
 
 def call_text(name: str, args: dict[str, JSON]) -> str:
-    """A call as `name(argument="value", …)`."""
+    """Write a call as `name(argument="value", …)`."""
     written = ", ".join(f"{key}={dumps(value).decode()}" for key, value in args.items())
     return f"{name}({written})"
 
@@ -337,7 +337,7 @@ def _may_know(tool: Tool, context: ToolContext) -> bool:
 
 
 def _pause_before_next(result: ToolResult, attempt: int) -> float | None:
-    """Seconds until a failure that may pass is worth another attempt; `None` for all other results."""
+    """Return the seconds until a failure that may pass is worth another attempt, else `None`."""
     if result.code not in _RETRIED or attempt >= _ATTEMPTS:
         return None
     asked = seconds_in(str(result.meta.get("retry_after", "")))
@@ -356,7 +356,7 @@ def _caller(context: ToolContext) -> str:
 
 
 def _patience(tool: Tool) -> float:
-    """Seconds that a call may wait for its turn: none where a late one could be unwanted."""
+    """Return the seconds that a call may wait for its turn: none where a late one could be unwanted."""
     return tool.timeout if tool.idempotent or tool.harmless else 0.0
 
 

@@ -44,7 +44,7 @@ BLOCK = 4096
 PAGE = 24_000
 """Characters of a file that one call gives: with what stands around them they reach a model whole."""
 PAGE_IN_A_CHAT = 5_500
-"""What a person reads at once: two messages."""
+"""Characters that a person reads at once: two messages."""
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -53,7 +53,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 def file_tools(
     workspace_root: str | Path, allow_delete: bool = False, *, quota: int = 0, least_free: int = 0
 ) -> list[Tool]:
-    """read_file, list_files, write_file and delete_file for one workspace, as `Files` does them."""
+    """Return read_file, list_files, write_file and delete_file for one workspace, as `Files` does them."""
     files = Files(workspace_root, allow_delete, quota=quota, least_free=least_free)
     made: list[tuple[Callable[..., ToolResult], bool, bool]] = [
         (files.read_file, False, True),
@@ -139,7 +139,7 @@ class Files:
         """Held from counting to writing: two calls at once must not both get the last bytes."""
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
-        """Raises PathTraversalError for a path that leads out of the person's folder or to what is closed."""
+        """Raise PathTraversalError for a path that leads out of the person's folder or to what is closed."""
         self._home_of(args.get("path", "."), context)
 
     @_errors_as_results
@@ -309,7 +309,7 @@ class Files:
     def _refusal(
         self, home: Path, person: Person | None, path: str, size: int, append: bool
     ) -> ToolResult | None:
-        """Why there is no room for `size` bytes more; a file that is replaced gives its own back."""
+        """Return a failure where `size` bytes more find no room; a replaced file gives its own back."""
         if not self._disk.has_room_for("data"):
             return ToolResult.failure("NO_SPACE", "the disk is nearly full, so no file is written")
         if not self._quota or person is None or person.is_owner:  # an owner's workspace is the operator's own
@@ -323,7 +323,7 @@ class Files:
         return ToolResult.failure("QUOTA_EXCEEDED", f"this person's files may have {limit} in all", hint)
 
     def _home_of(self, path: str, context: ToolContext) -> Path:
-        """The person's folder, for a path that may be used in it. Raises PathTraversalError."""
+        """Return the person's folder, for a path that may be used in it. Raises PathTraversalError."""
         home = self.home(context)
         real, folder = validate_path(path, home), validate_path(Path(str(path)).parent, home)
         if self.is_closed(real) or self.is_closed(folder):  # a link may lead out of a closed folder
@@ -365,7 +365,7 @@ def _has_content(name: str, parent: int | None, data: bytes) -> bool:
 
 
 def _plain(content: bytes) -> Document | None:
-    """The words of a text file in UTF-8, or as older Windows programs write it; None for what is no text."""
+    """Decode a text file in UTF-8 or as older Windows programs write it; None for what is no text."""
     whole = len(content) <= READ_LIMIT
     content = content[:READ_LIMIT]
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -28,11 +28,14 @@ class Rates:
         self._kept = 0
 
     def wait(self, tool: str, person: str, per_minute: int) -> float:
-        """Seconds until a call could start now; takes no place."""
+        """Return the seconds until a call could start; take no place."""
         return _wait(self._starts.get((tool, person), ()), self._clock(), per_minute)
 
     def reserve(self, tool: str, person: str, per_minute: int, within: float = 0.0) -> float:
-        """Seconds until this call may start; its place is taken only if that is now or before `within`."""
+        """Return the seconds until this call may start; take its place only if they are fewer than `within`.
+
+        A call that may start now always gets its place.
+        """
         now = self._clock()
         starts = self._starts.setdefault((tool, person), deque())
         self._starts.move_to_end((tool, person))
@@ -47,7 +50,7 @@ class Rates:
         return wait
 
     def _forget(self) -> None:
-        """Drops what is over, and beyond the bound what was used longest ago."""
+        """Drop the times that are over, and beyond the bound those of whoever called longest ago."""
         long_ago = self._clock() - WINDOW
         while len(self._starts) > 1:
             key, starts = next(iter(self._starts.items()))
@@ -86,7 +89,7 @@ class DaemonThreads:
 
     @property
     def lost(self) -> int:
-        """Threads that still run what nobody waits for."""
+        """Return the number of threads whose call nobody waits for any more."""
         return self._lost
 
     async def run(self, function: Callable[[], Any]) -> Any:
@@ -148,7 +151,7 @@ class DaemonThreads:
                 return
 
     def _next(self) -> _Job | None:
-        """The next job that somebody waits for; `None` when this thread should end."""
+        """Return the next job that somebody waits for; `None` when this thread should end."""
         while True:
             with self._lock:
                 self._idle += 1

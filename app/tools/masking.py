@@ -31,7 +31,7 @@ _SECRET_NAME = re.compile(r"token|secret|password|passwd|api_?key|authorization|
 
 
 def mask_text(text: str) -> str:
-    """A text without e-mail addresses, phone numbers, tokens and passwords."""
+    """Return a text without e-mail addresses, phone numbers, tokens and passwords."""
     text = _CREDENTIALS.sub(r"\1…@", text)
     text = _KEYED.sub(r"\1…", text)
     text = _BEARER.sub(r"\1 …", text)
@@ -58,17 +58,17 @@ def _without_web_token(dotted: re.Match[str]) -> str:
 
 
 def _unless_word(run: re.Match[str]) -> str:
-    """A long run that holds letters and digits is a token."""
+    """Mask a long run that holds letters and digits: it is a token."""
     return "…" if _DIGIT.search(run[0]) and _LETTER.search(run[0]) else run[0]
 
 
 def without_paths(text: str) -> str:
-    """A text with only the last part of each file path."""
+    """Return a text with only the last part of each file path."""
     return _PATH.sub(lambda match: match[1] or "…", text)
 
 
 def mask_arguments(args: JSON, depth: int = 0) -> JSON:
-    """Arguments for a log: masked, shortened, and bounded in depth and number."""
+    """Return arguments for a log: masked, shortened, and bounded in depth and number."""
     if isinstance(args, str):
         masked = mask_text(args[: _LONGEST * 4])
         return masked if len(args) <= _LONGEST else f"{masked[:_LONGEST]}… ({len(args)} characters)"

@@ -23,7 +23,7 @@ class PathTraversalError(ValueError):
 
 
 def validate_path(path: str | Path, workspace_root: str | Path) -> Path:
-    """The real path of `path` inside the workspace, with every link followed.
+    """Return the real path of `path` inside the workspace, with every link followed.
 
     Raises PathTraversalError for what leads out of it: `..`, another absolute path, a link, and for what
     is no path at all: a NUL byte, a name of more than 255 bytes.
@@ -71,7 +71,7 @@ def open_parent(
     link_itself: bool = False,
     is_closed: Callable[[Path], bool] = lambda path: False,
 ) -> Iterator[tuple[int | None, str]]:
-    """A descriptor of the file's real folder, reached without following a link, and the file's name.
+    """Open the file's real folder without following a link; return its descriptor and the file's name.
 
     Of a link these are of where it leads, or with `link_itself` its own. What is closed is refused as
     what lies outside: a link may lead elsewhere than it did at an earlier look.
@@ -136,7 +136,7 @@ def exists(name: str, parent: int | None) -> bool:
 
 
 def append(name: str, data: bytes, parent: int | None, *, new_line: bool) -> None:
-    """`new_line`: what is added begins on a line of its own."""
+    """Append to a file; with `new_line` on a line of its own."""
     descriptor = open_regular(name, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_WAIT, parent)
     with os.fdopen(descriptor, "r+b") as file:
         if new_line and file.seek(0, os.SEEK_END):
@@ -198,5 +198,5 @@ def _listing(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def shown(path: str) -> str:
-    """A path as a message names it."""
+    """Return a path as a message names it."""
     return repr(path if len(path) <= 100 else path[:100] + "…")

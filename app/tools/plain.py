@@ -51,7 +51,7 @@ def plain(value: object, limit: int) -> JSON:
 
 
 def dumps(value: object) -> bytes:
-    """JSON of anything: what cannot be written is described, what holds itself is cut. Never raises."""
+    """Write anything as JSON: what cannot be written is described, what holds itself is cut. Never raises."""
     try:
         return orjson.dumps(value, option=_OPTIONS)
     except (TypeError, ValueError, RecursionError):  # other classes, cycles, integers of more than 64 bits
@@ -60,7 +60,7 @@ def dumps(value: object) -> bytes:
 
 
 def loads(text: str | bytes) -> JSON:
-    """JSON with every integer exact: those of more than 64 bits come out of the fast decoder as floats.
+    """Read JSON with every integer exact: the fast decoder makes floats of more than 64 bits.
 
     Raises orjson.JSONDecodeError.
     """
@@ -73,7 +73,7 @@ def loads(text: str | bytes) -> JSON:
 
 
 def sendable(value: JSON) -> JSON:
-    """The value itself where the fast encoder takes it, as it must for all that is sent; else its nearest."""
+    """Return the value where the fast encoder takes it, as it must for all that is sent; else its nearest."""
     try:
         orjson.dumps(value)
     except (TypeError, ValueError, RecursionError):  # integers of more than 64 bits, half a character …

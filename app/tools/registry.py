@@ -28,7 +28,7 @@ class ToolRegistry:
             self.register(tool)
 
     def register(self, tool: Tool, allow_override: bool = False) -> None:
-        """Adds a tool. Raises DuplicateToolError for a name that is taken, unless it may be replaced."""
+        """Add a tool. Raises DuplicateToolError for a name that is taken, unless it may be replaced."""
         if tool.name in self._tools and not allow_override:
             raise DuplicateToolError(
                 f"a tool named {tool.name!r} is registered already; "
@@ -37,12 +37,12 @@ class ToolRegistry:
         self._tools[tool.name] = tool
 
     def unregister(self, name: str) -> None:
-        """Removes a tool. Raises ToolNotFoundError."""
+        """Remove a tool. Raises ToolNotFoundError."""
         self.get(name)
         del self._tools[name]
 
     def get(self, name: str) -> Tool:
-        """The tool of that name. Raises ToolNotFoundError, which names similar ones."""
+        """Return the tool of that name. Raises ToolNotFoundError, which names similar ones."""
         tool = self._tools.get(name)
         if tool is None:
             close = close_names(name, self._tools)
@@ -51,7 +51,7 @@ class ToolRegistry:
         return tool
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name, None where there is none."""
+        """Return the tool of that name, None where there is none."""
         return self._tools.get(name)
 
     def list_all(self) -> list[Tool]:
@@ -59,7 +59,7 @@ class ToolRegistry:
         return [self._tools[name] for name in sorted(self._tools)]
 
     def get_schemas(self, allowed: Iterable[str] | None = None) -> list[Schema]:
-        """Function definitions, by name for `None` (all of them), else in the order asked for.
+        """Return function definitions, by name for `None` (all of them), else in the order asked for.
 
         Raises ToolNotFoundError for an unknown name.
         """
@@ -67,7 +67,7 @@ class ToolRegistry:
         return [tool.get_schema() for tool in tools]
 
     def filter_by_names(self, names: Iterable[str]) -> list[Tool]:
-        """The tools of these names, in their order. Raises ToolNotFoundError for an unknown one."""
+        """Return the tools of these names, in their order. Raises ToolNotFoundError for an unknown one."""
         return [self.get(name) for name in names]
 
     def has_tool(self, name: str) -> bool:
@@ -87,5 +87,5 @@ class ToolRegistry:
 
 
 def close_names(name: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Names like this one, the closest first."""
+    """Return names like this one, the closest first."""
     return difflib.get_close_matches(str(name)[:100], list(names), n=most, cutoff=0.6)

@@ -25,7 +25,7 @@ _ENVELOPE = frozenset({"ok", "data", "error", "meta"})
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """Why a call failed: a code of the contract or the tool's own, a sentence, and what to do about it."""
+    """The reason of a failure: a code of the contract or the tool's own, a sentence, and what to do."""
 
     code: str
     message: str
@@ -76,7 +76,7 @@ class ToolResult:
 
     @classmethod
     def of(cls, value: object) -> "ToolResult":
-        """The result a function's return value stands for: itself, an envelope, or plain data."""
+        """Return the result a function's return value stands for: itself, an envelope, or plain data."""
         if isinstance(value, ToolResult):
             return value
         value = value if type(value) is dict else _unwrapped(value)
@@ -91,13 +91,13 @@ class ToolResult:
 
     @property
     def code(self) -> str:
-        """ "ok", or the error's code."""
+        """Return "ok", or the error's code."""
         if self.ok:
             return "ok"
         return self.error.code if self.error else "INTERNAL"
 
     def to_json(self, limit: int | None = MODEL_LIMIT) -> str:
-        """JSON text of this result; never raises, whatever `data` holds.
+        """Return the JSON text of this result; never raises, whatever `data` holds.
 
         A text of more than `limit` bytes is cut inside `data` (or the message), stays valid JSON, and
         says so in `meta`: `truncated` and `size`, the bytes of the whole. `None`: never cut.
@@ -152,7 +152,7 @@ class ToolResult:
 
 
 def settled(value: object, most: int) -> ToolResult | None:
-    """The result of a value that is plain JSON of at most `most` characters and parts; `None` for others."""
+    """Return the result of plain JSON of at most `most` characters and parts; `None` for other values."""
     parts = value
     if type(value) is ToolResult:
         if value.attachments:
@@ -166,7 +166,7 @@ def settled(value: object, most: int) -> ToolResult | None:
 
 
 def bounded(value: object, limit: int) -> ToolResult:
-    """The result of any value, with data and meta in plain JSON types and the error's texts cut.
+    """Return the result of any value: data and meta in plain JSON types, the error's texts cut.
 
     Runs code of the value's classes, so not on the loop. Raises TooLarge where data or meta take more than
     `limit` bytes, ValueError where they hold themselves, and what that code raises.
@@ -213,7 +213,7 @@ def _mapping(value: JSON) -> dict[str, JSON]:
 
 
 def _unwrapped(value: object) -> JSON:
-    """A dataclass or model as a mapping: its own fields alone, what they hold is left as it is."""
+    """Return a dataclass or model as a mapping of its own fields; what they hold is left as it is."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {one.name: getattr(value, one.name, None) for one in dataclasses.fields(value)}
     dump = getattr(value, "model_dump", None)
@@ -223,7 +223,7 @@ def _unwrapped(value: object) -> JSON:
 
 
 def _longest(length: int, render: Any, limit: int, least: int = 1) -> bytes | None:
-    """The longest rendering that fits; `None` where not even `least` parts do."""
+    """Return the longest rendering that fits; `None` where not even `least` parts do."""
     best: bytes | None = None
     low, high = least, length
     while low <= high:
@@ -240,14 +240,14 @@ _REFUSED = frozenset({"BAD_ADDRESS", "NOT_PUBLIC", "BAD_REDIRECT"})
 
 
 def fetch_code(error: FetchError) -> str:
-    """The code of the contract for it."""
+    """Return the code of the contract for a fetch that failed."""
     if error.code in _REFUSED:
         return "BAD_REQUEST"
     return "TIMEOUT" if error.code == "TIMED_OUT" else "UPSTREAM_ERROR"
 
 
 def fetch_failure(error: FetchError) -> ToolResult:
-    """The result of a tool that did not catch it."""
+    """Return the result of a tool that did not catch the error of a fetch."""
     return ToolResult.failure(fetch_code(error), str(error))
 
 
@@ -255,7 +255,7 @@ _LONGEST_MESSAGE = 500
 
 
 def raised(tool: str, error: BaseException) -> ToolResult:
-    """The result of a call that raised; INTERNAL where the fault is the tool's own."""
+    """Return the result of a call that raised; INTERNAL where the fault is the tool's own."""
     if isinstance(error, FetchError):
         return fetch_failure(error)
     if isinstance(error, InvalidArguments):
@@ -264,7 +264,7 @@ def raised(tool: str, error: BaseException) -> ToolResult:
 
 
 def too_large(tool: str, limit: int) -> ToolResult:
-    """The result of a call that returned more than `limit` bytes of JSON."""
+    """Return the result of a call that returned more than `limit` bytes of JSON."""
     return ToolResult.failure(
         "OUTPUT_TOO_LARGE",
         f"{tool} returned more than {limit} bytes",
@@ -273,7 +273,7 @@ def too_large(tool: str, limit: int) -> ToolResult:
 
 
 def own_words(error: BaseException) -> str:
-    """An exception's own words on one line, without paths and secrets."""
+    """Return an exception's own words on one line, without paths and secrets."""
     try:
         text = str(error)
     except BaseException:  # the class is the tool's: its text may raise anything

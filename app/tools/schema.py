@@ -69,7 +69,7 @@ class Arguments:
 
 
 def described(description: str, examples: Iterable[str]) -> str:
-    """A description as the model reads it: the summary, then the examples."""
+    """Return a description as the model reads it: the summary, then the examples."""
     return "\n".join([description, *(f"Example: {example}" for example in examples)]).strip()
 
 
@@ -78,7 +78,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def read_parameters(parameters: Iterable[Parameter], around: Mapping[str, object] = _NOTHING) -> Arguments:
-    """The arguments object of these parameters. `around`: what names in their annotations may mean.
+    """Return the arguments object of these parameters; `around` maps the names that annotations may use.
 
     Raises TypesTooLarge where it would be more than 16 KB of JSON.
     """
@@ -144,7 +144,7 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
 
 
 def from_field(parameter: Parameter) -> tuple[Parameter, object]:
-    """A parameter whose default is `Field(…)`: the field describes it, and holds the real default."""
+    """Return a parameter described by the `Field(…)` that is its default, and the real default."""
     info = parameter.default
     if not isinstance(info, FieldInfo):
         return parameter, Missing.REQUIRED

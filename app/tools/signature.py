@@ -203,7 +203,7 @@ def name_of(fn: Callable[..., object]) -> str:
 
 
 def _bound(fn: Callable[..., object]) -> Callable[..., object]:
-    """The function of a `partial`, whose own name and words are of any partial."""
+    """Return the function of a `partial`, whose own name and docstring say nothing."""
     return fn.func if isinstance(fn, functools.partial) else fn
 
 
@@ -274,7 +274,7 @@ def _parameters(
 
 
 def _hints(target: Callable[..., object], around: dict[str, object]) -> dict[str, object]:
-    """Annotations with their names looked up; one that cannot be is left out, the others stay."""
+    """Return annotations with their names looked up; one that cannot be is left out, the others stay."""
     try:
         return typing.get_type_hints(target, localns=around, include_extras=True)
     except Exception:  # an annotation is the author's own expression: it may raise anything

@@ -44,7 +44,7 @@ class FoundTool:
     warnings: tuple[str, ...] = ()
 
     def definition(self) -> dict[str, JSON]:
-        """Name, description and parameters, as the model reads them."""
+        """Return name, description and parameters, as the model reads them."""
         words = described(self.description, self.examples)
         return {"name": self.name, "description": words, "parameters": self.schema}
 
@@ -58,7 +58,7 @@ class LeftOut:
 
 
 def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[LeftOut]]:
-    """The tools of a module's text, and its public functions that are none. Raises SyntaxError.
+    """Return the tools of a module's text, and its public functions that are none. Raises SyntaxError.
 
     Where anything is decorated with `x.tool`, `x.resource` or `x.prompt` only top-level functions under
     `x.tool` are tools; elsewhere it is every public, documented top-level function.
@@ -105,7 +105,7 @@ def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[LeftOut]]:
 
 
 def _in_blocks(module: ast.Module) -> Iterator[str]:
-    """Names of documented or registered functions inside a file's blocks: under `if`, `try` or `with`."""
+    """Yield the names of documented or registered functions under `if`, `try` or `with`."""
     waiting: deque[ast.AST] = deque(module.body)
     while waiting:
         node = waiting.popleft()
@@ -129,7 +129,7 @@ def _parsed(source: str | bytes) -> ast.Module:
 
 
 def _why_not(node: _Function, is_adapter: bool) -> str:
-    """Why a function is no tool, "" where it is one; an undecorated generator is none in any live module."""
+    """Return the reason why a function is no tool, "" where it is one."""
     if is_adapter:
         is_tool = _registration(node) == "tool"
         return "" if is_tool else UNDECORATED
@@ -151,7 +151,7 @@ def _yields(node: _Function) -> bool:
 
 
 def _registration(node: _Function) -> str:
-    """ "tool", "resource" or "prompt" for a function that a decorator registers; else ""."""
+    """Return "tool", "resource" or "prompt" for a function that a decorator registers; else ""."""
     decorator = _decorator(node)
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
     return target.attr if isinstance(target, ast.Attribute) else ""
@@ -188,7 +188,7 @@ def _found(node: _Function, names: Names) -> FoundTool:
 
 
 def _decorator_texts(node: _Function) -> dict[str, str]:
-    """`name` and `description` written in the decorator; the first plain argument is the name."""
+    """Return `name` and `description` written in the decorator; the first plain argument is the name."""
     decorator = _decorator(node)
     if not isinstance(decorator, ast.Call):
         return {}

@@ -135,7 +135,7 @@ class Tool:
         outside: bool = True,
         permits_addresses: bool = False,
     ) -> "Tool":
-        """A tool from a function's name, docstring and annotations. Raises ValueError for a generator."""
+        """Make a tool of a function's name, docstring and annotations. Raises ValueError for a generator."""
         signature = signature_of(fn)
         own = name or name_of(fn)
         return cls(
@@ -177,7 +177,7 @@ class Tool:
         return self._call.wants_context or self._check is not None
 
     def replace(self, **changes: Any) -> "Tool":
-        """A copy with other attributes, such as `name` or `sensitive`."""
+        """Return a copy with other attributes, such as `name` or `sensitive`."""
         changed = copy.copy(self)
         for derived in ("_definitions", "_arguments_check", "definition_hash"):
             changed.__dict__.pop(derived, None)
@@ -188,41 +188,40 @@ class Tool:
         return changed
 
     def get_schema(self) -> Schema:
-        """The OpenAI function form. The same object each time: not to be changed."""
+        """Return the OpenAI function form, the same object each time: not to be changed."""
         return self._definitions[0]
 
     def mcp_definition(self) -> Schema:
-        """The Model Context Protocol's form."""
+        """Return the Model Context Protocol's form."""
         return self._definitions[1]
 
     @cached_property
     def definition_hash(self) -> str:
-        """sha256 of what an approval was given for: whose tool it is, name, description, schema and code."""
+        """Return the sha256 of what an approval covers: category, name, description, schema and code."""
         parts = [self.category, self.name, self._definitions[1]["description"], self.input_schema]
         parts += [self.code] if self.code else []
         return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def consent_hash(self, args: Mapping[str, JSON]) -> str:
-        """sha256 of what a yes to a call with these arguments holds for: beside `definition_hash` what
-        `consent_about` says."""
+        """Return the sha256 of what a yes to this call covers: its definition and `consent_about`."""
         if self.consent_about is None:
             return self.definition_hash
         return hashlib.sha256(f"{self.definition_hash}\n{self.consent_about(args)}".encode()).hexdigest()
 
     def validate_args(self, args: Mapping[str, JSON] | str | None) -> dict[str, JSON]:
-        """The checked arguments, as JSON. Raises InvalidArguments, which says how to mend them."""
+        """Return the checked arguments, as JSON. Raises InvalidArguments, which says how to mend them."""
         checked = self._arguments_check(args)
         if self._adapters:
             self._converted(checked)
         return checked
 
     def check(self, args: dict[str, JSON], context: ToolContext) -> None:
-        """The tool's own look at checked arguments. Raises ValueError."""
+        """Let the tool itself check the arguments. Raises ValueError."""
         if self._check is not None:
             self._check(args, context)
 
     def bind(self, args: dict[str, JSON], context: ToolContext) -> Callable[[], Any]:
-        """The call itself, ready to run; for an async tool it gives an awaitable."""
+        """Return the call, ready to run; for an async tool it gives an awaitable."""
         values = {**self._fills, **self._converted(args)} if self._adapters or self._fills else args
         return self._call.bind(values, context)
 
@@ -245,7 +244,7 @@ class Tool:
         return ToolResult.of(value)
 
     def _converted(self, args: dict[str, JSON]) -> dict[str, Any]:
-        """Arguments as the Python types the function was annotated with."""
+        """Return arguments as the Python types the function was annotated with."""
         converted: dict[str, Any] = dict(args)
         problems: list[str] = []
         for name, adapter in self._adapters.items():
@@ -336,7 +335,7 @@ _SAYS_NOTHING: tuple[tuple[str, JSON], ...] = (("required", []), ("default", "")
 
 
 def brief(tool: Tool) -> Schema:
-    """The function form, its texts cut where a sentence ends, without what says nothing."""
+    """Return the function form, its texts cut where a sentence ends, without what says nothing."""
     function = {
         "name": tool.name,
         "description": _description(tool),
