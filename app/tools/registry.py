@@ -79,12 +79,6 @@ class ToolRegistry:
     def clear(self) -> None:
         self._tools.clear()
 
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._tools
-
 
 def close_names(name: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Return names like this one, the closest first."""

@@ -71,6 +71,8 @@ def result_of(function: Callable[..., object], **options: Any) -> ToolResult:
 
 
 RESULTS: dict[str, tuple[Any, str]] = {
+    "text": ("x" * 2 * MEBIBYTE, "OUTPUT_TOO_LARGE"),
+    "an object": (object(), "ok"),
     "words": (Wordy(2 * MEBIBYTE), "OUTPUT_TOO_LARGE"),
     "words within": ([Box("b", [Wordy(2 * MEBIBYTE)])], "OUTPUT_TOO_LARGE"),
     "dataclasses": ({"boxes": [Box("b" * 200_000) for _ in range(10)]}, "OUTPUT_TOO_LARGE"),

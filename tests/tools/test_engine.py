@@ -21,12 +21,8 @@ from app.tools import (
 )
 from app.tools.context import CallTerms
 from app.tools.limits import DaemonThreads
-from app.tools.masking import mask_arguments
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until
-
-CYCLE: list[Any] = []
-CYCLE.append(CYCLE)
 
 
 class Journal:
@@ -169,20 +165,6 @@ async def test_messages_hold_no_path_and_no_secret() -> None:
     assert result.error.message == "it failed with RuntimeError: cannot read key.json with token=… of …@…"
 
 
-@pytest.mark.parametrize(
-    ("value", "code"),
-    [
-        ("x" * 2_000_000, "OUTPUT_TOO_LARGE"),
-        ([["y" * 99] * 99] * 999, "OUTPUT_TOO_LARGE"),
-        (CYCLE, "INTERNAL"),
-        (object(), "ok"),
-    ],
-    ids=["text", "nested", "cycle", "object"],
-)
-async def test_outputs_have_a_limit(value: Any, code: str) -> None:
-    assert (await engine_of(tool_of(lambda: value)).execute_tool_call("it", {})).code == code
-
-
 async def test_sleepers_run_together_and_a_hanging_one_holds_nobody() -> None:
     """Each sleeps until all have begun: one after the other none would wake."""
     release, all_began = threading.Event(), threading.Event()
@@ -262,18 +244,14 @@ print(asyncio.run(engine.execute_tool_call("hang", {})).code)
 
 
 @pytest.mark.parametrize(
-    ("idempotent", "failures", "meta", "pauses", "code"),
+    ("idempotent", "failures", "pauses", "code"),
     [
-        (True, 2, {}, [0.5, 1.0], "ok"),
-        (True, 1, {"retry_after": 3}, [3.0], "ok"),
-        (True, 9, {}, [0.5, 1.0, 2.0], "UPSTREAM_ERROR"),
-        (True, 1, {"retry_after": 99}, [], "UPSTREAM_ERROR"),
-        (False, 1, {}, [], "UPSTREAM_ERROR"),
+        (True, 2, [0.5, 1.0], "ok"),
+        (True, 9, [0.5, 1.0, 2.0], "UPSTREAM_ERROR"),
+        (False, 1, [], "UPSTREAM_ERROR"),
     ],
 )
-async def test_retries(
-    idempotent: bool, failures: int, meta: dict[str, Any], pauses: list[float], code: str
-) -> None:
+async def test_retries(idempotent: bool, failures: int, pauses: list[float], code: str) -> None:
     paused: list[float] = []
     left = [failures]
 
@@ -282,9 +260,7 @@ async def test_retries(
 
     async def flaky() -> ToolResult:
         left[0] -= 1
-        return (
-            ToolResult.failure("UPSTREAM_ERROR", "down", **meta) if left[0] >= 0 else ToolResult.success("up")
-        )
+        return ToolResult.failure("UPSTREAM_ERROR", "down") if left[0] >= 0 else ToolResult.success("up")
 
     engine = engine_of(tool_of(flaky, idempotent=idempotent), retry_clock=pause)
     assert (await engine.execute_tool_call("it", {})).code == code
@@ -347,23 +323,6 @@ async def test_each_argument_reaches_the_parameter_of_its_name(
 ) -> None:
     engine = engine_of(Tool.from_function(function, name="it"))
     assert (await engine.execute_tool_call("it", args)).data == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "masked"),
-    [
-        ({"to": "+52 1 55 1234 5678"}, {"to": "…78"}),
-        ({"mail": "ana@example.org"}, {"mail": "…@…"}),
-        ({"api_key": "x"}, {"api_key": "…"}),
-        ({"t": "Bearer abcdefgh12345"}, {"t": "Bearer …"}),
-        ({"t": "sk-abcdefghijklmnop1234"}, {"t": "…"}),
-        ({"n": 5215512345678, "m": 42}, {"n": "…78", "m": 42}),
-        ({"long": "x y " * 50}, {"long": "x y " * 15 + "… (200 characters)"}),
-        ([{"a": {"b": ["2026-05-01"]}}], [{"a": {"b": ["2026-05-01"]}}]),
-    ],
-)
-def test_masked_arguments(given: Any, masked: Any) -> None:
-    assert mask_arguments(given) == masked
 
 
 @pytest.mark.parametrize(

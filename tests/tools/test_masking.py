@@ -1,11 +1,12 @@
-"""Masking takes time in proportion to the text, whatever the text is."""
+"""Texts and arguments in a log: what is masked, in time in proportion to the text."""
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from app.tools.masking import holds_secret, mask_text
+from app.tools.masking import holds_secret, mask_arguments, mask_text
 from tests.world import ROOT
 
 
@@ -23,6 +24,23 @@ from tests.world import ROOT
 )
 def test_masked_texts(text: str, masked: str) -> None:
     assert mask_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("given", "masked"),
+    [
+        ({"to": "+52 1 55 1234 5678"}, {"to": "…78"}),
+        ({"mail": "ana@example.org"}, {"mail": "…@…"}),
+        ({"api_key": "x"}, {"api_key": "…"}),
+        ({"t": "Bearer abcdefgh12345"}, {"t": "Bearer …"}),
+        ({"t": "sk-abcdefghijklmnop1234"}, {"t": "…"}),
+        ({"n": 5215512345678, "m": 42}, {"n": "…78", "m": 42}),
+        ({"long": "x y " * 50}, {"long": "x y " * 15 + "… (200 characters)"}),
+        ([{"a": {"b": ["2026-05-01"]}}], [{"a": {"b": ["2026-05-01"]}}]),
+    ],
+)
+def test_masked_arguments(given: Any, masked: Any) -> None:
+    assert mask_arguments(given) == masked
 
 
 UNITS = [
