@@ -129,3 +129,33 @@ def test_a_link_is_a_button_that_says_where_it_leads(town):
         "display_text": "Ver el menú",
         "url": "https://roma.example/menu",
     }
+
+
+def test_a_choice_approves_nothing_and_its_option_is_not_in_the_persons_own_words(make_world, model):
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["choices", "files"], "phrases": []}'
+        said, last = last_user_text(body).splitlines()[-1], body["messages"][-1]
+        if last["role"] == "user" and "archivo" in said:
+            return calls(("write_file", {"path": "a.txt", "content": "hola"}))
+        if last["role"] == "user" and "pizza" in said:
+            return calls(("ask_to_choose", {"question": "¿Pido pizza?", "options": ["Sí", "No"]}))
+        return f"eligió: {said}"
+
+    server, graph = make_world(model=model(play))
+    graph.say("p1", "escribe el archivo")
+    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'open'"), "the card")
+    graph.say("p1", "quiero pizza")
+    wait_for(lambda: len(graph.sends("p1")) == 2, "the choice")
+    graph.say("p1", "1")
+    assert graph.reply("p1", 3) == "eligió: Sí"
+    assert server.rows("SELECT 1 FROM approvals WHERE state = 'open'")
+    assert not server.rows("SELECT 1 FROM approvals WHERE state = 'yes'")
+
+
+def test_a_number_answers_only_what_was_asked_last(town):
+    person, _ = asked(town, THREE)
+    town.graph.say(person, "mejor dime la hora")
+    town.graph.reply(person, 2)
+    town.graph.say(person, "2")
+    assert town.graph.reply(person, 3) == "eligió: 2"

@@ -1,5 +1,6 @@
 """Voice notes, pictures and documents that people send: fetched and read once, answered honestly."""
 
+import asyncio
 import base64
 import io
 import json
@@ -90,27 +91,49 @@ def test_a_voice_note_is_answered_as_what_was_said_in_it(chat):
     assert "recuérdame comprar leche" in str(model.main_calls[-1]["messages"])
 
 
+def asks_to_write(body: dict[str, Any]) -> Any:
+    """Plays a model that asks to write a file, and says what became of it."""
+    if is_classifier(body):
+        return '{"categories": ["files"], "phrases": ["write a file"]}'
+    if "escribe el archivo" in last_user_text(body) and body["messages"][-1]["role"] == "user":
+        return calls(("write_file", {"path": "a.txt", "content": "hola"}))
+    return f"done: {text_of(body['messages'][-1])[:60]}"
+
+
+def asked_to_write(graph: Any, person: str = "p1") -> list[dict[str, Any]]:
+    """The buttons of a question that waits for the person."""
+    graph.say(person, "escribe el archivo")
+    wait_for(lambda: graph.sends(person), "the question")
+    return [one["reply"] for one in graph.sends(person)[-1]["body"]["interactive"]["action"]["buttons"]]
+
+
 def test_a_yes_counts_in_the_persons_own_voice_and_not_in_a_forwarded_one(talk):
     server, graph, model = talk
-    model.hear = lambda data: "sí"
-    asked = {"person": "p1", "type": "text", "text": "escribe el archivo"}
-
-    def play(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["files"], "phrases": ["write a file"]}'
-        if "escribe el archivo" in last_user_text(body) and body["messages"][-1]["role"] == "user":
-            return calls(("write_file", {"path": "a.txt", "content": "hola"}))
-        return f"done: {body['messages'][-1]['content'][:60]}"
-
-    model.play = play
-    graph.inbound(asked)
-    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'open'"), "the question")
-    wait_for(lambda: graph.sends("p1"), "the question's send")
-    forwarded = {"person": "p1", **VOICE, "forwarded": True}
-    graph.inbound(forwarded)
+    model.hear, model.play = (lambda data: "sí"), asks_to_write
+    asked_to_write(graph)
+    graph.inbound({"person": "p1", **VOICE, "forwarded": True})
+    graph.inbound({"person": "p1", "type": "audio", "data": VOICE["data"], "mime_type": "audio/ogg"})
+    wait_for(lambda: len(model.heard) == 2, "both to be heard")
+    graph.reply("p1", 2)
     assert not server.rows("SELECT 1 FROM approvals WHERE state = 'yes'")
-    graph.inbound({"person": "p1", **VOICE})
+    asked_to_write(graph, "p2")
+    graph.inbound({"person": "p2", **VOICE})
     wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'yes'"), "the yes")
+
+
+def test_a_press_is_taken_while_a_file_is_read(talk):
+    server, graph, model = talk
+
+    async def slow(data: bytes) -> str:
+        await asyncio.sleep(8)
+        return "hola"
+
+    model.hear, model.play = slow, asks_to_write
+    *_, no = asked_to_write(graph)
+    graph.inbound({"person": "p1", **VOICE})
+    wait_for(lambda: model.heard, "the note to be heard")
+    graph.inbound({"person": "p1", "type": "button", "reply": no})
+    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE state = 'no'"), "the no", 5)
 
 
 def test_what_cannot_be_heard_is_said_and_the_note_is_kept(talk):

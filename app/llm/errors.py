@@ -28,9 +28,16 @@ _LLAMA_CPP_NO_TOOLS = re.compile(r"tools param requires|unsupported param: tools
 _ON_ONE_PART = re.compile(
     r"schema|propert|declaration|\bwithout\b|\bmissing\b|reasoning_content|thought_signature", re.IGNORECASE
 )
+_SIGHT = r"(images?|image_url|vision|multi-?modal|pictures?|mmproj)"
+_NO_PICTURES = re.compile(
+    rf"(\bnot?\b|n't|unsupported|unknown|unrecogni|only|at most 0|missing).{{0,80}}{_SIGHT}"
+    rf"|{_SIGHT}.{{0,80}}(\bnot?\b|n't|unsupported|unknown|only|requires)",
+    re.IGNORECASE | re.DOTALL,
+)
 _ON_ONE_PICTURE = re.compile(
-    r"(invalid|corrupt|damaged|could not (decode|process|load)|failed to (decode|load)|too (large|big|small))"
-    r".{0,40}\b(image|picture)|\b(image|picture).{0,40}(invalid|corrupt|damaged|too (large|big|small)|size)",
+    r"safety|policy|rejected|moderat|(invalid|corrupt|damaged|(could not|failed to) (decode|process|load)"
+    r"|too (large|big|small)).{0,40}\b(image|picture)"
+    r"|\b(image|picture).{0,40}(invalid|corrupt|damaged|too (large|big|small)|size)",
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG = re.compile(
@@ -94,7 +101,9 @@ class ModelError(RecadoError):
     @property
     def refuses_pictures(self) -> bool:
         """Tell whether no picture will ever be taken, rather than this one."""
-        return self.may_refuse_pictures and self.status != 500 and not _ON_ONE_PICTURE.search(self.reason)
+        if not self.may_refuse_pictures or _ON_ONE_PICTURE.search(self.reason):
+            return False
+        return bool(_NO_PICTURES.search(self.reason))
 
     @property
     def wants_shorter_answer(self) -> bool:

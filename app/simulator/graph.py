@@ -134,7 +134,7 @@ class StandInGraph:
         contacts {`contacts`}; reaction {`reaction`: {message_id, emoji}}; image, video, audio, document,
         sticker {`data` bytes, `mime_type`, `caption`, `filename`}; voice {} (a canned clip, or `data`);
         edit {`original` (a message id), `text`}; revoke {`original`}; unsupported {}.
-        With each: `quoted` (a message id), `id` (else a new one). Raise ValueError.
+        With each: `quoted` (a message id), `forwarded`, `id` (else a new one). Raise ValueError.
         """
         if person not in self.people:
             raise ValueError(f"{person!r} is none of the simulator's people")
@@ -147,6 +147,7 @@ class StandInGraph:
             "type": kind,
             "content": content,
             "quoted": str(message.get("quoted") or ""),
+            "forwarded": bool(message.get("forwarded")),
             "at": time.time(),
             "status": "sent",
             "told": [],

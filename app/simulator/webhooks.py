@@ -193,6 +193,8 @@ def message_value(account: Account, person: SimulatedPerson, message: Mapping[st
         "timestamp": str(int(message["at"])),
         "type": kind,
     }
+    if message.get("forwarded"):
+        item["context"] = {"forwarded": True}
     if message.get("quoted"):
         item["context"] = {"from": account.display_phone_number, "id": message["quoted"]}
     if kind == "unsupported":

@@ -33,8 +33,7 @@ class WaitingFile:
     media_id: str
     mime_type: str
     filename: str
-    caption: str
-    forwarded: bool
+    voice: bool
     path: str
     channel: str
     person: Row
@@ -105,7 +104,7 @@ def unheard(conn: Connection, limit: int = 20) -> list[WaitingFile]:
 def waiting_file(conn: Connection, message: int) -> WaitingFile:
     """Return a file with its message and its person."""
     row = conn.execute(
-        "SELECT m.wamid, m.kind, m.text, m.payload, a.path, a.person_id, c.channel FROM attachments a"
+        "SELECT m.wamid, m.kind, m.payload, a.path, a.person_id, c.channel FROM attachments a"
         " JOIN messages m ON m.id = a.message_id JOIN conversations c ON c.id = a.conversation_id"
         " WHERE a.message_id = ?",
         (message,),
@@ -119,8 +118,7 @@ def waiting_file(conn: Connection, message: int) -> WaitingFile:
         str(attachment.get("media_id", "")),
         str(attachment.get("mime_type", "")),
         str(attachment.get("filename", "")),
-        row["text"],
-        bool(payload.get("forwarded")),
+        bool(attachment.get("voice")),
         row["path"],
         row["channel"],
         conn.execute("SELECT * FROM people WHERE id = ?", (row["person_id"],)).fetchone(),
@@ -139,7 +137,7 @@ def keep(conn: Connection, message: int, path: str) -> None:
 def finish(conn: Connection, message: int, found: Mapping[str, JSON], transcript: str = "") -> bool:
     """Write what was found in a file into its message; return False if that was done before.
 
-    A transcript becomes the message's text.
+    The transcript of a voice note becomes the message's text.
     """
     ended = conn.execute(
         "UPDATE attachments SET state = 'read', path = '' WHERE message_id = ?"

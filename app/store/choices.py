@@ -1,7 +1,8 @@
 """Choices: questions with options, and the messages that answer them.
 
-An answer becomes the text of its message: the whole option, whether it was pressed, numbered or written. It
-is the person's words and nothing more; no choice ever approves a call.
+An answer becomes the text of its message: the whole option, whether it was pressed, numbered or written. The
+option is the model's text, so the message is marked as `chosen`: it is not in the person's own words, and it
+never approves a call.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import orjson
 
 from app.people import Conversation
 from app.store.database import insert
+from app.store.inbox import in_own_words
 
 PRESSED = "choice:"  # begins the id of each option: "choice:<id>:<number>"
 OPEN_SECONDS = 23 * 3600.0
@@ -60,8 +62,9 @@ def take_answers(
 ) -> list[LateAnswer]:
     """Put the chosen option in place of each waiting message that answers a choice.
 
-    `read` returns the number of the option that a whole message names, 0 for none. A press on a choice that
-    is over is taken out of the queue and returned.
+    Words and numbers answer only what was asked last; a press names its choice. `read` returns the number of
+    the option that a whole message names, 0 for none. A press on a choice that is over is taken out of the
+    queue and returned.
     """
     rows = conn.execute(
         "SELECT i.seq, i.received_at, m.id, m.kind, m.text, m.payload FROM inbox i"
@@ -80,11 +83,13 @@ def _take(
     button = str(payload.get("button") or "")
     if button.startswith(PRESSED):
         return _take_press(conn, conversation, message, button, now)
-    if message["kind"] not in ("text", "audio") or payload.get("forwarded"):
+    if not in_own_words(message["kind"], payload):
         return None
     asked = conn.execute(
-        "SELECT * FROM choices WHERE conversation_id = ? AND state = 'open' AND created_at < ?"
-        " AND created_at > ? ORDER BY created_at DESC LIMIT 1",
+        "SELECT * FROM choices c WHERE c.conversation_id = ? AND c.state = 'open' AND c.created_at < ?"
+        " AND c.created_at > ? AND NOT EXISTS (SELECT 1 FROM turns t"
+        " WHERE t.conversation_id = c.conversation_id AND t.done_at > c.created_at)"
+        " ORDER BY c.created_at DESC LIMIT 1",
         (conversation, message["received_at"], now - OPEN_SECONDS),
     ).fetchone()
     if asked is not None and (number := read(message["text"], orjson.loads(asked["options"]))):
@@ -116,5 +121,10 @@ def _answer(conn: Connection, asked: Row, number: int, message: int) -> bool:
         "UPDATE choices SET state = 'answered', answer = ? WHERE id = ? AND state = 'open'",
         (option, asked["id"]),
     )
-    conn.execute("UPDATE messages SET text = ? WHERE id = ?", (option, message))
+    row = conn.execute("SELECT text, payload FROM messages WHERE id = ?", (message,)).fetchone()
+    payload = {**orjson.loads(row["payload"]), "chosen": asked["id"], "written": row["text"]}
+    conn.execute(
+        "UPDATE messages SET text = ?, payload = ? WHERE id = ?",
+        (option, orjson.dumps(payload).decode(), message),
+    )
     return True

@@ -288,10 +288,10 @@ def in_own_words(kind: str, payload: Mapping[str, JSON]) -> bool:
     """Return whether a message's text is surely the person's own.
 
     It is not if it was forwarded, is a button's title or a caption (which often came with the file), or was
-    written by an advertisement for them to send.
+    written by an advertisement for them to send; nor if it is an option that they chose.
     """
     details = payload.get("details") or {}
-    if payload.get("forwarded") or payload.get("button") or "referral" in details:
+    if payload.get("forwarded") or payload.get("button") or payload.get("chosen") or "referral" in details:
         return False
     if (payload.get("attachment") or {}).get("voice"):
         return True  # their own voice, as a transcript

@@ -25,6 +25,7 @@ from app.text import visible
 LARGEST = 16 * MEGABYTE  # Meta takes documents of 100 MB; nothing that a tool makes for a chat needs that
 LARGEST_PICTURE = 5 * MEGABYTE
 LONGEST_NAME = 80
+NAME_BYTES = 200  # a file system takes 255, and a name that is there already gets a number
 KEPT_SECONDS = 24 * 3600.0
 NEW_SECONDS = 60.0  # the person of a folder this young may be newer than the list of people
 
@@ -214,7 +215,8 @@ def safe_name(name: str, endings: tuple[str, ...]) -> str:
         ending = endings[0]
     stem = shown.removesuffix(ending) if ending else shown
     ending = ending or ".txt"
-    return (stem[: LONGEST_NAME - len(ending)] or "file") + ending
+    short = stem[: LONGEST_NAME - len(ending)].encode()[: NAME_BYTES - len(ending)].decode(errors="ignore")
+    return (short or "file") + ending
 
 
 def _checked_id(person: str) -> str:

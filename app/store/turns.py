@@ -29,6 +29,11 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadFiles:
+    """Files of the next burst are to be fetched and read first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """A turn to run now.
 
@@ -57,11 +62,11 @@ class StickySelection:
 
 def claim(
     conn: Connection, conversation: str, turn: str, now: float, quiet: float, longest: float
-) -> Ready | Pause | None:
+) -> Ready | Pause | UnreadFiles | None:
     """Return the turn to run next in a conversation: an open one, or a new one over a complete burst.
 
-    Return a Pause until the burst has been quiet for `quiet` seconds (at most `longest` after its first
-    message), None if there is nothing to do.
+    Return UnreadFiles while the burst waits for a file; a Pause until it has been quiet for `quiet` seconds
+    (at most `longest` after its first message); None if there is nothing to do.
     """
     if not _may_go_on(conn, conversation, now):
         return None
@@ -90,7 +95,7 @@ def claim(
         if first <= now < complete:
             return Pause(complete)
     if attachments.is_waited_for(conn, [row["message_id"] for row in members]):
-        return Pause(now)
+        return UnreadFiles()
     _open_turn(conn, conversation, turn, [row["seq"] for row in members], members[0]["person_id"], now)
     return Ready(turn, more=len(members) < len(rows))
 

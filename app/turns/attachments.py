@@ -6,6 +6,7 @@ one.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from app.errors import StoreError
 from app.llm.transcription import NotTranscribed, Transcriber
 from app.messages import JSON, FetchFailed
 from app.people import Person
@@ -38,6 +40,7 @@ LARGEST = {"document": 32 * MEGABYTE, "image": 16 * MEGABYTE, "sticker": MEGABYT
 LARGEST_AUDIO = 16 * MEGABYTE
 FOLDERS = {"es": "recibidos", "pt": "recebidos", "en": "received"}
 _NAMES = {"es": "foto", "pt": "foto", "en": "photo"}
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}")
 _WHY: dict[str, Reason] = {
     "LOCKED": "locked",
     "TOO_LARGE": "too_large",
@@ -94,7 +97,10 @@ class AttachmentReader:
             return
         waiting = await self._store.tx(lambda conn: attachments.take_waiting(conn, conversation))
         own_places = asyncio.Semaphore(AT_ONCE_OF_ONE)
-        await asyncio.gather(*(self._read(file, own_places) for file in waiting))
+        read = (self._read(file, own_places) for file in waiting)
+        for outcome in await asyncio.gather(*read, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome  # once all have ended
 
     async def _read(self, file: WaitingFile, own_places: asyncio.Semaphore) -> None:
         try:
@@ -111,9 +117,11 @@ class AttachmentReader:
             await self._give_up(file, "no_room")
         except FileNotFoundError:  # it was here before a restart
             await self._give_up(file, "gone")
-        except OSError as error:
-            log.error("an attachment was not read", error=f"{type(error).__name__}: {error.strerror}")
-            await self._give_up(file, "no_room")
+        except StoreError:
+            raise
+        except Exception as error:  # whatever a file makes our readers raise: its text may be the file's own
+            log.error("an attachment was not read", error=type(error).__name__)
+            await self._give_up(file, "damaged")
 
     async def _person(self, file: WaitingFile) -> Person:
         return await self._store.tx(lambda conn: self._profiles.known(conn, file.person, file.aliases))
@@ -157,7 +165,10 @@ class AttachmentReader:
         text = await self._transcriber.transcribe(source, file.mime_type, spoken)
         if not text:
             raise _NotRead("empty")
-        await self._finish(file, {}, transcript=text)
+        if file.voice:
+            await self._finish(file, {}, transcript=text)
+        else:  # a recording of anybody: its words are data, as those of a document
+            await self._finish(file, {"text": text, "pages": 1})
 
     async def _hear_earlier(self) -> None:
         """Give voice notes that nobody heard their text, for the history; they are not answered any more."""
@@ -183,7 +194,8 @@ class AttachmentReader:
         await self._finish(file, {"path": path, "pictures": [path]})
 
     async def _read_document(self, file: WaitingFile, person: Person, source: Path, head: bytes) -> None:
-        name = _name(file, person, Path(file.filename).suffix[:9])
+        ending = Path(file.filename).suffix
+        name = _name(file, person, ending if _ENDING.fullmatch(ending) else "")
         path = await self._keep(person, name, await asyncio.to_thread(source.read_bytes))
         found: dict[str, JSON] = {"path": path}
         try:
@@ -209,6 +221,8 @@ class AttachmentReader:
         """Keep a file among the person's own; return its path there."""
         folder = FOLDERS.get(person.language, FOLDERS["en"])
         context = ToolContext(person=person)
+        if await self._store.one("SELECT 1 FROM people WHERE id = ?", person.id) is None:
+            raise _NotRead("gone")  # erased meanwhile
         try:
             return await asyncio.to_thread(self._files.receive, f"{folder}/{name}", data, context)
         except NoRoom as error:

@@ -264,6 +264,8 @@ def _member_lines(member: InboxMessage, quoted: Mapping[str, tuple[str, str]]) -
     elif wamid and member.kind != "edit":
         lines.append("[In reply to a message whose text is not known here]")
     if member.payload.get("forwarded") and member.text:
+        if (member.payload.get("attachment") or {}).get("path"):
+            lines.append(_describe(member))
         lines.append(f"[Forwarded, somebody else's words: {_data(member.text)}]")
         return lines
     described = _describe(member)
@@ -321,8 +323,8 @@ def _describe(member: InboxMessage) -> str:
 def _describe_file(kind: str, text: str, attachment: JSON) -> str:
     """Say what a file is, where it is kept, and what it says or why that is not known."""
     voice, state = bool(attachment.get("voice")), attachment.get("state")
-    if state == "read" and kind in ("audio", "voice"):
-        return f"[{'A voice note' if voice else 'An audio file'} of the person, transcribed:]" if text else ""
+    if state == "read" and voice:
+        return "[A voice note of the person, transcribed:]" if text else ""
     if state in ("unheard", None) and kind in ("audio", "voice"):
         return f"[The person sent {'a voice note' if voice else 'an audio file'} ({_UNHEARD})]"
     sort = "a voice note" if voice else _SORTS.get(kind, "a file")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from sqlite3 import Connection
 
 import structlog
@@ -15,7 +16,7 @@ from app.store import turns
 from app.store.database import new_id
 from app.store.journal import TurnGone
 from app.store.media import MediaFolder
-from app.store.turns import Pause, Ready
+from app.store.turns import Pause, Ready, UnreadFiles
 from app.tools import ExecutionEngine
 from app.turns.approvals import Authorizer
 from app.turns.attachments import AttachmentReader
@@ -39,6 +40,7 @@ class _Lane:
     task: "asyncio.Task[None] | None" = None
     turn: str = ""
     attempt: "asyncio.Task[None] | None" = None  # runs the turn
+    reading: "asyncio.Task[None] | None" = None  # reads the files of the next burst
     stopping: "asyncio.Task[None] | None" = None  # looks whether a /stop ends it
     hints: int = 0
 
@@ -116,7 +118,7 @@ class TurnScheduler:
     async def end(self, conversations: Iterable[str]) -> None:
         """End what runs in conversations that are gone, and return once it has ended."""
         lanes = [self._lanes[one] for one in conversations if one in self._lanes]
-        await _ended(*(lane.attempt for lane in lanes))
+        await _ended(*(task for lane in lanes for task in (lane.attempt, lane.reading)))
 
     async def close(self, seconds: float) -> None:
         """Take up nothing more, wait for the turns that run, and give back unfinished what is left."""
@@ -154,18 +156,33 @@ class TurnScheduler:
             while not self._closing:
                 lane.dirty.clear()
                 found = await self._take_up(conversation, lane)
-                if isinstance(found, Pause):
+                if isinstance(found, UnreadFiles):
+                    self._read_files(conversation, lane)
+                    await _wait(lane.dirty, LONGEST_PAUSE)
+                elif isinstance(found, Pause):
                     await _wait(lane.dirty, found.at - time.time())
                 elif (found is None or not found.more) and not lane.dirty.is_set():
                     break  # no await between this check and leaving
         finally:
+            await _ended(lane.reading)
             self._lanes.pop(conversation, None)
 
-    async def _take_up(self, conversation: str, lane: _Lane) -> Ready | Pause | None:
+    def _read_files(self, conversation: str, lane: _Lane) -> None:
+        """Read the files of the next burst beside the lane, which meanwhile takes answers and stops."""
+        if lane.reading is None:
+            lane.reading = asyncio.create_task(self._attachments.read_waiting(conversation))
+            lane.reading.add_done_callback(partial(self._files_read, lane))
+
+    def _files_read(self, lane: _Lane, reading: "asyncio.Task[None]") -> None:
+        lane.reading = None
+        if not reading.cancelled() and (error := reading.exception()) is not None:
+            log.error("files were not read", error=type(error).__name__)
+        lane.dirty.set()
+
+    async def _take_up(self, conversation: str, lane: _Lane) -> Ready | Pause | UnreadFiles | None:
         """Look for a turn and run it; whatever goes wrong, the lane goes on."""
         try:
             await self._warm_up.wait()
-            await self._attachments.read_waiting(conversation)
             found = await self._claim(conversation)
             if isinstance(found, Ready):
                 await self._run(conversation, lane, found)
@@ -174,13 +191,13 @@ class TurnScheduler:
             return Pause(time.time() + RETRY_SECONDS)
         return found
 
-    async def _claim(self, conversation: str) -> Ready | Pause | None:
+    async def _claim(self, conversation: str) -> Ready | Pause | UnreadFiles | None:
         """Take answers out of the queue, then claim the turn to run next."""
         now, turn = time.time(), new_id("turn")
 
-        def choose(conn: Connection) -> tuple[Ready | Pause | None, str]:
+        def choose(conn: Connection) -> tuple[Ready | Pause | UnreadFiles | None, str]:
             notified, again = self._replies.take(conn, conversation, now, self._quiet, self._longest)
-            found: Ready | Pause | None = turns.stop(conn, conversation, turn, now)
+            found: Ready | Pause | UnreadFiles | None = turns.stop(conn, conversation, turn, now)
             if found is None and again:
                 found = Pause(again)
             return found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest), notified

@@ -50,7 +50,8 @@ class GraphClient:
         self._media = f"/{phone_number_id}/media"
         headers = {"Authorization": f"Bearer {access_token}"}
         self._endpoint = Endpoint(api_url, headers, connections=CONNECTIONS)
-        self._host = urlsplit(api_url).netloc
+        address = urlsplit(api_url)
+        self._origin = (address.scheme, address.netloc)
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -121,11 +122,14 @@ class GraphClient:
 
     def _may_have_token(self, url: str) -> bool:
         """Tell whether an address is the Graph API's own host or one of Meta's for media."""
-        parts = urlsplit(url)
-        if parts.netloc == self._host:
-            return True
-        host = parts.hostname or ""
-        return parts.scheme == "https" and host.endswith(MEDIA_HOSTS)
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:
+            return False
+        return (parts.scheme, parts.netloc) == self._origin or (
+            parts.scheme == "https" and host.endswith(MEDIA_HOSTS)
+        )
 
     async def typing(self, message_id: str) -> None:
         """Mark a message as read and show typing for 25 s or until the reply."""
