@@ -162,6 +162,22 @@ def align(text: str, templates: Iterable[Template]) -> list[Alignment]:
     )
 
 
+_NEGATIONS = frozenset(["no", "nao", "nunca", "jamas", "never", "dont", "do", "don", "you", "i", "ya", "ja"])
+_NEGATES = re.compile(
+    r"\W*(?:(?:please|por favor|oye|oi|hey),? )?(?:no|n[aã]o|nunca|jam[aá]s|never|don['’]?t|do not"
+    r"|you (?:don['’]?t|do not)|i (?:don['’]?t|do not) want you)\b",
+    re.IGNORECASE,
+)
+# With their accents: "borre" is an order, "borré" tells what was done.
+_RECOUNTS = re.compile(
+    r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday),? )?(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
+    r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
+    r"|adicionei|coloquei|deletei|lembrei|(?:me )?lembro|acabei"
+    r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",
+    re.IGNORECASE,
+)
+
+
 def opens_with_reversal(text: str) -> bool:
     """Tell whether a message begins with a negation, a doubt or a question about what was or would be."""
     found = [word.text for word in spans(text)[:4]]
@@ -169,12 +185,19 @@ def opens_with_reversal(text: str) -> bool:
 
 
 def is_no_order(text: str, template: Template) -> bool:
-    """Return True for a question or a condition, unless the template itself begins with that word."""
+    """Return True for a question, a condition, a negation or what was done or is remembered.
+
+    A question word or a negation with which the template itself begins is none.
+    """
+    if _RECOUNTS.match(text):
+        return True
+    begins = template.parts[0]
+    if _NEGATES.match(text) and not (isinstance(begins, _Literal) and begins.text in _NEGATIONS):
+        return True
     if text.rstrip(" .!").endswith("?") or text.lstrip().startswith("¿"):
         return True
     passed_over = WORDS["courtesies"] - {"i"}
     first = next((word.text for word in spans(text) if word.text not in passed_over), "")
-    begins = template.parts[0]
     return first in WORDS["asking"] and not (isinstance(begins, _Literal) and begins.text == first)
 
 

@@ -12,7 +12,7 @@ from app.http.address import Address, FetchError
 from app.messages import JSON
 from app.routing.tool_catalog import ToolCatalog
 from app.store.turn_state import InboxMessage, TurnState
-from app.turns.actions import Round
+from app.turns.actions import CallResult, Round
 
 _PLACE_WITHOUT_WORDS = frozenset({"latitude", "longitude"})
 _LABEL = r"\w(?:[\w-]{0,61}\w)?"
@@ -78,8 +78,13 @@ def result_sources(
         f"tool:{call.name}"
         for number, one in enumerate(rounds)
         for call, result in one.finished
-        if call.name in offered[number] and (result.outside or tools.is_outside(call.name))
+        if call.name in offered[number] and (result.outside or _brings_others(call.name, result, tools))
     ]
+
+
+def _brings_others(tool: str, result: CallResult, tools: ToolCatalog) -> bool:
+    """Tell whether a result holds text of others; a failed call of our own tools says only our sentences."""
+    return tools.is_outside(tool) and (result.ok or not tools.is_bundled(tool))
 
 
 def _of_message(member: InboxMessage, quoted: Collection[str]) -> Iterator[str]:

@@ -50,6 +50,29 @@ ANSWERS = {
 
 
 NO_ORDERS = """
+don't remind me of anything tomorrow
+don't remind me tomorrow at 5pm to pay rent
+I don't want you to remind me tomorrow at 8 about rent
+não precisa me lembrar amanhã às 9 de pagar a luz
+tirei nota 3 na prova
+cancelei o lembrete do boleto
+cancelé el recordatorio del banco, ¿verdad?
+anoté el teléfono del doctor en un papel
+guardé la receta en el cajón
+anotei tudo no caderno
+recordé que mañana a las 9 tengo junta
+Lembro que minha avó fazia pão de queijo todo domingo
+Lembrei que deixei o gás ligado!
+I remember the smell of my grandma's kitchen
+acabei de comprar leite
+adicionei pão à lista
+borré la nota 1
+I deleted my note about the landlord by accident
+quité el queso de la lista
+vacié la lista del súper, ¿no?
+não apaga a lista de compras, hein
+não apaga a lista de compras
+apunté todo en mi cuaderno
 ¿ya agregaste el pan a la lista?
 ¿puedes decirme si compré leche?
 ¿cuándo anoté la placa?
