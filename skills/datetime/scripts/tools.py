@@ -111,8 +111,7 @@ async def set_time_zone(place: str, context=None) -> dict:
 
     Args:
         place: Where they are, in their own words: a city, a country, a zone such as America/Tijuana or UTC-8,
-            the coordinates "32.51,-117.04" of a location that they sent and agreed to use; "my number" to go
-            by the country of their number again.
+            or "lat,lon"; "my number" to go by the country of their number again.
 
     Example: vivo en Tijuana
     Example: meu fuso é o de Manaus

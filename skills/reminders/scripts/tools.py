@@ -71,9 +71,8 @@ async def cancel_all_reminders(context=None):
 
 
 async def restore_reminders(context=None):
-    """Sets the reminders again that were cancelled last, one or all of them; for a week.
+    """Sets the reminders again that were cancelled last.
 
     Example: vuelve a poner mis recordatorios
-    Example: set my reminders again
     """
     return await context.services.schedule.restore(context)
