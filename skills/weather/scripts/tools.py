@@ -31,8 +31,8 @@ def get_weather(
     """Tells the weather now or in the next seven days: temperature, rain, wind.
 
     Args:
-        place: City or town in the person's words, with region or country if said, or "lat,lon" of a place they
-            sent; empty: their usual one.
+        place: City or town in the person's words, with region or country if said, or "lat,lon" of a place
+            they sent; empty: their usual one.
         when: What is asked for; week is the next seven days.
         day: One day among them, in place of `when`.
         units: auto follows the person's country.
