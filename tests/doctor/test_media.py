@@ -17,7 +17,7 @@ def settings(tmp_path: Path, **changes: str) -> Settings:
 def test_the_endpoint_of_voice_notes_is_tried(tmp_path: Path, hears: bool, level: str, fact: str) -> None:
     model = ModelServer(echo, (lambda data: "") if hears else None)
     try:
-        [finding] = check_voice(settings(tmp_path, openai_base_url=model.url, llm_model="small"))
+        [finding] = check_voice(settings(tmp_path, transcription_base_url=model.url))
     finally:
         model.stop()
     assert (finding.level, fact in finding.fact) == (level, True)
