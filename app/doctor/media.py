@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.doctor.finding import FAIL, OK, WARN, Finding
+from app.doctor.finding import FAIL, OK, WARN, Finding, Level
 from app.llm.transcription import LOCAL, EndpointTranscriber, NotTranscribed, build_transcriber
 from app.llm.vision import Vision
 from app.settings import Settings
@@ -29,7 +29,7 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         asyncio.run(_try(transcriber))
     except NotTranscribed as error:
         cure = f"set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: {_MODELS}"
-        level = WARN if settings.transcription_base_url else OK  # few servers of models transcribe, too
+        level: Level = WARN if settings.transcription_base_url else OK  # few servers of models transcribe, too
         yield Finding(
             level, "voice notes", f"{settings.transcription_url} does not transcribe: {error}", cure
         )
