@@ -221,9 +221,9 @@ DAY: list[Scene] = [
     ),
     (
         "snooze",
-        ("dame 10 minutos mas", "✓ Otra vez hoy .*sacar la tarta"),
-        ("mais 10 minutos", "✓ De novo hoje .*tirar o brigadeiro"),
-        ("10 more minutes", "✓ Once more today .*check the casserole"),
+        ("dame 10 minutos mas", "✓ Otra vez (?:hoy|mañana) .*sacar la tarta"),
+        ("mais 10 minutos", "✓ De novo (?:hoje|amanhã) .*tirar o brigadeiro"),
+        ("10 more minutes", "✓ Once more (?:today|tomorrow) .*check the casserole"),
     ),
     (
         "reminders",

@@ -29,10 +29,10 @@ def check_voice(settings: Settings) -> Iterator[Finding]:
         asyncio.run(_try(transcriber))
     except NotTranscribed as error:
         cure = f"set TRANSCRIPTION_BASE_URL, or TRANSCRIPTION_MODEL= for none: {_MODELS}"
-        level: Level = WARN if settings.transcription_base_url else OK  # few servers of models transcribe, too
-        yield Finding(
-            level, "voice notes", f"{settings.transcription_url} does not transcribe: {error}", cure
-        )
+        # few servers of models transcribe, too
+        level: Level = WARN if settings.transcription_base_url else OK
+        fact = f"{settings.transcription_url} does not transcribe: {error}"
+        yield Finding(level, "voice notes", fact, cure)
     else:
         yield Finding(OK, "voice notes", f"{model} transcribes them")
 

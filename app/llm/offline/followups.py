@@ -75,7 +75,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     last = before.calls[-1] if before.calls else None
     if is_undo(said):
         return _undone(planner, said, earlier)
-    if last is not None and before is earlier[-1]:  # a correction is of what was just done
+    if last is not None:
         if (step := _with_hour(planner, said, last)) is not None:
             return Plan((step,))
         said = _corrected(planner, said, last) or said
