@@ -1,5 +1,6 @@
 """Rankings of tools for a message: one for each phrase of it and one for the message itself."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -13,6 +14,7 @@ from app.search.index import Hit, ToolIndex
 from app.search.scoring import Parts
 from app.search.words import says_something
 
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
 MOST_CLAUSES = 4
 KNOWS_BETTER = 0.2  # larger share of the words by which another category takes a message over
@@ -121,7 +123,8 @@ def rank_tools(
     known = {name: fit for name, fit in learned.items() if name in tools}
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
-        hits = index.spread(text, among=tools.keys(), apart=own, limit=depth)
+        named = _ADDRESS.sub("web page", text)  # its own words are about anything
+        hits = index.spread(named, among=tools.keys(), apart=own, limit=depth)
         rankings.append(_ranking(hits, "" if text == said else text, own, tools))
         if text == said and known:
             rankings.append(_ranking(hits, "", own, tools, known))
