@@ -14,7 +14,7 @@ from app.search.index import Hit, ToolIndex
 from app.search.scoring import Parts
 from app.search.words import says_something
 
-_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
 MOST_CLAUSES = 4
 KNOWS_BETTER = 0.2  # larger share of the words by which another category takes a message over
@@ -123,7 +123,7 @@ def rank_tools(
     known = {name: fit for name, fit in learned.items() if name in tools}
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
-        named = _ADDRESS.sub("web page", text)  # its own words are about anything
+        named = f"{text} web page" if intent.source == "sticky" and _ADDRESS.search(text) else text
         hits = index.spread(named, among=tools.keys(), apart=own, limit=depth)
         rankings.append(_ranking(hits, "" if text == said else text, own, tools))
         if text == said and known:

@@ -289,7 +289,9 @@ def _files(context):
 
 
 async def _found_by_words(say, words, context):
-    found = await context.services.history.files(context.person, words[:LONGEST])
+    if (history := context.services.get("history")) is None:
+        return say.failed("NO_SERVICE")
+    found = await history.files(context.person, words[:LONGEST])
     lines = "\n".join(f"• {one.path}: {cut(one.begins, 100)}".rstrip(": ") for one in found)
     summary = say("list", lines=lines) if found else say("none")
     return {"summary": summary, "entries": [{"path": one.path, "begins": one.begins} for one in found]}
