@@ -12,7 +12,7 @@ JSON = Any  # any JSON value; the one place where `Any` is allowed to travel
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What the result of a call says about the messages that may follow it.
+    """Facts of a call's result for the messages that may follow it.
 
     `about`: the text, name or number of what was changed ("delete it"). `undo`: the sentence that undoes it.
     `numbers`: of the lines that were listed ("the second one"). `choices`: exact names of which the person is

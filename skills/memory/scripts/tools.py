@@ -1,4 +1,4 @@
-"""What a person wants to be remembered: remember, recall, forget."""
+"""Facts that a person wants to be remembered: remember, recall, forget."""
 
 from app.search.words import spaced
 from app.tools.authoring import Ledger, Sentences, cut, folded, matching, meant
