@@ -61,7 +61,8 @@ async def test_code_that_does_not_start_is_named_and_its_tool_not_run(
 LINGERS = """
 import os, time
 from pathlib import Path
-Path("pids").write_text(f"{os.getpid()} {os.getppid()}")
+Path("being-written").write_text(f"{os.getpid()} {os.getppid()}")
+Path("being-written").rename("pids")
 while not Path("go").exists():
     time.sleep(0.01)
 """
