@@ -28,6 +28,8 @@ def say_plural(language: str, singular: str, plural: str, n: int, /, **values: o
 
 def detect_language(text: str) -> Language | None:
     """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji)."""
+    if asks := _TRANSLATES.match(text):
+        return next(language for language in LANGUAGES if asks[language])
     scores = dict.fromkeys(LANGUAGES, 0)
     prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
     for found in _WORD.finditer(prose):
@@ -76,6 +78,12 @@ def _bare(word: str) -> str:
     return "".join(character for character in marks if not unicodedata.combining(character))
 
 
+# What is to be translated is in another language than who asks.
+_TRANSLATES = re.compile(
+    r"\W*(?:(?P<es>traduc[eií]\w*|c[oó]mo se dice)|(?P<pt>traduz\w*|como se (?:diz|fala))"
+    r"|(?P<en>translate|how do (?:you|i) say))\b",
+    re.IGNORECASE,
+)
 _LONGEST = 2_000
 _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")

@@ -381,6 +381,10 @@ class ToolCatalog:
                 offer.names.append(name if in_catalog else schema["function"])
         return offer
 
+    def definitions(self, person: Person) -> list[dict[str, JSON]]:
+        """Return the definitions of all tools that a person may be offered."""
+        return self.offer(list(self.tool_categories(person)), person).schemas
+
     def instructions(self, names: Sequence[str]) -> list[Instructions]:
         """Return the texts of these skills; those gone meanwhile are left out."""
         skills = [skill for name in names if (skill := self.skill(name)) is not None]

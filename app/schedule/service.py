@@ -65,7 +65,9 @@ class ScheduleService:
             return refusal(person.language, "TOO_MANY", most=MOST_ACTIVE)
         self._reminders.soon()
         shown, notes = await self._receipt(kept, person, context, now)
-        return _success(kept, say(person.language, "✓ Reminder {when}: {text}", **shown) + notes)
+        undo = say(person.language, "cancel reminder {number}", number=kept.number)
+        receipt = say(person.language, "✓ Reminder {when}: {text}", **shown) + notes
+        return _success(kept, receipt).with_meta(undo=undo)
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""

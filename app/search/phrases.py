@@ -99,11 +99,10 @@ class Template:
         last = self.parts[-1] if self.parts else None
         return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
 
-    @property
-    def ends_in_a_word(self) -> bool:
-        """Tell whether it ends in a word that tells something: "add {items} to the list"."""
-        last = self.parts[-1] if self.parts else None
-        return isinstance(last, _Literal) and last.is_content
+    def ends_like(self, text: str) -> bool:
+        """Tell whether both end in the same word that tells something: "add {items} to the list"."""
+        last, said = self.parts[-1] if self.parts else None, spans(text)
+        return isinstance(last, _Literal) and last.is_content and stem(said[-1].text) == stem(last.text)
 
     @property
     def points(self) -> bool:
@@ -173,6 +172,7 @@ _RECOUNTS = re.compile(
     r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday),? )?(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
     r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
     r"|adicionei|coloquei|deletei|lembrei|(?:me )?lembro|acabei"
+    r"|faltan?m? (?:muy |bem |s[oó] )?(?:poc[oa]s?|pouc[oa]s?|much[oa]s?|muit[oa]s?)"
     r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",
     re.IGNORECASE,
 )

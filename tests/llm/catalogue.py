@@ -261,6 +261,9 @@ class Installed:
     def for_owners(self) -> Collection[str]:
         return ()
 
+    def definitions(self, _: Person) -> list[dict[str, Any]]:
+        return schemas()
+
 
 def offline() -> OfflineModel:
     return OfflineModel(Installed(index(), PHRASES), now=lambda: NOW)

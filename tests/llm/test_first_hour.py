@@ -167,4 +167,7 @@ def test_an_undo_is_of_the_last_action_and_positions_are_those_shown_last(make_w
     person.says("qué hay en la lista")
     assert "pan" in person.says("ya compré el segundo")[1]
     person.says("recuérdame mañana a las 9 llamar al banco")
-    assert person.says("deshacer") == ("", "¿Qué deshago? Dímelo con una frase completa.")
+    assert "llamar al banco" in person.says("deshacer")[1]
+    for text in ("quita el pan de la lista", "recuérdame mañana a las 9 la junta", "qué hora es"):
+        person.says(text)
+    assert person.says("no, a las 7 pm")[0] == ""  # of what was said just before

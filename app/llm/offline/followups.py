@@ -78,7 +78,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
     if last is not None:
         if (step := _with_hour(planner, said, last)) is not None:
             return Plan((step,))
-        said = _corrected(planner, said, last) or said
+        if before is earlier[-1]:
+            said = _corrected(planner, said, last) or said
     if (picked := _picked_line(planner, said, earlier)) != Plan():
         return picked
     plan = planner.plan(said)
@@ -104,6 +105,12 @@ def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
     """Tell whether it is a no to the names of which we asked for one."""
     asks = any(call.follow_up.choices for one in earlier[-1:] for call in one.calls)
     return asks and _NONE.fullmatch(fold(said)) is not None
+
+
+def undo_sentence(said: str, earlier: Sequence[Exchange]) -> str:
+    """Return the sentence that undoes the last change, "" unless that is what `said` asks for."""
+    changes = [call for one in reversed(earlier) for call in reversed(one.calls) if call.changed]
+    return changes[0].follow_up.undo if changes and is_undo(said) else ""
 
 
 def goes_on(said: str) -> bool:

@@ -17,6 +17,7 @@ from app.llm.offline.followups import (
     may_vary,
     picks_none,
     plan_after,
+    undo_sentence,
     with_pronoun,
 )
 from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step, answering_facts, lookup
@@ -64,6 +65,9 @@ class Catalog(Protocol):
     def read_only(self) -> Collection[str]:
         """Return the tools that change nothing."""
 
+    def definitions(self, person: Person) -> Sequence[Mapping[str, JSON]]:
+        """Return the definitions of all tools that a person may be offered."""
+
     def for_owners(self) -> Collection[str]:
         """Return the tools that only owners are offered."""
 
@@ -103,11 +107,15 @@ class OfflineModel:
     # The classifier call
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
-        said = request.said[:LONGEST_PLANNED]
+        said = undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
         known = dict(request.categories)
-        language = detect_language(said) or (request.person or _NOBODY).language
+        person = request.person or _NOBODY
+        language = detect_language(said) or person.language
         fragments = fragments_of(said) if small_talk(said) is None else []
-        tools = self._aligned(fragments)
+        all_offers = self._offers(self._catalog.definitions(person))
+        planned = self._planner(all_offers, person).plan(said).steps if fragments else ()
+        sure = [step.tool for step in planned if not step.guessed]
+        tools = list(dict.fromkeys([*sure, *self._aligned(fragments)]))
         if fragments and len(words(said)) <= LONGEST_CHOICE:
             meant, topic = self._talked_about(with_pronoun(said, language), request.earlier)
             best = (*meant[:1], *tools[:1]) if meant and not goes_on(said) else ()
@@ -119,7 +127,7 @@ class OfflineModel:
             category for tool in (*tools, *ranked) if (category := self._category(tool)) in known
         )
         names = list(found)
-        meant = [tool.replace("_", " ") for tool in (tools or ranked)[:_MAX_NAMED]]
+        meant = [tool.replace("_", " ") for tool in (tools or ranked)[: max(_MAX_NAMED, len(set(sure)))]]
         reading = {
             "categories": names[:_MAX_CATEGORIES],
             "phrases": [*meant, *fragments[:_MAX_CATEGORIES]] if names else [],
@@ -186,9 +194,7 @@ class OfflineModel:
     def _answer(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
         language, said = person.language, request.said
-        read = (read_offer(tool) for tool in request.tools)
-        # tools that only lead to texts for a real model are not in the index
-        offers = [offer for offer in read if offer is not None and offer.name in self._catalog.index]
+        offers = self._offers(request.tools)
         results, rounds = _results_so_far(request.messages)
         if picks_none(said, request.earlier):
             return _written(request, say(language, "All right, none of them."))
@@ -242,12 +248,20 @@ class OfflineModel:
         return calls[:MAX_PARALLEL]
 
     def _plan(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> Plan:
-        catalog, reader = self._catalog, Reader(person, self._now)
-        planner = Planner(offers, catalog.index, catalog.phrases(), reader, catalog.read_only())
+        planner = self._planner(offers, person)
         said, late = _split_late(request.said, request.messages)
         plan = plan_after(planner, said, request.earlier)
         more = planner.plan(late)
         return Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown), plan.lacking)
+
+    def _offers(self, tools: Sequence[Mapping[str, JSON]]) -> list[Offer]:
+        """Return what these tools take; those that only lead to texts for a real model are not in the index."""
+        read = map(read_offer, tools)
+        return [offer for offer in read if offer is not None and offer.name in self._catalog.index]
+
+    def _planner(self, offers: Sequence[Offer], person: Person) -> Planner:
+        catalog, reader = self._catalog, Reader(person, self._now)
+        return Planner(offers, catalog.index, catalog.phrases(), reader, catalog.read_only())
 
     def _without_tools(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> str:
         language, said = person.language, request.said

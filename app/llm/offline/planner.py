@@ -50,7 +50,7 @@ from app.search.words import (
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
 _MAX_STEPS = 12
 _MAX_PARTS = 16
-_MAX_SPLIT_WORDS = 60  # once so many words were read no sentence is split at an "and"
+_MAX_SPLIT_WORDS = 240  # once so many words were read no sentence is split at an "and"
 _ENOUGH_COVERED = 0.6
 _CLEARLY_AHEAD = 1.15
 _DEEPEST_SPLIT = 4
@@ -294,13 +294,14 @@ class Planner:
         """Tell whether a vague phrase fits only what a split tears off: "…, and 2 kg of rice to the list"."""
         is_vague = any(step.phrase is not None and step.phrase.is_vague for step in rest)
         return is_vague and any(
-            step.phrase is not None and step.phrase.ends_in_a_word for step in self._best(clause)
+            step.phrase is not None and step.phrase.ends_like(clause) for step in self._best(clause)
         )
 
     def _best(self, clause: str) -> list[Step]:
         if clause not in self._known:
             self._words_read += min(len(clause.split()), MAX_WORDS)
-            sure = self._by_phrase(clause) or self._by_arithmetic(clause)
+            is_sum = is_calculation(asked_calculation(clause))
+            sure = (is_sum and self._by_arithmetic(clause)) or self._by_phrase(clause)
             self._known[clause] = sure or [replace(step, guessed=True) for step in self._by_index(clause)]
         return self._known[clause]
 

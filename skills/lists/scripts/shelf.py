@@ -1,6 +1,8 @@
 """A person's lists with what is on them, as rows of `context.store`."""
 
 import time
+from dataclasses import replace
+from itertools import count
 
 from app.search.words import ALL_STOP_WORDS, spaced, stem, words
 from app.tools.authoring import Ledger, folded, means_all
@@ -82,15 +84,26 @@ class Shelf:
         return self._ledgers[key]
 
     def entries(self, key):
-        """Return the things on a list, in the order in which they were said."""
-        return self.ledger(key).entries[::-1]
+        """Return the things on a list in the order in which they were said, numbered as they were last shown."""
+        shown = {one: number for number, one in enumerate(self._store.get(f"shown:{key}") or [], start=1)}
+        later = count(len(shown) + 1)
+        return [
+            replace(entry, number=shown.get(entry.key) or next(later))
+            for entry in self.ledger(key).entries[::-1]
+        ]
 
     def open(self, key):
         """Return the things that are not checked off."""
         return [entry for entry in self.entries(key) if not entry.fields.get("done")]
 
+    def number(self, key):
+        """Number what is on a list from 1, as it is shown: what is open, then what is checked off."""
+        done = [entry for entry in self.entries(key) if entry.fields.get("done")]
+        self._store.put(f"shown:{key}", [entry.key for entry in (*self.open(key), *done)])
+
     def clear(self, key):
         """Remove everything from a list; its numbers begin anew."""
+        self._store.delete(f"shown:{key}")
         for row in self.ledger(key).rows:
             self.ledger(key).erase(row)
 

@@ -22,6 +22,7 @@ _IT = spaced(
     it them that this eso esa ese esto esta este esos esas isso isto esse essa ele ela eles elas lo la los las
     """
 )
+_NOTHING = spaced("nada nothing ningun ninguno ninguna nenhum nenhuma none mas mais else more anything")
 _AGAIN = spaced("de nuevo otra vez volta novo again back too tambien also")
 _PLACES = {
     **dict.fromkeys(("primero", "primer", "primera", "primeiro", "primeira", "first"), 0),
@@ -74,8 +75,8 @@ def clean(text, language):
 
 
 def names_nothing(text):
-    """Tell whether it only points at something: "them back", "de nuevo"."""
-    return set(words(text)) <= _IT | _AGAIN
+    """Tell whether it names no thing: "them back", "de nuevo", "nothing else"."""
+    return set(words(text)) <= _IT | _AGAIN | _NOTHING
 
 
 def core(text):

@@ -5,7 +5,7 @@ import time
 from app.tools.authoring import Sentences, means_all
 
 from .choosing import list_to_fill, the_list
-from .lines import left, overview, put_back, shown, texts, told
+from .lines import left, named, overview, put_back, shown, texts, told
 from .picking import Picked
 from .sentences import MAX_NAME, MAX_TEXT, MAX_THINGS, SAID
 from .shelf import LISTS, SHOPPING, Shelf, bare, key_of
@@ -118,6 +118,7 @@ def show_list(list_name: str = "", context=None) -> dict:
     if wants_all or not key:
         return {"summary": overview(say, shelf), "lists": list(shelf.lists.values())}
     shelf.use(key)
+    shelf.number(key)
     numbers = [one.number for one in shelf.open(key)]
     return {"summary": shown(say, shelf, key), "numbers": numbers, **_fields(shelf, key)}
 
@@ -189,7 +190,8 @@ def _filled(say, shelf, key, things):
         added.append(text)
     lines = [*told(say, shelf, key, "added", added), *told(say, shelf, key, "there", same)]
     lines += told(say, shelf, key, "changed", before)
-    return {"summary": "\n".join(lines), **_fields(shelf, key)}
+    undo = "" if before or not added else say("take_back", name=shelf.lists[key], things=named(added))
+    return {"summary": "\n".join(lines), "undo": undo, **_fields(shelf, key)}
 
 
 def _fields(shelf, key, *_):

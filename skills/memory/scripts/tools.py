@@ -26,6 +26,7 @@ SAID = {
         "nothing": "No tengo nada guardado sobre «{about}».",
         "forgotten": "✓ Olvidado: {text}. Deshacer: “recuerda que {text}”",
         "undo": "recuerda que {text}",
+        "undo_remember": "olvida que {text}",
         "all_forgotten": "✓ Olvidé todo lo que sabía de ti ({count}). Deshacer: “{undo}”",
         "everything": "todo de nuevo",
         "EMPTY_FACT": "Falta lo que tengo que recordar.",
@@ -52,6 +53,7 @@ SAID = {
         "nothing": "Não tenho nada guardado sobre “{about}”.",
         "forgotten": "✓ Esquecido: {text}. Desfazer: “lembra que {text}”",
         "undo": "lembra que {text}",
+        "undo_remember": "esquece que {text}",
         "all_forgotten": "✓ Esqueci tudo o que sabia de você ({count}). Desfazer: “{undo}”",
         "everything": "tudo de novo",
         "EMPTY_FACT": "Falta o que devo lembrar.",
@@ -78,6 +80,7 @@ SAID = {
         "nothing": 'I remember nothing about "{about}".',
         "forgotten": "✓ Forgotten: {text}. Undo: “remember that {text}”",
         "undo": "remember that {text}",
+        "undo_remember": "forget that {text}",
         "all_forgotten": "✓ I forgot all that I knew about you ({count}). Undo: “{undo}”",
         "everything": "everything again",
         "EMPTY_FACT": "What to remember is missing.",
@@ -136,7 +139,8 @@ def remember(fact: str, replaces: str = "", context=None) -> dict:
         return {"summary": say("known", text=known.text), "number": known.number}
     kept = facts.add(text=text)
     summary = say("replaced", text=text, old=old[0].text) if old else say("remembered", text=text)
-    return {"summary": summary, "number": kept.number, "fact": text}
+    undo = "" if old else say("undo_remember", text=text)
+    return {"summary": summary, "number": kept.number, "fact": text, "undo": undo}
 
 
 def recall(about: str = "", context=None) -> dict:

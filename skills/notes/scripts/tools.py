@@ -19,6 +19,7 @@ NOUNS = spaced("nota notas note notes anotacion anotacao anotacoes")
 SAID = {
     "es": {
         "saved": "✓ Nota guardada: {text}",
+        "undo": "borra la nota {number}",
         "shown": "Nota {number}: {text}",
         "none": "No tienes notas todavía.",
         "list": "Tus notas ({shown} de {count}):\n{lines}",
@@ -45,6 +46,7 @@ SAID = {
     },
     "pt": {
         "saved": "✓ Nota salva: {text}",
+        "undo": "apaga a nota {number}",
         "shown": "Nota {number}: {text}",
         "none": "Você ainda não tem notas.",
         "list": "Suas notas ({shown} de {count}):\n{lines}",
@@ -71,6 +73,7 @@ SAID = {
     },
     "en": {
         "saved": "✓ Note saved: {text}",
+        "undo": "delete note {number}",
         "shown": "Note {number}: {text}",
         "none": "You have no notes yet.",
         "list": "Your notes ({shown} of {count}):\n{lines}",
@@ -118,8 +121,9 @@ def save_note(text: str, context=None) -> dict:
     if len(notes.entries) >= MAX_NOTES:
         return say.failed("TOO_MANY")
     _forget_what_is_old(notes)
-    notes.add(text=text)
-    return {"summary": say("saved", text=cut(text)), "saved": True, "text": text}
+    kept = notes.add(text=text)
+    undo = say("undo", number=kept.number)
+    return {"summary": say("saved", text=cut(text)), "saved": True, "text": text, "undo": undo}
 
 
 def list_notes(limit: int = 20, context=None) -> dict:
