@@ -26,7 +26,7 @@ from app.routing.snapshot import (
     is_for,
 )
 from app.search.index import Document, ToolIndex
-from app.search.phrases import without_given
+from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
 from app.settings import Settings
 from app.skills import SkillLoader
@@ -402,15 +402,22 @@ class ToolCatalog:
     def summary(self, person: Person, language: str, *, offline: bool) -> list[str]:
         """Return a line for each skill and server, with examples in `language`.
 
-        `offline` leaves out skills without tools: the built-in model follows no instructions.
+        `offline` leaves out what the built-in model cannot do: it follows no instructions, and finds values
+        only where a phrase has a blank for them.
         """
-        snapshot = self._snapshot
-        skills = [skill for skill in snapshot.usable(person).values() if skill.tools or not offline]
-        lines = [_examples(skill.tools, skill.phrases, language) or skill.description for skill in skills]
+        snapshot, lines = self._snapshot, []
+        for skill in snapshot.usable(person).values():
+            tools = [tool for tool in skill.tools if not offline or self._can_be_filled(tool.name)]
+            if tools or not offline:
+                lines.append(_examples(tools, skill.phrases, language) or skill.description)
         for server in snapshot.servers_of(person):
             said = _examples(server.tools, server.phrases, language)
             lines.append(said or f"{server.name}: {server.description}".rstrip(": "))
         return lines
+
+    def _can_be_filled(self, tool: str) -> bool:
+        parameters = self._snapshot.definitions[tool]["function"]["parameters"]
+        return can_fill(self.phrases().get(tool, ()), parameters.get("required", ()))
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Return the example phrases of every tool, all languages together."""

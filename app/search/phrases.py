@@ -209,6 +209,13 @@ def trimmed(raw: str) -> str:
     return text.rstrip("'’") if text[:1] not in _QUOTES else text  # "Sofía's birthday"
 
 
+def can_fill(phrases: Iterable[str], required: Iterable[str]) -> bool:
+    """Tell whether a tool's phrases say all that it requires; True for a tool without phrases."""
+    listed = list(phrases)
+    named = {name for phrase in listed for name, _, _ in _PART.findall(phrase)}
+    return not listed or named.issuperset(required)
+
+
 def without_slots(phrase: str) -> str:
     """Return an example phrase without its `{slots}`."""
     return _PLACEHOLDER.sub(" ", phrase) if "{" in phrase else phrase

@@ -106,7 +106,7 @@ class Files:
     Owners, and calls without a person, work at the root; others in their own `people/<id>` in it, which
     holds at most `quota` bytes. Nothing is written on a disk with too little room beside `least_free` bytes;
     0: no limit. `page`: characters of a file at a time; `lines`: what is appended begins on a new line;
-    `keep_replaced`: what is overwritten stays beside it under its name with .bak, the last one.
+    `keep_replaced`: what is overwritten or deleted stays beside it under its name with .bak, the last one.
     `closed`: files and folders that are no tool's where the root holds them, or is one of them; what members
     keep in it stays open.
     """
@@ -242,7 +242,7 @@ class Files:
 
     @_errors_as_results
     def delete_file(self, path: str, *, context: ToolContext) -> ToolResult:
-        """Delete a file of the workspace.
+        """Delete a file of the workspace; a person's own stays as NAME.bak until that is deleted, too.
 
         Args:
             path: Path from the workspace on
@@ -260,8 +260,10 @@ class Files:
         with self._one_writer, opened as (parent, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return ToolResult.failure("NOT_A_FILE", f"{path} is a folder; only files can be deleted")
+            kept = self._keep_replaced and not name.endswith(".bak") and keep_beside(name, parent)
             os.unlink(name, dir_fd=parent)
-        return ToolResult.success({"path": path, "deleted": True})
+        said: dict[str, JSON] = {"path": path, "deleted": True}
+        return ToolResult.success({**said, "kept": f"{path}.bak"} if kept else said)
 
     def receive(self, path: str, data: bytes, context: ToolContext) -> str:
         """Keep what somebody sent under `path`, or beside it if another file has that name; return its path.

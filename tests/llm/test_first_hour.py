@@ -171,3 +171,15 @@ def test_an_undo_is_of_the_last_action_and_positions_are_those_shown_last(make_w
     for text in ("quita el pan de la lista", "recuérdame mañana a las 9 la junta", "qué hora es"):
         person.says(text)
     assert person.says("no, a las 7 pm")[0] == ""  # of what was said just before
+
+
+def test_each_order_of_a_message_is_followed(make_world: Any) -> None:
+    person = Person(make_world(), "p0")
+    assert person.says("remind me tomorrow at 5pm to call mom, add bread to the list and note that it rains")[
+        0
+    ] == ("add_to_list+save_note+set_reminder")
+    assert person.says("recuérdame el lunes a las 9am la junta, pon pan en la lista y cuánto es 20 por 5")[
+        0
+    ] == ("add_to_list+calculate+set_reminder")
+    for told in ("traduce: I love you", "acabou a luz aqui", "hazme un gráfico de mis gastos"):
+        assert person.says(told)[0] == ""

@@ -136,7 +136,9 @@ async def test_without_a_search_engine_the_owner_is_told_what_to_set(here: Here)
     here.context = replace(here.context, settings={})
     error = (await here.search("x"))["error"]
     assert error["code"] == "NO_SEARCH_SERVICE"
-    assert "SEARCH_URL" in error["hint"]
+    assert "SEARCH_URL" not in error["hint"]
+    owner = replace(here.context, person=replace(context("es").person, role="owner"))
+    assert "SEARCH_URL" in TOOLS["search_web"]("x", context=owner)["error"]["hint"]
     assert (await here.search(" "))["error"]["message"] == "Falta qué buscar."
 
 

@@ -35,7 +35,7 @@ from app.messages import JSON
 from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
-from app.search.phrases import align, read_template
+from app.search.phrases import align, can_fill, read_template
 from app.search.words import says_something, words
 from app.store.turn_state import Exchange
 
@@ -255,9 +255,18 @@ class OfflineModel:
         return Plan((*plan.steps, *more.steps), (*plan.unknown, *more.unknown), plan.lacking)
 
     def _offers(self, tools: Sequence[Mapping[str, JSON]]) -> list[Offer]:
-        """Return what these tools take; those that only lead to texts for a real model are not in the index."""
-        read = map(read_offer, tools)
-        return [offer for offer in read if offer is not None and offer.name in self._catalog.index]
+        """Return what these tools take, without those that words cannot fill.
+
+        Tools that only lead to texts for a real model are not in the index.
+        """
+        read = [offer for tool in tools if (offer := read_offer(tool)) is not None]
+        phrases = self._catalog.phrases()
+        return [
+            offer
+            for offer in read
+            if offer.name in self._catalog.index
+            and can_fill(phrases.get(offer.name, ()), (one.name for one in offer.required))
+        ]
 
     def _planner(self, offers: Sequence[Offer], person: Person) -> Planner:
         catalog, reader = self._catalog, Reader(person, self._now)

@@ -245,7 +245,7 @@ def write_file(
 
 
 def delete_file(path: str, context=None) -> dict:
-    """Deletes one of the person's files, for good.
+    """Deletes one of the person's files; it stays as NAME.bak until that is deleted, too.
 
     Args:
         path: The file, such as "informe.txt".
@@ -260,7 +260,8 @@ def delete_file(path: str, context=None) -> dict:
         return _not_found(say, path, _near(path, files, context))
     if not result.ok:
         return _failed(say, result, path)
-    return {"summary": say("deleted", path=cut(path)), **result.data}
+    kept = say("kept", path=cut(result.data["kept"])) if "kept" in result.data else ""
+    return {"summary": say("deleted", path=cut(path)) + kept, **result.data}
 
 
 async def _refuse_outside(args, context):

@@ -84,7 +84,7 @@ class Shelf:
         return self._ledgers[key]
 
     def entries(self, key):
-        """Return the things on a list in the order in which they were said, numbered as they were last shown."""
+        """Return the things on a list in the order they were said, numbered as they were last shown."""
         shown = {one: number for number, one in enumerate(self._store.get(f"shown:{key}") or [], start=1)}
         later = count(len(shown) + 1)
         return [

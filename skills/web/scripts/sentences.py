@@ -9,15 +9,14 @@ SAID = {
         "hint_EMPTY_QUERY": "Escribe unas palabras.",
         "NO_SEARCH_SERVICE": "Todavía no puedo buscar en la web: no tengo un buscador configurado.",
         "hint_NO_SEARCH_SERVICE": (
-            "Quien me administra puede poner SEARCH_URL con la dirección de un SearXNG. "
+            "Quien me administra puede configurar uno. "
             "Mientras tanto puedo leer una página si me pasas su dirección."
         ),
+        "hint_for_owners": "Pon en SEARCH_URL la dirección de un SearXNG; docs/operating.md dice cómo.",
         "SEARCH_AWAY": "El buscador ({host}) no responde como esperaba.",
-        "hint_SEARCH_AWAY": "Prueba de nuevo en unos minutos; quien me administra puede revisar SEARCH_URL.",
+        "hint_SEARCH_AWAY": "Prueba de nuevo en unos minutos; si sigue así, avisa a quien me administra.",
         "SEARCH_REFUSED": "El buscador ({host}) no me deja buscar.",
-        "hint_SEARCH_REFUSED": (
-            "Quien me administra debe permitir json en search.formats de SearXNG, o revisar SEARCH_KEY."
-        ),
+        "hint_SEARCH_REFUSED": "Avisa a quien me administra.",
         "UPSTREAM_RATE_LIMIT": "El buscador ({host}) recibió demasiadas consultas.",
         "hint_UPSTREAM_RATE_LIMIT": "Prueba de nuevo en un minuto.",
         "NO_PAGE": "No pude leer la página de {host}: el sitio no responde.",
@@ -53,15 +52,14 @@ SAID = {
         "hint_EMPTY_QUERY": "Escreva algumas palavras.",
         "NO_SEARCH_SERVICE": "Ainda não consigo pesquisar na web: não tenho um buscador configurado.",
         "hint_NO_SEARCH_SERVICE": (
-            "Quem me administra pode definir SEARCH_URL com o endereço de um SearXNG. "
+            "Quem me administra pode configurar um. "
             "Enquanto isso posso ler uma página se você me passar o endereço."
         ),
+        "hint_for_owners": "Ponha em SEARCH_URL o endereço de um SearXNG; docs/operating.md diz como.",
         "SEARCH_AWAY": "O buscador ({host}) não respondeu como eu esperava.",
-        "hint_SEARCH_AWAY": "Tente de novo em alguns minutos; quem me administra pode conferir SEARCH_URL.",
+        "hint_SEARCH_AWAY": "Tente de novo em alguns minutos; se continuar, avise quem me administra.",
         "SEARCH_REFUSED": "O buscador ({host}) não me deixa pesquisar.",
-        "hint_SEARCH_REFUSED": (
-            "Quem me administra deve permitir json em search.formats do SearXNG, ou conferir SEARCH_KEY."
-        ),
+        "hint_SEARCH_REFUSED": "Avise quem me administra.",
         "UPSTREAM_RATE_LIMIT": "O buscador ({host}) recebeu consultas demais.",
         "hint_UPSTREAM_RATE_LIMIT": "Tente de novo em um minuto.",
         "NO_PAGE": "Não consegui ler a página de {host}: o site não responde.",
@@ -97,15 +95,13 @@ SAID = {
         "hint_EMPTY_QUERY": "Write a few words.",
         "NO_SEARCH_SERVICE": "I cannot search the web yet: no search engine is configured.",
         "hint_NO_SEARCH_SERVICE": (
-            "Who runs me can set SEARCH_URL to the address of a SearXNG. "
-            "Until then I can read a page if you give me its address."
+            "Who runs me can set one up. Until then I can read a page if you give me its address."
         ),
+        "hint_for_owners": "Set SEARCH_URL to the address of a SearXNG; docs/operating.md says how.",
         "SEARCH_AWAY": "The search engine ({host}) does not answer as expected.",
-        "hint_SEARCH_AWAY": "Try again in a few minutes; who runs me can look at SEARCH_URL.",
+        "hint_SEARCH_AWAY": "Try again in a few minutes; if it stays so, tell who runs me.",
         "SEARCH_REFUSED": "The search engine ({host}) does not let me search.",
-        "hint_SEARCH_REFUSED": (
-            "Who runs me has to allow json in SearXNG's search.formats, or to look at SEARCH_KEY."
-        ),
+        "hint_SEARCH_REFUSED": "Tell who runs me.",
         "UPSTREAM_RATE_LIMIT": "The search engine ({host}) got too many questions.",
         "hint_UPSTREAM_RATE_LIMIT": "Try again in a minute.",
         "NO_PAGE": "I could not read the page of {host}: the site does not answer.",

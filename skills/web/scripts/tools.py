@@ -46,7 +46,8 @@ def search_web(query: str, count: int = 5, context=None) -> dict:
     if not query:
         return say.failed("EMPTY_QUERY")
     if not address:
-        return say.failed("NO_SEARCH_SERVICE")
+        is_owner = context.person is not None and context.person.is_owner
+        return say.failed("NO_SEARCH_SERVICE", hint=say("hint_for_owners") if is_owner else "")
     try:
         came = _searched(address, query, say.language, context)
         found = _results(came.json()) if came.ok else None
