@@ -18,41 +18,6 @@ _RULE_KINDS = frozenset(
 )
 _WITHIN_A_DAY = frozenset({"hour", "minute"})
 _OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mês"}
-_MONTHLY = {"en": "the 1st of every month", "es": "el 1 de cada mes", "pt": "dia 1 de cada mês"}
-_EACH = {"en": "every", "es": "cada", "pt": "cada"}
-
-
-def with_day_of(text: str, other: str, language: str) -> str:
-    """Add the day of another text to a text that names none."""
-    if any(one.kind not in _HOUR_KINDS for one in pieces(text, language)):
-        return text
-    days = (other[one.start : one.end].strip() for one in pieces(other, language) if _says_days(one))
-    return " ".join([*days, text])
-
-
-def with_hour_of(text: str, other: str, language: str) -> str:
-    """Add the hour of another text to a text that names only days."""
-    if not all(_says_days(one) for one in pieces(text, language)):
-        return text
-    hours = (other[one.start : one.end].strip() for one in pieces(other, language) if one.kind in _HOUR_KINDS)
-    return " ".join([text, *hours])
-
-
-def as_often_as(text: str, other: str, language: str) -> str:
-    """Make a weekday weekly, or a day of the month monthly, if the other text repeats that way."""
-    found = pieces(text, language)
-    if any(one.kind == "month_day" for one in pieces(other, language)) and {"day_of_month"} == {
-        one.kind for one in found if one.kind not in _HOUR_KINDS
-    }:
-        day = next(one for one in found if one.kind == "day_of_month")
-        return f"{text[: day.end].rstrip()} {_OF_EACH_MONTH[language]}{text[day.end :]}"
-    if not found or any(one.kind not in _HOUR_KINDS | {"weekday"} for one in found):
-        return text
-    if not any(one.kind in _RULE_KINDS for one in pieces(other, language)):
-        return text
-    days = [f"{_EACH[language]} {one.said['day']}" for one in found if one.kind == "weekday"]
-    hours = [text[one.start : one.end].strip() for one in found if one.kind != "weekday"]
-    return " ".join([*days, *hours]) if len(days) == 1 else text
 
 
 def _says_days(piece: Piece) -> bool:
@@ -73,7 +38,7 @@ def read_change(
         return read_when(f"{text}, {beside}", zone, now, language, country)
 
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
-        text = as_often_as(text, _MONTHLY[language], language)
+        text = _made_monthly(text, language)
     reading = read("")
     was = datetime.fromtimestamp(had.due, zone)
     only_days = all(_says_days(one) for one in pieces(text, language))
@@ -88,6 +53,14 @@ def read_change(
     if whole.problem == "past":
         return reading
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
+
+
+def _made_monthly(text: str, language: str) -> str:
+    """Make a day of the month come every month; leave texts that name other days."""
+    days = [one for one in pieces(text, language) if one.kind not in _HOUR_KINDS]
+    if {one.kind for one in days} != {"day_of_month"}:
+        return text
+    return f"{text[: days[0].end].rstrip()} {_OF_EACH_MONTH[language]}{text[days[0].end :]}"
 
 
 def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:

@@ -188,15 +188,15 @@ class _Reader:
         for kind, read in (
             ("month_day", self._month_day),
             ("yearly", self._yearly),
-            ("workdays", self._workdays),
-            ("weekends", self._weekends),
+            ("workdays", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+            ("weekends", "FREQ=WEEKLY;BYDAY=SA,SU"),
             ("every_other", self._every_other),
-            ("every_part", self._every_part),
+            ("every_part", "FREQ=DAILY"),
             ("every_weekday", self._every_weekday),
             ("every", self._every),
         ):
             if (said := self._said(kind)) is not None:
-                return read(said)
+                return self._ruled(read, self._local.date()) if isinstance(read, str) else read(said)
         return self._once()
 
     def _said(self, kind: str) -> Mapping[str, str] | None:
@@ -343,20 +343,11 @@ class _Reader:
             return Reading(problem="unclear")
         return self._ruled(f"FREQ=YEARLY;BYMONTH={month};{month_days(day)}", self._local.date())
 
-    def _workdays(self, said: Mapping[str, str]) -> Reading:
-        return self._ruled("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", self._local.date())
-
-    def _weekends(self, said: Mapping[str, str]) -> Reading:
-        return self._ruled("FREQ=WEEKLY;BYDAY=SA,SU", self._local.date())
-
     def _every_other(self, said: Mapping[str, str]) -> Reading:
         other = said.get("other", "day" if "other_day" in said else "week")
         if (named := weekdays(other)) and other not in UNITS:
             return self._ruled(f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_DAYS[named[0]]}", self._local.date())
         return self._stepped(2, other)
-
-    def _every_part(self, said: Mapping[str, str]) -> Reading:
-        return self._ruled("FREQ=DAILY", self._local.date())
 
     def _every_weekday(self, said: Mapping[str, str]) -> Reading:
         named = {*weekdays(said.get("days") or said["days2"]), *self._days}

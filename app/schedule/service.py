@@ -41,9 +41,7 @@ class ScheduleService:
 
     async def set(self, text: str, when: str, context: ToolContext) -> ToolResult:
         """Set a reminder. The call's key is its id, so that a repeated call sets no second one."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         said, more = await self._read(person, when), await self._read(person, text)
         if said.problem == "missing" and more.when is not None:  # a model may leave the time in the text
             said, text = more, more.rest
@@ -71,9 +69,7 @@ class ScheduleService:
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         found = await self._store.tx(lambda conn: schedules.active(conn, person.id))
         if not found:
             return ToolResult.success(
@@ -94,15 +90,13 @@ class ScheduleService:
 
     async def change(self, reminder: str, text: str, when: str, context: ToolContext) -> ToolResult:
         """Change the time or the text of a reminder."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         if not text.strip() and not when.strip():
             return refusal(person.language, "NOTHING_TO_CHANGE")
         key, now = context.idempotency_key, time.time()
 
         def find(conn: Connection) -> Sequence[Schedule]:
-            done = schedules.changed_by(conn, person.id, key) if key else None
+            done = schedules.changed_by(conn, person.id, key)
             return [done] if done is not None else meant(conn, person.id, reminder, context)
 
         named = await self._store.tx(find)
@@ -113,7 +107,7 @@ class ScheduleService:
             return refused
 
         def write(conn: Connection) -> Schedule | Sequence[Schedule]:
-            if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
+            if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = meant(conn, person.id, reminder, context)
             if len(found) != 1:
@@ -131,9 +125,7 @@ class ScheduleService:
 
     async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
         """Tell a reminder again later: the one quoted or named, else the one told last."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         words = when.strip() or "10 min"
         said = await self._read(person, words)
         if said.when is None:  # "10 minutes" without an "in"
@@ -144,7 +136,7 @@ class ScheduleService:
         later, key, now = said.when, context.idempotency_key, time.time()
 
         def write(conn: Connection) -> Schedule | Sequence[Schedule] | None:
-            if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
+            if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = to_snooze(conn, person.id, reminder, context, now)
             if len(found) != 1:
@@ -169,13 +161,11 @@ class ScheduleService:
 
     async def cancel(self, reminder: str, context: ToolContext) -> ToolResult:
         """Cancel one reminder."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         key, now = context.idempotency_key, time.time()
 
         def write(conn: Connection) -> Schedule | Sequence[Schedule]:
-            if key and (done := schedules.changed_by(conn, person.id, key)) is not None:
+            if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = meant(conn, person.id, reminder, context)
             if len(found) != 1:
@@ -197,9 +187,7 @@ class ScheduleService:
 
     async def cancel_all(self, context: ToolContext) -> ToolResult:
         """Cancel all reminders."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         key, now = context.idempotency_key, time.time()
 
         def write(conn: Connection) -> Sequence[Schedule]:
@@ -221,9 +209,7 @@ class ScheduleService:
 
     async def restore(self, context: ToolContext) -> ToolResult:
         """Set again what was cancelled last, one or all."""
-        person = context.person
-        if person is None:
-            return _nobody()
+        person = _asker(context)
         key, now = context.idempotency_key, time.time()
 
         def write(conn: Connection) -> Sequence[Schedule]:
@@ -388,8 +374,10 @@ def _not_one(person: Person, wanted: str, found: Sequence[Schedule]) -> ToolResu
     return _marked(refused.with_meta(numbers=[one.number for one in found[:_MOST_NAMED]]), found)
 
 
-def _nobody() -> ToolResult:
-    return ToolResult.failure("NO_PERSON", "reminders belong to a person, and there is none here")
+def _asker(context: ToolContext) -> Person:
+    if context.person is None:
+        raise LookupError("reminders belong to a person, and there is none here")
+    return context.person
 
 
 SNOOZED_WITHIN = 24 * 3600.0

@@ -288,9 +288,9 @@ def quoted(conn: Connection, conversation: str) -> Schedule | None:
 
 
 def changed_by(conn: Connection, person: str, key: str) -> Schedule | None:
-    """Return the reminder that a call changed last."""
+    """Return the reminder that a call changed last; None for a call without a key."""
     row = conn.execute(
-        "SELECT * FROM schedules WHERE person_id = ? AND changed_by = ?", (person, key)
+        "SELECT * FROM schedules WHERE person_id = ? AND changed_by = ? AND changed_by <> ''", (person, key)
     ).fetchone()
     return None if row is None else schedule_of(row)
 
