@@ -6,7 +6,11 @@ from typing import Literal
 # Where an alias is valid. A simulator's person never becomes a WhatsApp person.
 Realm = Literal["whatsapp", "simulator", "terminal"]
 
-Role = Literal["member", "owner"]
+# A guest is a stranger who is answered because `ACCESS` lets everyone write.
+Role = Literal["guest", "member", "owner"]
+
+Audience = Literal["everyone", "members", "owners"]
+"""Those who may use a tool, a skill or a server: guests too, without guests, or owners only."""
 
 TERMINAL_USER = "terminal"  # the user id of the one person at the console
 
@@ -39,6 +43,17 @@ class Person:
     @property
     def is_owner(self) -> bool:
         return self.role == "owner"
+
+    @property
+    def is_guest(self) -> bool:
+        return self.role == "guest"
+
+
+def may_use(person: Person | None, audience: Audience) -> bool:
+    """Return whether a person is of an audience; None is nobody in particular, as good as a member."""
+    if person is None:
+        return audience != "owners"
+    return person.is_owner or audience == "everyone" or (audience == "members" and not person.is_guest)
 
 
 @dataclass(frozen=True, slots=True)

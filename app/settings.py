@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     whatsapp_api_url_setting: str = Field("", alias="WHATSAPP_API_URL")
     allowed_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
+    access: Literal["listed", "everyone", "code"] = "listed"
+    guest_tools: Annotated[frozenset[str], NoDecode] = frozenset()
 
     openai_base_url: str = ""
     openai_api_key: SecretStr = SecretStr("")
@@ -105,6 +107,11 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return frozenset(_phone(part.strip()) for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("guest_tools", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
     @field_validator("log_level", mode="before")
     @classmethod

@@ -351,4 +351,4 @@ def test_the_letters_of_an_ownership_code_are_of_no_language(tmp_path):
     access = AccessPolicy(Settings(), Database(tmp_path / "recado.db"))
     code = Inbound("w1", Sender(phone="5215512345678"), "text", text="the-and-with")
     assert detect_language(code.text) == "en"
-    assert detect_language(access.owner_welcome(Person("p", "whatsapp"), code).text) == "es"
+    assert detect_language(access.welcome(Person("p", "whatsapp"), code, "owner").text) == "es"

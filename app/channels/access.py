@@ -4,8 +4,8 @@ import time
 from dataclasses import replace
 
 from app.i18n import detect_language, say
-from app.messages import RECEIPT_MARK, Inbound, Outgoing
-from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm
+from app.messages import RECEIPT_MARK, SAYS, Button, Inbound, Outgoing
+from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
 from app.store.database import Database
@@ -36,11 +36,20 @@ class AccessPolicy:
             return AccessRules("terminal", owners=owners, open=True)
         if realm == "simulator":
             first = SIMULATED_PEOPLE[0]
-            return AccessRules("simulator", owners=frozenset({first.phone, first.user_id}), open=True)
+            return AccessRules(
+                "simulator",
+                owners=frozenset({first.phone, first.user_id}),
+                open=settings.access == "listed",
+                guests=settings.access == "everyone",
+                invites=settings.access != "listed",
+                code_key=self._hash_key,
+            )
         return AccessRules(
             "whatsapp",
             allowed=settings.allowed_phone_numbers,
             owners=settings.owner_phone_numbers,
+            guests=settings.access == "everyone",
+            invites=settings.access != "listed",
             code_key=self._hash_key,
         )
 
@@ -75,14 +84,33 @@ class AccessPolicy:
         )
         return Draft(text, (Outgoing(text),))
 
-    def owner_welcome(self, person: Person, message: Inbound) -> Draft:
-        """Return the message to somebody who became the owner by the one-time code."""
-        text = say(
-            _language(person, replace(message, text="")),  # the letters of a code are of no language
-            "This assistant is now yours. Write /help to see what it can do; "
-            "let others in with: recado people allow PHONE",
-        )
+    def welcome(self, person: Person, message: Inbound, became: Role) -> Draft:
+        """Return the message to somebody whose code made them an owner or a member."""
+        language = _language(person, replace(message, text=""))  # the letters of a code are of no language
+        if became == "owner":
+            text = say(
+                language,
+                "This assistant is now yours. Write /help to see what it can do; "
+                "let others in with: recado people allow PHONE",
+            )
+        else:
+            text = say(language, "Welcome! Your invitation is accepted. Write /help to see what I can do.")
         return Draft(text, (Outgoing(text),))
+
+    def first_contact(self, language: str, person: Person, message: Inbound) -> Draft:
+        """Return what an owner is told of a stranger, with buttons to let them in or to shut them out."""
+        who = message.sender.phone or message.sender.user_id
+        text = say(
+            language,
+            "{name} ({who}) writes for the first time. I answer them as a guest.",
+            name=person.name or "?",
+            who=f"+{who}" if message.sender.phone else who,
+        )
+        buttons = (
+            Button(f"{SAYS}/member {who}", say(language, "Make a member")),
+            Button(f"{SAYS}/block {who}", say(language, "Block")),
+        )
+        return Draft(text, (Outgoing(text, buttons),))
 
     def deleted_too_late(self, person: Person, message: Inbound, reply: str) -> Draft | None:
         """Return the offer to undo what the reply to a deleted message says was done, None if nothing was."""

@@ -178,6 +178,21 @@ def owner(who: Phone) -> None:
     _change_person("owner", who)
 
 
+@people_app.command()
+def invite(
+    role: Annotated[
+        Literal["member", "owner"], typer.Option(help="What who sends the code becomes.")
+    ] = "member",
+    uses: Annotated[int, typer.Option(min=1, max=10_000, help="How many people may use it.")] = 1,
+    hours: Annotated[float, typer.Option(min=0.1, max=24 * 366, help="How long it is valid.")] = 48,
+) -> None:
+    """Make an invitation code, as a link and a QR code where WhatsApp is connected."""
+    settings = command_settings()
+    from app.cli.people import invitation
+
+    show(invitation(settings, role, uses, hours))
+
+
 @approvals_app.command("list")
 def approvals_list() -> None:
     """Show every open question with its whole card."""

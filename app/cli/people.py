@@ -1,10 +1,11 @@
 """`recado people`: who may talk and who owns, through the server or in the database itself."""
 
 import asyncio
+import io
 import os
 import time
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,10 +19,11 @@ from app.cli.output import moment, table
 from app.cli.server import RunningServer, find_server
 from app.errors import RecadoError, StoreError
 from app.messages import JSON
-from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Realm
+from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Realm, Role
 from app.phones import Doubt, canonical, country_of_zone, doubt_about
 from app.settings import Settings
 from app.store import people
+from app.store.ownership import invite
 from app.store.people import PersonLine
 from app.text import visible
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
 
 _CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
+_A = {"member": "a member", "owner": "an owner"}
 _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner now"}
 
 
@@ -46,12 +49,47 @@ def change_person(settings: Settings, action: str, who: str) -> str:
     if server is not None:
         server.ask("people/change", {"action": action, "who": who})
     else:
-        asyncio.run(_change(path, realm_of(settings), action, who))
+        change, realm, now = _CHANGES[action], realm_of(settings), time.time()
+        asyncio.run(_written(path, lambda conn: change(conn, realm, who, now)))
     place = "" if realm_of(settings) == "whatsapp" else " in the simulator (WhatsApp is not connected)"
     note = f"\nNo country is known to use {who}: see that its country code is right" if doubt else ""
     if is_made:
         note += f"\n{path.absolute()} was made for it: a server started in another folder does not see this"
     return f"{who} {_DONE[action]}{place}{note}"
+
+
+def invitation(settings: Settings, role: Role, uses: int, hours: float) -> str:
+    """Make an invitation code and return it with the ways to use it. Raise RecadoError if none counts."""
+    if settings.access == "listed":
+        raise RecadoError("invitations count with ACCESS=code or ACCESS=everyone only, and ACCESS is listed")
+    server, path = find_server(settings.data_dir), settings.database_path
+    if server is not None:
+        code = server.ask("people/invite", {"role": role, "uses": uses, "hours": hours})["code"]
+    else:
+        until = time.time() + hours * 3600
+        code = asyncio.run(_written(path, lambda conn: invite(conn, role, uses, until)))
+    used = "once" if uses == 1 else f"{uses} times"
+    told = f"{code}\n\nWho sends this to the assistant is {_A[role]}; it works {used}, for {hours:g} hours."
+    if not (number := own_number(settings)):
+        return told
+    import segno
+
+    link = f"https://wa.me/{number}?text={code}"
+    drawn = io.StringIO()
+    segno.make(link).terminal(drawn, compact=True)
+    return f"{told}\n\n{link}\n\n{drawn.getvalue()}"
+
+
+def own_number(settings: Settings) -> str:
+    """Return the digits of the assistant's own number as the Graph API tells it, "" where it does not."""
+    if settings.uses_simulator or settings.missing_credentials:
+        return ""
+    from app.doctor.graph import GraphAPI
+
+    token = settings.whatsapp_access_token.get_secret_value()
+    with GraphAPI(settings.whatsapp_api_url) as graph:
+        told = graph.get(settings.whatsapp_phone_number_id, token, {"fields": "display_phone_number"})
+    return "".join(filter(str.isdigit, str(told.data.get("display_phone_number") or "")))
 
 
 def people_table(settings: Settings) -> str:
@@ -109,13 +147,24 @@ def owns(line: PersonLine, settings: Settings) -> bool:
     )
 
 
+def role_of(line: PersonLine, settings: Settings) -> Role:
+    """Return the role of a person by their row and by the configuration."""
+    if owns(line, settings):
+        return "owner"
+    if settings.access == "listed" and line.realm != "whatsapp":
+        return "member"
+    configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
+    is_let_in = line.access == "allowed" or not configured.isdisjoint(line.names) or line.realm == "terminal"
+    return "member" if is_let_in or settings.access == "listed" else "guest"
+
+
 def may_talk(line: PersonLine, settings: Settings) -> bool:
     """Return True if a message of this person would be answered now."""
     if line.frozen or line.access not in ("allowed", "listed"):
         return False
     if line.realm == "simulator":
         return has_simulator(settings)
-    if line.realm == "terminal" or line.access == "allowed":
+    if line.realm == "terminal" or line.access == "allowed" or settings.access == "everyone":
         return True
     configured = settings.allowed_phone_numbers | settings.owner_phone_numbers
     return not configured.isdisjoint(line.names)
@@ -163,21 +212,17 @@ def _addresses(path: Path) -> Mapping[tuple[str, str], str]:
     return read_records(path, read) if path.is_file() else {}
 
 
-async def _change(path: Path, realm: Realm, action: str, who: str) -> None:
-    change, now = _CHANGES[action], time.time()
-
-    def write(conn: Connection) -> str:
-        return change(conn, realm, who, now)
-
+async def _written(path: Path, write: Callable[[Connection], str]) -> str:
+    """Return what a function gives that writes into the database while no server runs."""
     database = await open_database(path)
     try:
-        await database.tx(write)
+        return await database.tx(write)
     finally:
         await database.close()
 
 
 def _row(line: PersonLine, settings: Settings, addresses: Mapping[tuple[str, str], str]) -> Sequence[str]:
-    role = "-" if line.role == "outsider" else "owner" if owns(line, settings) else "member"
+    role = "-" if line.role == "outsider" else role_of(line, settings)
     names = [addresses.get((line.realm, name), name) for name in line.names]
     return (
         visible(", ".join(names)) or line.id,

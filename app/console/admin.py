@@ -15,6 +15,7 @@ from app.http.dependencies import Guard
 from app.simulator.simulator import Simulator
 from app.store import alerts, approvals, people, tool_statistics, traces
 from app.store.alerts import Alert
+from app.store.ownership import invite
 from app.store.people import PersonLine
 from app.store.personal_data import ErasedPerson
 from app.store.tool_statistics import ToolFigures
@@ -36,6 +37,12 @@ class Result(BaseModel, Generic[T]):
 class PersonChange(BaseModel):
     action: Literal["allow", "block", "owner"]
     who: str = Field(description="A phone number, or an id that `people` lists")
+
+
+class Invitation(BaseModel):
+    role: Literal["member", "owner"] = "member"
+    uses: int = Field(1, ge=1, le=10_000)
+    hours: float = Field(48, gt=0, le=24 * 366)
 
 
 class PersonName(BaseModel):
@@ -133,6 +140,13 @@ def admin_router(
             lambda conn: act(conn, realm, change.who, now), then=lambda _: assistant.sweep.soon()
         )
         return Result(result={"person": person})
+
+    @router.post("/people/invite")
+    async def invite_people(invitation: Invitation) -> Result[dict[str, str]]:
+        """Make an invitation code."""
+        until = time.time() + invitation.hours * 3600
+        code = await store.tx(lambda conn: invite(conn, invitation.role, invitation.uses, until))
+        return Result(result={"code": code})
 
     @router.post("/people/erase")
     async def erase_person(person: PersonName) -> Result[ErasedPerson]:

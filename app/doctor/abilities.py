@@ -198,7 +198,7 @@ def _place(definition: ServerDefinition) -> str:
 
 
 def _for(definition: ServerDefinition) -> str:
-    return "for owners" if definition.audience == "owners" else "for everyone"
+    return "for owners" if definition.audience == "owners" else "for members"
 
 
 def _cure(definition: ServerDefinition, reason: str = "") -> str:

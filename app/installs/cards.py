@@ -24,13 +24,13 @@ from pydantic import TypeAdapter
 from app.installs.errors import QuarantineError
 from app.installs.quarantine import Quarantined, unpack
 from app.messages import JSON
+from app.people import Audience
 from app.skills.findings import Finding, Kind, find, hosts, text_of, variables
 from app.skills.manifest import audience_of, may_use_network
 from app.skills.scripts import Script, scripts_in
 from app.skills.servers import RefusedServer, Server, read_servers
 from app.text import escape_text
 from app.tools.source import FoundTool, find_tools
-from app.tools.tool import Audience
 
 _T = TypeVar("_T")
 

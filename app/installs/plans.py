@@ -18,11 +18,11 @@ from typing import Any, Literal
 from app.installs.entries import Entry, Package, Remote, Variable
 from app.installs.errors import InstallError
 from app.mcp.definitions import is_server_name
+from app.people import Audience
 from app.processes.sandbox import Grants
 from app.skills.findings import Finding, find
 from app.text import visible
 from app.tools.paths import PathTraversalError, validate_path
-from app.tools.tool import Audience
 
 Runtime = Literal["node", "python", "remote"]
 
@@ -71,7 +71,7 @@ class Plan:
     home: str = ""
     secrets: tuple[Secret, ...] = ()
     grants: Grants = dataclasses.field(default_factory=Grants)
-    audience: Audience = "everyone"
+    audience: Audience = "members"
     findings: tuple[Finding, ...] = ()
     replaces: str = ""
     edited: bool = False
@@ -172,7 +172,7 @@ def make_plan(
     if isinstance(choice, Remote):
         url, headers = filler.template(choice.url, choice.variables), tuple(filler.settings(choice.headers))
         secrets = tuple(filler.asked.values())
-        audience: Audience = "owners" if secrets else "everyone"
+        audience: Audience = "owners" if secrets else "members"
         return dataclasses.replace(plan, url=url, headers=headers, secrets=secrets, audience=audience)
     env, args = tuple(filler.settings(choice.environment)), tuple(_arguments(choice, filler))
     grants = Grants(
@@ -192,7 +192,7 @@ def make_plan(
         home=str(home),
         secrets=secrets,
         grants=grants,
-        audience="owners" if secrets or grants.folders_write else "everyone",
+        audience="owners" if secrets or grants.folders_write else "members",
     )
 
 

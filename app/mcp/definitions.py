@@ -10,10 +10,10 @@ from typing import Literal, get_args
 from app.errors import RecadoError
 from app.http.address import Address, FetchError
 from app.messages import JSON
+from app.people import Audience
 from app.processes.sandbox import Grants
 from app.settings import is_own
 from app.skills.manifest import shortened
-from app.tools.tool import Audience
 
 # Who configured it: the operator's own file, an install that an owner approved, a skill's `mcp.json`.
 Origin = Literal["operator", "installed", "skill"]
@@ -72,7 +72,7 @@ class ServerDefinition:
     sha256: str = ""
     sandboxed: bool = False
     grants: Grants = field(default_factory=Grants)
-    audience: Audience = "everyone"
+    audience: Audience = "members"
     # Its annotations are believed.
     trusted: bool = False
     enabled: bool = True
@@ -289,7 +289,7 @@ def _read(name: str, entry: JSON, template: Template, origin: Origin, folder: st
         folder=_text(entry, "cwd") or folder,
         sandboxed=sandboxed,
         grants=grants,
-        audience=_audience(entry, "owners" if holds_secret else "everyone"),
+        audience=_audience(entry, "owners" if holds_secret else "members"),
         trusted=_switch(entry, "trust", False),
         enabled=_switch(entry, "enabled", True) and not _switch(entry, "disabled", False),
         description=shortened(_text(entry, "description"), 300),
@@ -367,7 +367,7 @@ def _audience(entry: Mapping[str, JSON], usual: Audience) -> Audience:
     wanted = entry.get("audience", usual)
     if wanted not in get_args(Audience):
         raise EntryError(f'"audience" is one of {", ".join(get_args(Audience))}')
-    return "owners" if wanted == "owners" else "everyone"
+    return "owners" if wanted == "owners" else "members"
 
 
 def _exposed(entry: Mapping[str, JSON]) -> Iterator[str]:

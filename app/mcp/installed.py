@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from app.errors import RecadoError
 from app.mcp.definitions import EntryError, ServerDefinition, Template, is_secret, is_server_name
 from app.messages import JSON
+from app.people import Audience
 from app.processes.sandbox import Grants
 from app.skills.folder import read_regular
-from app.tools.tool import Audience
 
 log = logging.getLogger(__name__)
 

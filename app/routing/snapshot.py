@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,7 +10,7 @@ import orjson
 
 from app.mcp.servers import McpServers
 from app.messages import JSON
-from app.people import Person
+from app.people import Audience, Person, may_use
 from app.search.index import Document
 from app.search.lexicon import phrases_of
 from app.skills.disclosure import readable_files
@@ -73,7 +73,6 @@ class CatalogSnapshot:
     """
 
     skills: Mapping[str, Skill] = field(default_factory=dict)
-    for_everyone: Mapping[str, Skill] = field(default_factory=dict)
     servers: Mapping[str, ServerTools] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
     phrases: Phrases = field(default_factory=dict)
@@ -82,16 +81,15 @@ class CatalogSnapshot:
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     categories: Mapping[str, str] = field(default_factory=dict)
-    categories_for_everyone: Mapping[str, str] = field(default_factory=dict)
     trusted: frozenset[str] = frozenset()
 
     def usable(self, person: Person) -> Mapping[str, Skill]:
         """Return the skills that a person may use."""
-        return self.skills if person.is_owner else self.for_everyone
+        return {name: skill for name, skill in self.skills.items() if may_use(person, skill.audience)}
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
         """Return the tools that a person may be offered, sorted, with their categories."""
-        return self.categories if person.is_owner else self.categories_for_everyone
+        return {name: one for name, one in self.categories.items() if is_for(person, self.tools[name])}
 
     def servers_of(self, person: Person) -> Iterable[ServerTools]:
         """Return the servers that have a tool for this person."""
@@ -121,20 +119,29 @@ def build_snapshot(
     tools: Sequence[Tool],
     phrases: Phrases,
     servers: Iterable[ServerTools],
+    guest_tools: Collection[str] = (),
 ) -> CatalogSnapshot:
-    """Return a snapshot of the skills in use, their tools and phrases, and servers. It blocks on folders."""
-    by_name = {skill.name: skill for skill in skills}
+    """Return a snapshot of the skills in use, their tools and phrases, and servers. It blocks on folders.
+
+    `guest_tools`: names of tools, skills and servers that guests may use though only members could.
+    """
+    by_name = {
+        skill.name: replace(skill, audience=_opened(skill.audience, guest_tools, skill.name))
+        for skill in skills
+    }
     categories = _categories(servers, by_name)
     offered = {tool.name: tool for tool in tools}
     for server in categories.values():
         offered |= {tool.name: tool for tool in server.tools if tool.name not in offered}
+    for name, tool in offered.items():
+        audience = _opened(tool.audience, guest_tools, name, tool.category)
+        offered[name] = tool if audience == tool.audience else tool.replace(audience=audience)
     definitions = {name: brief(tool) for name, tool in offered.items()}
     functions = {name: definition["function"] for name, definition in definitions.items()}
     categories_of_tools = {name: tool.category for name, tool in sorted(offered.items()) if tool.category}
     bodies = {name: orjson.dumps(function) for name, function in functions.items()}
     return CatalogSnapshot(
         by_name,
-        {name: skill for name, skill in by_name.items() if skill.audience != "owners"},
         categories,
         offered,
         {
@@ -146,7 +153,6 @@ def build_snapshot(
         definitions,
         {name: len(body) for name, body in bodies.items()},
         categories_of_tools,
-        {name: one for name, one in categories_of_tools.items() if offered[name].audience != "owners"},
         frozenset(
             (
                 *(server.name for server in categories.values() if not server.installed),
@@ -154,6 +160,10 @@ def build_snapshot(
             )
         ),
     )
+
+
+def _opened(audience: Audience, guest_tools: Collection[str], *names: str) -> Audience:
+    return "everyone" if audience == "members" and not set(guest_tools).isdisjoint(names) else audience
 
 
 def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
@@ -174,7 +184,7 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
 
 def is_for(person: Person, tool: Tool) -> bool:
     """Return whether a person may be offered a tool."""
-    return tool.audience != "owners" or person.is_owner
+    return may_use(person, tool.audience)
 
 
 def _categories(servers: Iterable[ServerTools], skills: Collection[str]) -> dict[str, ServerTools]:

@@ -106,7 +106,8 @@ def build_routing(
 ) -> "ToolCatalog":
     """Return the catalogue of the skills' and the servers' tools, and of the scripts of skills."""
     served = ServerToolCatalog(servers, settings.data_dir)
-    catalog = ToolCatalog(loader, registry, environment, servers=served)
+    guest_tools = settings.guest_tools
+    catalog = ToolCatalog(loader, registry, environment, servers=served, guest_tools=guest_tools)
     catalog.add_scripts(ScriptRunner(catalog, sandbox, files, settings.data_dir))
     return catalog
 
@@ -114,7 +115,8 @@ def build_routing(
 class ToolCatalog:
     """Follows skill folders and servers, and keeps the registry and the indexes in step with them.
 
-    `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a refresh.
+    `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a refresh;
+    `guest_tools`: see `build_snapshot`.
     """
 
     def __init__(
@@ -125,7 +127,9 @@ class ToolCatalog:
         *,
         servers: Servers | None = None,
         patience: float = 5.0,
+        guest_tools: Collection[str] = (),
     ) -> None:
+        self._guest_tools = guest_tools
         self.index = ToolIndex()
         self.skill_index = ToolIndex()  # apart, so that skills without tools never move a tool's rank
         self.registry = registry
@@ -239,7 +243,9 @@ class ToolCatalog:
 
     def _seen(self, served: Sequence[ServerTools]) -> CatalogSnapshot:
         skills = [skill for skill in self._loader.skills if skill.available]
-        return build_snapshot(self._snapshot, skills, self._tools(), self._loader.phrases(), served)
+        return build_snapshot(
+            self._snapshot, skills, self._tools(), self._loader.phrases(), served, self._guest_tools
+        )
 
     def _index(self, snapshot: CatalogSnapshot) -> None:
         before = self._indexed or CatalogSnapshot()

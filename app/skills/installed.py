@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.messages import JSON
+from app.people import Audience
 from app.skills.file_tree import check_tree
 from app.skills.phrases import FILE
-from app.tools.tool import Audience
 
 log = logging.getLogger(__name__)
 

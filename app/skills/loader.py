@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.messages import JSON
+from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.file_tree import TreeError
@@ -316,7 +317,7 @@ class InstalledSkills:
             phrases={**brought, **written},
             written=frozenset(written),
             name=installed.name,
-            audience=installed.audience,
+            audience=_audience(installed),
             tools=() if unrun else tuple(_limited(tool, installed) for tool in skill.tools),
             reason=skill.reason or (f"its tools do not run: {unrun}" if unrun else ""),
             unrun=unrun,
@@ -333,12 +334,17 @@ class InstalledSkills:
         return bool(skill.unrun) and self._sandbox.refusal() != skill.unrun
 
 
+def _audience(installed: Installed) -> Audience:
+    """Return who may use it: only `GUEST_TOOLS` opens to guests what came from elsewhere."""
+    return "owners" if installed.audience == "owners" else "members"
+
+
 def _limited(tool: Tool, installed: Installed) -> Tool:
     """Restrict a tool to its card: its own metadata may only ask for more care."""
     return tool.replace(
         category=installed.name,
         sensitive=tool.sensitive or installed.is_sensitive,
-        audience=installed.audience,
+        audience=_audience(installed),
         code=installed.sha256,
     )
 

@@ -11,7 +11,7 @@ from app.errors import RecadoError
 from app.messages import JSON
 
 if TYPE_CHECKING:
-    from app.tools.tool import Audience
+    from app.people import Audience
 
 MAX_NAME = 64
 MAX_DESCRIPTION = 1024
@@ -183,9 +183,11 @@ def _decode(content: bytes) -> str:
 
 
 def audience_of(manifest: Manifest) -> "Audience":
-    """Return who may use it; words of other assistants in that field keep nobody out."""
+    """Return who may use it; words of other assistants in that field count for nothing."""
     words = {word.lower() for word in manifest.words("audience")}
-    return "everyone" if words.isdisjoint({"owner", "owners"}) else "owners"
+    if not words.isdisjoint({"owner", "owners"}):
+        return "owners"
+    return "everyone" if words == {"everyone"} else "members"
 
 
 def load_yaml(text: str, file: str = "", first_line: int = 1) -> JSON:

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from app.messages import JSON
+from app.people import Audience
 from app.settings import is_own, skill_environment
 from app.skills.folder import Signature, check_size, read_file, signature
 from app.skills.installed import Installed
@@ -21,7 +23,6 @@ from app.skills.sentences import Sentences, read_sentences
 from app.skills.tools import SkillTools, bundled_tools, described_tools
 from app.skills.workers import Workers
 from app.tools import Tool
-from app.tools.tool import Audience
 
 # The skills of this release; its `bundled.txt` names those that run in process.
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
@@ -77,7 +78,7 @@ class Skill:
     packages: tuple[str, ...] = ()
     aside: str = ""
     bundled: bool = False
-    audience: Audience = "everyone"
+    audience: Audience = "members"
     version: Signature = ()
     installed: Installed | None = None
     unrun: str = ""
@@ -329,9 +330,9 @@ def _metadata_warnings(manifest: Manifest) -> list[str]:
         elif isinstance(value, dict):
             below = [one for one in value if _meant(one) in _TOOL_LISTS]
             found += [f"metadata: {one} is not read under {key}, only directly in metadata" for one in below]
-    if (audience := manifest.text("audience")) not in ("", "everyone", "owners"):
+    if (audience := manifest.text("audience")) not in ("", *get_args(Audience)):
         taken = f"it is taken as {audience_of(manifest)!r}"
-        found.append(f'the audience is {audience!r}; expected "owners" or "everyone": {taken}')
+        found.append(f'the audience is {audience!r}; expected "everyone", "members" or "owners": {taken}')
     return found
 
 

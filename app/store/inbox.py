@@ -9,7 +9,7 @@ from typing import Protocol
 import orjson
 
 from app.messages import JSON, AliasChange, Inbound, Sender, Unreadable
-from app.people import Conversation, Person
+from app.people import Conversation, Person, Role
 from app.store import alerts, approvals, attachments, people
 from app.store.database import insert
 from app.store.outbox import Draft, put_reply
@@ -18,6 +18,7 @@ from app.store.people import Admitted, TurnedAway
 
 MOST_DEAD_LETTERS = 50  # of one webhook body
 SILENT_KINDS = frozenset({"system", "reaction", "revoke"})  # recorded, not answered
+MOST_CONTACTS_TOLD = 10  # new strangers that an owner is told of in an hour
 LONGEST_TOLD = 4_000  # characters of data that a later prompt shows
 
 
@@ -53,6 +54,7 @@ class IntakeResult:
     notices: set[str] = field(default_factory=set)
     turned_away: list[TurnedAway] = field(default_factory=list)
     new_owners: list[str] = field(default_factory=list)
+    new_guests: int = 0
     frozen: list[str] = field(default_factory=list)
 
 
@@ -61,7 +63,9 @@ class IntakeNotices(Protocol):
 
     def too_fast(self, person: Person, message: Inbound) -> Draft: ...
 
-    def owner_welcome(self, person: Person, message: Inbound) -> Draft: ...
+    def welcome(self, person: Person, message: Inbound, became: Role) -> Draft: ...
+
+    def first_contact(self, language: str, person: Person, message: Inbound) -> Draft: ...
 
     def deleted_too_late(self, person: Person, message: Inbound, reply: str) -> Draft | None: ...
 
@@ -119,11 +123,16 @@ def _take_one(
     person = who.person
     conversation = people.conversation(conn, person.id, rules.channel, message.group, now)
     row = _keep(conn, conversation, message, now)
-    if who.became_owner:
-        taken.new_owners.append(message.sender.phone or message.sender.user_id)
-        put_reply(conn, conversation, f"owner:{person.id}", rules.notices.owner_welcome(person, message), now)
+    if who.became is not None:
+        if who.became == "owner":
+            taken.new_owners.append(message.sender.phone or message.sender.user_id)
+        welcome = rules.notices.welcome(person, message, who.became)
+        put_reply(conn, conversation, f"{who.became}:{person.id}", welcome, now)
         taken.notices.add(person.id)
         return
+    if who.is_new and person.is_guest:
+        taken.new_guests += 1
+        _tell_of_contact(conn, rules, person, message, now, taken)
     if (
         message.kind == "reaction"
         and classified.answers
@@ -177,6 +186,22 @@ def _queue(
         taken.expect.add(conversation.id)
     else:
         taken.wake.add(conversation.id)
+
+
+def _tell_of_contact(
+    conn: Connection, rules: IntakeRules, guest: Person, message: Inbound, now: float, taken: IntakeResult
+) -> None:
+    """Tell the owners of a stranger who writes for the first time; a flood is in `recado people list`."""
+    for owner in people.owners(conn, rules.access):
+        told = conn.execute(
+            "SELECT count(*) FROM outbox WHERE person_id = ? AND source LIKE 'contact:%' AND created_at > ?",
+            (owner, now - 3600),
+        ).fetchone()[0]
+        if told < MOST_CONTACTS_TOLD:
+            chat = people.conversation(conn, owner, rules.channel, "", now)
+            draft = rules.notices.first_contact(people.language(conn, owner), guest, message)
+            put_reply(conn, chat, f"contact:{guest.id}:{owner}", draft, now)
+            taken.notices.add(owner)
 
 
 def _withdraw(conn: Connection, person: str, wamid: str, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""The access rules of a realm, and the one-time code that makes the first owner."""
+"""The access rules of a realm, the one-time code that makes the first owner, and invitation codes."""
 
 import hmac
 import re
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from sqlite3 import Connection
 
-from app.people import Realm
+from app.people import Realm, Role
+from app.store.database import insert
 
 CODE_SECONDS = 3600
 CODE_TRIES = 5
@@ -21,8 +22,10 @@ class AccessRules:
     realm: Realm
     allowed: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
-    open: bool = False  # everybody of this realm may come in (the simulator, the terminal)
-    code_key: bytes = b""  # key of the hash under which the ownership code is kept
+    open: bool = False  # everybody of this realm may come in as a member (the simulator, the terminal)
+    guests: bool = False  # everybody else may come in as a guest
+    invites: bool = False  # who sends an invitation code comes in
+    code_key: bytes = b""  # key of the hashes under which codes are kept
 
 
 def has_owner(conn: Connection, rules: AccessRules) -> bool:
@@ -36,11 +39,13 @@ def offer_ownership(conn: Connection, rules: AccessRules, now: float) -> str | N
     if has_owner(conn, rules):
         withdraw_code(conn)
         return None
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-    code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
-    value = f"{_code_hash(rules, code)} {now + CODE_SECONDS} {CODE_TRIES}"
-    conn.execute("INSERT OR REPLACE INTO meta VALUES ('owner_code', ?)", (value,))
-    return f"{code[:4]}-{code[4:8]}-{code[8:]}"
+    code = _new_code()
+    value = f"{_code_hash(rules.code_key, code)} {now + CODE_SECONDS} {CODE_TRIES}"
+    conn.execute(
+        "INSERT INTO meta VALUES ('owner_code', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (value,),
+    )
+    return code
 
 
 def takes_ownership(conn: Connection, rules: AccessRules, text: str, now: float) -> bool:
@@ -52,8 +57,7 @@ def takes_ownership(conn: Connection, rules: AccessRules, text: str, now: float)
     if row is None or has_owner(conn, rules):
         return False
     expected, until, tries = row["value"].split()
-    code = written.replace("-", "").upper()
-    is_right = hmac.compare_digest(expected, _code_hash(rules, code))
+    is_right = hmac.compare_digest(expected, _code_hash(rules.code_key, written))
     if now > float(until) or int(tries) <= 0:
         return False
     if is_right:
@@ -76,5 +80,38 @@ def hash_key(conn: Connection) -> bytes:
     return bytes.fromhex(row["value"])
 
 
-def _code_hash(rules: AccessRules, code: str) -> str:
-    return hmac.new(rules.code_key, code.encode(), sha256).hexdigest()
+def invite(conn: Connection, role: Role, uses: int, until: float) -> str:
+    """Make and return an invitation code that makes a member or an owner of the first `uses` who send it."""
+    code = _new_code()
+    insert(
+        conn,
+        "invitations",
+        code_hash=_code_hash(hash_key(conn), code),
+        role=role,
+        uses_left=uses,
+        expires_at=until,
+    )
+    return code
+
+
+def accept_invitation(conn: Connection, rules: AccessRules, text: str, now: float) -> Role | None:
+    """Use up an invitation whose code the text is, and return the role that it gives."""
+    written = text.strip()
+    if not rules.invites or not _WRITTEN_CODE.fullmatch(written):
+        return None
+    row = conn.execute(
+        "UPDATE invitations SET uses_left = uses_left - 1"
+        " WHERE code_hash = ? AND uses_left > 0 AND expires_at > ? RETURNING role",
+        (_code_hash(rules.code_key, written), now),
+    ).fetchone()
+    return None if row is None else row["role"]
+
+
+def _new_code() -> str:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+    code = "".join(secrets.choice(alphabet) for _ in range(12))  # 60 bits
+    return f"{code[:4]}-{code[4:8]}-{code[8:]}"
+
+
+def _code_hash(key: bytes, written: str) -> str:
+    return hmac.new(key, written.replace("-", "").upper().encode(), sha256).hexdigest()

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sqlite3 import Connection, Row
 from typing import Literal
 
 from app.errors import RecadoError
 from app.messages import AliasChange, Sender
-from app.people import Alias, Conversation, Person, Realm
+from app.people import Alias, Conversation, Person, Realm, Role
 from app.phones import canonical
 from app.store.aliases import (
     KnownPerson,
@@ -25,7 +25,7 @@ from app.store.aliases import (
     names_of,
 )
 from app.store.database import Database, new_id, placeholders
-from app.store.ownership import AccessRules, takes_ownership, withdraw_code
+from app.store.ownership import AccessRules, accept_invitation, takes_ownership, withdraw_code
 
 OUTSIDERS_KEPT = 1000
 OPERATOR = "mcp"  # user id of the owner that is made for the administrator where nobody else is one
@@ -34,11 +34,15 @@ _OPEN = AccessRules("terminal", open=True)
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A sender who may talk to us; what a `frozen` one writes waits until an owner confirms them."""
+    """A sender who may talk to us; what a `frozen` one writes waits until an owner confirms them.
+
+    `became`: the role that a code in this message gave them; `is_new`: they write for the first time.
+    """
 
     person: Person
-    became_owner: bool = False
+    became: Role | None = None
     frozen: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +74,21 @@ def admit(
     """Return the sender of a signed message as a person, made on the first visit if the rules allow."""
     aliases = aliases_of(sender)
     known = find_known(conn, rules.realm, aliases, sender, now)
-    became_owner = bool(rules.code_key) and takes_ownership(conn, rules, text, now)
+    became: Role | None = None
+    if rules.code_key and takes_ownership(conn, rules, text, now):
+        became = "owner"
+    elif known is None or known.row["access"] != "blocked":
+        became = accept_invitation(conn, rules, text, now)
+    is_new = known is None
     if known is None:
-        if not (became_owner or _is_listed(rules, aliases)):
+        if not (became or rules.guests or _is_listed(rules, aliases)):
             return _turn_away(conn, rules.realm, sender, "outsider", now)
         known = _create(conn, rules.realm, sender, aliases, now)
-    if became_owner:
+    if became:
         conn.execute(
-            "UPDATE people SET role = 'owner', access = 'allowed', frozen = '' WHERE id = ?", (known.id,)
+            "UPDATE people SET role = CASE WHEN role = 'owner' THEN role ELSE ? END, access = 'allowed',"
+            " frozen = CASE WHEN ? = 'owner' THEN '' ELSE frozen END WHERE id = ?",
+            (became, became, known.id),
         )
         known = by_id(conn, known.id)
     elif learn(conn, rules.realm, known, sender, aliases, now):
@@ -85,24 +96,26 @@ def admit(
     row, names = known.row, [alias.value for alias in known.aliases]
     if row["access"] == "blocked":
         return _turn_away(conn, rules.realm, sender, "blocked", now)
-    owner = row["role"] == "owner" or not rules.owners.isdisjoint(names)
-    if row["access"] == "listed" and not (owner or _is_listed(rules, names)):
+    person = person_of(row, rules, names)
+    if person.is_guest and not rules.guests:
         return _turn_away(conn, rules.realm, sender, "outsider", now)
     name = sender.name[:200] or row["name"]
     if name != row["name"]:
         conn.execute("UPDATE people SET name = ? WHERE id = ?", (name, row["id"]))
-        row = by_id(conn, row["id"]).row
-    return Admitted(person_of(row, rules, names), became_owner, bool(row["frozen"]))
+        person = replace(person, name=name)
+    return Admitted(person, became, bool(row["frozen"]), is_new)
 
 
-def person_of(row: Row, rules: AccessRules | None, names: Sequence[Alias | str] = ()) -> Person:
+def person_of(row: Row, rules: AccessRules, names: Sequence[Alias | str]) -> Person:
     """Return a row of `people` as a `Person`; `names` are their aliases."""
-    listed = rules is not None and not rules.owners.isdisjoint(_values(names))
+    role: Role = "owner" if not rules.owners.isdisjoint(_values(names)) else row["role"]
+    if role != "owner" and row["access"] == "listed" and not _is_listed(rules, names):
+        role = "guest"
     return Person(
         id=row["id"],
         realm=row["realm"],
         name=row["name"],
-        role="member" if row["frozen"] else "owner" if listed else row["role"],
+        role="member" if row["frozen"] and role == "owner" else role,
         language=row["language"] or "en",
         timezone=row["timezone"],
         country=row["country"],

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 
 from app.messages import JSON, seconds_in
+from app.people import may_use
 from app.store.tool_statistics import UNKNOWN_TOOL
 from app.text import Private
 from app.tools.confirmation import ConfirmationPolicy, NoTTYError, TurnAborted
@@ -333,7 +334,7 @@ def call_text(name: str, args: dict[str, JSON]) -> str:
 
 def _may_know(tool: Tool, context: ToolContext) -> bool:
     """Tools that administer do not exist for those who do not own."""
-    return tool.audience != "owners" or (context.person is not None and context.person.is_owner)
+    return may_use(context.person, tool.audience)
 
 
 def _pause_before_next(result: ToolResult, attempt: int) -> float | None:

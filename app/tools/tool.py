@@ -5,12 +5,13 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, get_args
 
 import orjson
 from pydantic import ValidationError
 
 from app.messages import JSON
+from app.people import Audience
 from app.tools.context import Services, ToolContext
 from app.tools.limits import MOST_PER_MINUTE, DaemonThreads
 from app.tools.plain import sendable
@@ -19,7 +20,6 @@ from app.tools.schema import Schema, described, shortened
 from app.tools.signature import is_context, name_of, signature_of
 from app.tools.validation import ArgumentsCheck, InvalidArguments, describe_value
 
-Audience = Literal["everyone", "owners"]
 PathCheck = Callable[[dict[str, JSON], ToolContext], None]
 Guard = Callable[[dict[str, JSON], ToolContext], Awaitable[object]]
 MakesCard = Callable[[dict[str, JSON], ToolContext], Awaitable[Any]]
@@ -64,7 +64,7 @@ class Tool:
         sensitive: bool = False,
         idempotent: bool = False,
         timeout: float = 30.0,
-        audience: Audience = "everyone",
+        audience: Audience = "members",
         wants_context: bool | None = None,
         examples: Iterable[str] = (),
         harmless: bool = False,
@@ -82,8 +82,8 @@ class Tool:
     ) -> None:
         if timeout <= 0:
             raise ValueError(f"timeout of {name}: expected seconds above 0, got {timeout}")
-        if audience not in ("everyone", "owners"):
-            raise ValueError(f"audience of {name}: expected 'everyone' or 'owners', got {audience!r}")
+        if audience not in get_args(Audience):
+            raise ValueError(f"audience of {name}: expected one of {get_args(Audience)}, got {audience!r}")
         if not 0 <= calls_per_minute <= MOST_PER_MINUTE:
             raise ValueError(
                 f"calls_per_minute of {name}: expected 0 (none) to {MOST_PER_MINUTE}, got {calls_per_minute}"
@@ -126,7 +126,7 @@ class Tool:
         sensitive: bool = False,
         idempotent: bool = False,
         timeout: float = 30.0,
-        audience: Audience = "everyone",
+        audience: Audience = "members",
         harmless: bool = False,
         read_only: bool = False,
         destructive: bool = False,

@@ -1,13 +1,19 @@
 """Read and answer the words that are orders to the assistant itself, in three languages."""
 
 import re
+import time
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Literal
 
+from app.errors import RecadoError
 from app.i18n import say
+from app.people import Person
+from app.store import people
+from app.store.database import Database
 from app.turns.state import TurnContext
 
-Command = Literal["help", "stop", "new"]
+Command = Literal["help", "stop", "new", "member", "block"]
 
 _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
@@ -19,17 +25,29 @@ _LANGUAGES = {
     **dict.fromkeys(("/ayuda", "ayuda", "menú", "/detener", "/alto", "/nuevo", "/nueva"), "es"),
     **dict.fromkeys(("/ajuda", "ajuda", "/pare", "/novo", "/nova"), "pt"),
 }
+# Owners write whom they mean behind these.
+_ABOUT_SOMEBODY: dict[str, Command] = {
+    **dict.fromkeys(("/member", "/miembro", "/membro"), "member"),
+    **dict.fromkeys(("/block", "/bloquear"), "block"),
+}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
 
 
 def read_command(text: str) -> Command | None:
     """Return the command that a whole message is, else None; an unknown command asks for help."""
     word = _word(text)
+    first, _, rest = word.partition(" ")
+    if first in _ABOUT_SOMEBODY:
+        return _ABOUT_SOMEBODY[first] if len(rest.split()) == 1 else "help"
     return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
-async def command_answer(turn: TurnContext, command: str, written: str, *, offline: bool) -> str:
+async def command_answer(
+    turn: TurnContext, command: str, written: str, store: Database, *, offline: bool
+) -> str:
     """Answer a command in the language of its word, or in the person's where that word is used in several."""
+    if command in _CHANGES and turn.person.is_owner:
+        return await _change_person(turn.person, command, written, store)
     language = _LANGUAGES.get(_word(written), turn.person.language)
     if command == "new":
         return say(
@@ -42,6 +60,25 @@ async def command_answer(turn: TurnContext, command: str, written: str, *, offli
     abilities = turn.tools.summary(turn.person, language, offline=offline)
     unknown = "" if _word(written) in _COMMANDS else written.strip()
     return help_text(language, abilities, unknown=unknown, offline=offline, is_owner=turn.person.is_owner)
+
+
+async def _change_person(owner: Person, command: str, written: str, store: Database) -> str:
+    """Let somebody in as a member, or shut them out."""
+    language, who, now = owner.language, written.split()[1], time.time()
+
+    def change(conn: Connection) -> None:
+        if _CHANGES[command](conn, owner.realm, who, now) == owner.id:
+            raise RecadoError("an owner does not shut themselves out")
+
+    try:
+        await store.tx(change)
+    except RecadoError:
+        return say(
+            language, "{who} is nobody whom I can change. Write a number with its country code.", who=who
+        )
+    if command == "member":
+        return say(language, "{who} is a member now.", who=who)
+    return say(language, "{who} is blocked: I answer them no more.", who=who)
 
 
 def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline: bool, is_owner: bool) -> str:
@@ -71,6 +108,9 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
             )
         )
     return "\n".join(lines)
+
+
+_CHANGES = {"member": people.allow, "block": people.block}
 
 
 def _word(text: str) -> str:

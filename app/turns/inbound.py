@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
 from app.i18n import say
-from app.messages import Channel, Inbound
+from app.messages import SAYS, Channel, Inbound
 from app.search.words import fold
 from app.store import approval_replies, choices
 from app.store.approval_replies import ReplyPending, ReplyTaken
@@ -54,7 +54,8 @@ def classify_inbound(message: Inbound) -> ClassifiedMessage:
     """Tell what a message is before anything is done about it."""
     if message.button.startswith(BUTTON):
         return ClassifiedMessage(message, "answer")
-    command = read_command(message.text) if message.kind == "text" else None
+    is_typed = message.kind == "text" or message.button.startswith(SAYS)
+    command = read_command(message.text) if is_typed else None
     answers = message.kind in ("text", "reaction") and read_answer(message.text) is not None
     return ClassifiedMessage(message, command or "message", answers)
 

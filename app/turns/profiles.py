@@ -20,7 +20,7 @@ LANGUAGE_CHARACTERS = 500
 class HasAccessRules(Protocol):
     """Tells who may come in by which channel's realm."""
 
-    def access_rules(self, realm: str) -> AccessRules | None: ...
+    def access_rules(self, realm: str) -> AccessRules: ...
 
 
 class Profiles:

@@ -67,9 +67,7 @@ def test_each_server_is_really_tried_and_has_a_line(
     findings = checked(chosen)
     assert KEY not in repr(findings)
     lines = {(one.level, one.fact.split()[0].rstrip(":")): one for one in findings}
-    assert (
-        "answers: 2 tools, protocol 2025-11-25, without a sandbox, for everyone" in lines["OK", "good"].fact
-    )
+    assert "answers: 2 tools, protocol 2025-11-25, without a sandbox, for members" in lines["OK", "good"].fact
     assert "answers: 1 tool," in lines["OK", "one"].fact
     assert "tools that cannot be used: no schema: " in lines["WARN", "bad"].fact
     assert lines["OK", "off"].fact == "off is turned off"

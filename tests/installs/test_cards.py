@@ -76,7 +76,7 @@ def test_the_card_says_what_the_bytes_say() -> None:
     assert (made.settings, made.audience) == (("TIDES_TOKEN",), "owners")
     assert made.hosts == ("mcp.tides.net",)
     assert made.size == sum(file.size for file in made.files)
-    assert card_of(scripts__tools_dot_py=TIDE).audience == "everyone"
+    assert card_of(scripts__tools_dot_py=TIDE).audience == "members"
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_path_is_one_that_the_server_may_write(case: str) -> None:
     plan = plan_of(entry_of(package=positional(format="filepath", **argument)), values)
     assert plan.args == ((path,) if path else ())
     assert plan.grants.folders_write == granted
-    assert plan.audience == ("owners" if granted else "everyone")
+    assert plan.audience == ("owners" if granted else "members")
 
 
 def test_a_given_value_is_no_way_to_say_more() -> None:
@@ -181,7 +181,7 @@ def test_the_environment_refers_to_what_only_the_servers_own_secrets_fill_in(
     plan = plan_of(entry_of(package=package))
     assert plan.env == env
     assert tuple(one.name for one in plan.secrets) == asked
-    assert plan.audience == ("owners" if asked else "everyone")
+    assert plan.audience == ("owners" if asked else "members")
 
 
 def test_a_remote_has_an_address_and_headers_and_no_command() -> None:

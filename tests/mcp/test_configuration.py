@@ -68,7 +68,7 @@ FAULTY = [
     ({"command": "x", "args": ["${admin_token:-x}"]}, "setting of this assistant"),
     ({"command": "x", "type": "http"}, "stdio"),
     ({"command": "x", "enabled": "yes"}, '"enabled" is true or false'),
-    ({"command": "x", "audience": "friends"}, "everyone, owners"),
+    ({"command": "x", "audience": "friends"}, "everyone, members, owners"),
     ({"command": "x", "sandbox": {"everything": True}}, '"sandbox" is'),
     ({"url": "https://example.org/sse", "type": "sse"}, "SSE"),
     ({"url": "file:///etc/passwd"}, "only http and https"),
@@ -143,8 +143,8 @@ def test_a_server_with_a_secret_is_for_owners_unless_its_entry_says_otherwise(co
             "said": {"command": "x", "env": {"K": "${API_KEY}"}, "audience": "everyone"},
         }
     )
-    everyone = {name for name, one in config.look().items() if one.audience == "everyone"}
-    assert everyone == {"plain", "default", "said"}
+    members = {name for name, one in config.look().items() if one.audience == "members"}
+    assert members == {"plain", "default", "said"}
 
 
 @pytest.mark.parametrize(

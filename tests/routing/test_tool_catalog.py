@@ -344,7 +344,7 @@ class OneServer:
         return self.running
 
 
-def server(name: str, tool: str, *, audience: str = "everyone", installed: bool = True) -> ServerTools:
+def server(name: str, tool: str, *, audience: str = "members", installed: bool = True) -> ServerTools:
     made = Tool(
         tool,
         "Says the weather of the sea",

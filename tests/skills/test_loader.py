@@ -355,7 +355,10 @@ def test_a_folder_that_is_too_big_is_refused(tmp_path: Path, fill: Callable[[Pat
         ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
         ("metadata: {timeout-seconds: [5]}", "metadata: timeout-seconds is not read; expected a text"),
         ("metadata: {idempotent-tools: '*'}", "metadata names the tool '*'"),
-        ("metadata: {audience: Owner}", 'the audience is \'Owner\'; expected "owners" or "everyone"'),
+        (
+            "metadata: {audience: Owner}",
+            'the audience is \'Owner\'; expected "everyone", "members" or "owners"',
+        ),
     ],
 )
 def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front: str, warned: str) -> None:
@@ -369,7 +372,8 @@ def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path, front
     ("written", "audience"),
     [
         *((written, "owners") for written in ("owners", "Owners", "[owners]", "owner")),
-        *((written, "everyone") for written in ("everyone", "maintainers")),
+        *((written, written) for written in ("everyone", "members")),
+        ("maintainers", "members"),
     ],
 )
 def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(

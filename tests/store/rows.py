@@ -30,7 +30,7 @@ class Notices:
     def too_fast(self, person: Person, message: Inbound) -> Draft:
         return draft("too fast")
 
-    def owner_welcome(self, person: Person, message: Inbound) -> Draft:
+    def welcome(self, person: Person, message: Inbound, became: str) -> Draft:
         return draft("yours")
 
 

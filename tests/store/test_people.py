@@ -258,7 +258,7 @@ def test_the_code_makes_whoever_sends_it_an_owner(conn: Connection, written: obj
     text = written(code_of(conn))  # type: ignore[operator]
     admitted = people.admit(conn, CLOSED, ANA, text, T)
     assert isinstance(admitted, Admitted)
-    assert (admitted.became_owner, admitted.person.role) == (True, "owner")
+    assert (admitted.became, admitted.person.role) == ("owner", "owner")
 
 
 def test_the_code_has_sixty_bits_and_is_not_kept(conn: Connection) -> None:
@@ -318,7 +318,7 @@ def test_a_simulator_takes_no_code(conn: Connection) -> None:
     code = code_of(conn)
     admitted = people.admit(conn, AccessRules("simulator", open=True), ANA, code, T)
     assert isinstance(admitted, Admitted)
-    assert not admitted.became_owner
+    assert admitted.became is None
 
 
 @pytest.mark.parametrize("who", ["", "hola", "12", "mx.abc", "1" * 20, "+52 55 call me"])

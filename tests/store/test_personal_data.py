@@ -117,6 +117,7 @@ NOBODYS = {
     "seen": "hashes of message ids, kept without the person on purpose",
     "alerts": "what the operator must know, one row a cause",
     "meta": "keys of this database",
+    "invitations": "hashes of codes, for whoever sends them",
     "catalogs": "definitions of tools, by their hash",
     "tool_statistics": "how often tools were called, by nobody in particular",
     "schema_version": "the migrations that were applied",

@@ -1,0 +1,81 @@
+"""A number that strangers write to: guests with few tools, invitations, and owners who decide."""
+
+import subprocess
+import sys
+from typing import Any
+
+from tests.world import TOKEN, Server, wait_for
+
+FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
+FOR_GUESTS |= {"add_business_days", "holidays", "set_time_zone"}
+FOR_GUESTS |= {"calculate", "convert_units", "convert_money"}
+PEOPLE = [
+    {"id": "owner", "name": "Olga", "phone": "12125550000", "user_id": "US.10"},
+    {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.11"},
+    {"id": "unnamed", "name": "Uma", "phone": "", "user_id": "AR.12", "username": "uma.escribe"},
+]
+
+
+def offered(model: Any) -> set[str]:
+    return {one["function"]["name"] for body in model.main_calls for one in body.get("tools", ())}
+
+
+def press(graph: Any, person: str, buttons: list[dict[str, Any]], number: int) -> None:
+    graph.inbound({"person": person, "type": "button", "reply": buttons[number]["reply"]})
+
+
+def recado(server: Server, *arguments: str) -> str:
+    command = [sys.executable, "-m", "app", *arguments]
+    ran = subprocess.run(command, env=server.env, cwd=server.folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, model: Any) -> None:
+    played = model(lambda body: "ok")
+    server, graph = make_world(
+        model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", GUEST_TOOLS="get_weather selfcode"
+    )
+    graph.say("owner", "hello")
+    graph.reply("owner")
+    played.requests.clear()
+    for person in ("guest", "unnamed"):
+        graph.say(person, "remember that I like tea, set a reminder, install the server time, que horas são?")
+        graph.reply(person)
+    assert offered(played) <= {*FOR_GUESTS, "get_weather"}
+    assert offered(played)
+    wait_for(lambda: len(graph.sends("owner")) == 3, "the owner's two alerts")
+    first, second = (send["body"]["interactive"] for send in graph.sends("owner")[1:])
+    assert "+5511955501234" in first["body"]["text"]
+    assert "AR.12" in second["body"]["text"]
+    press(graph, "owner", first["action"]["buttons"], 0)
+    assert "is a member now" in graph.reply("owner", 4)
+    press(graph, "owner", second["action"]["buttons"], 1)
+    assert "is blocked" in graph.reply("owner", 5)
+    played.requests.clear()
+    graph.say("guest", "remember that I like tea")
+    graph.reply("guest", 2)
+    assert "remember" in offered(played)
+    graph.say("unnamed", "hello?")
+    graph.say("guest", "/block 12125550000")  # a member's command is none
+    graph.reply("guest", 3)
+    assert len(graph.sends("unnamed")) == 1
+    roles = {line.split()[0]: line for line in recado(server, "people", "list").splitlines() if line}
+    assert " owner " in roles["12125550000,"]
+    assert " member " in roles["5511955501234,"]
+
+
+def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="code")
+    told = recado(server, "people", "invite", "--uses", "1")
+    code = told.split()[0]
+    assert f"https://wa.me/15550100100?text={code}" in told
+    graph.say("guest", "hola")
+    graph.say("guest", code)
+    assert "convite foi aceito" in graph.reply("guest")
+    graph.say("unnamed", code)
+    graph.say("guest", "recorda que sou vegano")
+    assert "vegano" in graph.reply("guest", 2)
+    assert not graph.sends("unnamed")
+    assert code not in server.log
+    assert TOKEN not in told
