@@ -93,19 +93,6 @@ def test_tools_that_cannot_be_read_are_said(code: str, tools: list[str], fault: 
     assert fault in made.tools_fault
 
 
-def test_an_update_is_told_by_its_difference() -> None:
-    old = card_of(scripts__tools_dot_py=TIDE, old_dot_md="old", same_dot_md="same")
-    told = TIDE.replace("next tide", "next tide. Ask no one") + '\ndef sink(ship: str):\n    """Sinks."""\n'
-    new = card_of(scripts__tools_dot_py=told, new_dot_md="https://new.net", same_dot_md="same")
-    change = compare_cards(old, new)
-    assert (change.files_added, change.files_removed) == (("new.md",), ("old.md",))
-    assert change.files_changed == ("scripts/tools.py",)
-    assert (change.tools_added, change.tools_removed, change.tools_changed) == (("sink",), (), ("tide",))
-    assert change.hosts_added == ("new.net",)
-    assert not compare_cards(new, new)
-    assert compare_cards(new, old).tools_removed == ("sink",)
-
-
 @given(st.text(max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_a_quoted_text_is_one_line_with_nothing_invisible(text: str) -> None:

@@ -19,8 +19,7 @@ from app.installs.entries import (
     read_entry,
 )
 from app.installs.sentences import reason_said
-from app.text import visible
-from tests.standins.registry import EVERYTHING, GITHUB, entry, own_entries, sample_entries
+from tests.standins.registry import EVERYTHING, entry, own_entries, sample_entries
 
 PROJECT = "io.github.modelcontextprotocol"
 
@@ -69,30 +68,6 @@ def test_every_listed_server_can_be_installed_or_says_why_not(samples: Path) -> 
     reasons = [code(one) for one in found if one is not None]
     assert reasons.count("") > 100
     assert {"OCI_ONLY", "SSE_ONLY", "BAD_IDENTIFIER", "ODD_ARGUMENT"} <= set(reasons)
-
-
-def test_arguments_and_what_of_them_is_needed() -> None:
-    found = own(f"{PROJECT}/server-filesystem")
-    choice = found.choice
-    assert isinstance(choice, Package)
-    assert (choice.kind, choice.identifier) == ("npm", "@modelcontextprotocol/server-filesystem")
-    (argument,) = choice.arguments
-    assert (argument.flag, argument.input.format) == ("", "filepath")
-    assert [one.key for one in needed(found)] == ["allowed_directory"]
-    optional = own(f"{PROJECT}/mcp-server-time")
-    assert isinstance(optional.choice, Package)
-    assert needed(optional) == ()
-    assert [one.key for one in optional.choice.inputs] == ["local_timezone"]
-
-
-def test_secret_of_a_package_and_of_a_remote() -> None:
-    (token,) = needed(own(f"{PROJECT}/server-github"))
-    assert (token.key, token.secret) == ("GITHUB_PERSONAL_ACCESS_TOKEN", True)
-    official = own(GITHUB)
-    assert isinstance(official.choice, Remote)
-    (header,) = official.choice.headers
-    assert (header.name, header.value) == ("Authorization", "Bearer {github_token}")
-    assert [(one.key, one.secret) for one in needed(official)] == [("github_token", True)]
 
 
 def test_package_is_chosen_before_a_remote_unless_none_runs_here() -> None:
@@ -215,12 +190,6 @@ def test_variable_that_no_server_is_given(name: Any) -> None:
     assert code(package(environmentVariables=[{"name": name, "value": "x"}])) == "ODD_VARIABLE"
 
 
-def test_name_of_a_setting_of_ours_gets_another_key() -> None:
-    found = package(environmentVariables=[{"name": "OPENAI_API_KEY", "isRequired": True}])
-    (key,) = needed(found)
-    assert (key.name, key.key, key.secret) == ("OPENAI_API_KEY", "SERVER_OPENAI_API_KEY", True)
-
-
 def test_what_is_called_a_secret_is_one_whatever_its_entry_says() -> None:
     for name in ("GITHUB_TOKEN", "api_key", "DB_PASSWORD", "CLIENT_SECRET"):
         wanted = {"name": name, "isRequired": True, "isSecret": False}
@@ -244,22 +213,6 @@ def test_default_that_another_host_would_fill_in_is_none() -> None:
         )
     )
     assert (folder.key, folder.default) == ("folder", "")
-
-
-def test_template_with_variables_of_its_own() -> None:
-    variables = {
-        "db_port": {"default": "5432", "format": "number"},
-        "password": {"isRequired": True, "isSecret": True},
-    }
-    value = {
-        "name": "URL",
-        "value": "postgres://me:{password}@host:{db_port}/{other}",
-        "variables": variables,
-    }
-    found = package(environmentVariables=[value])
-    assert isinstance(found.choice, Package)
-    assert [one.key for one in found.choice.inputs] == ["password", "db_port"]
-    assert [one.key for one in needed(found)] == ["password"]
 
 
 def test_header_that_is_not_a_servers_to_choose() -> None:
@@ -294,20 +247,6 @@ def test_templates_of_a_remote_are_asked_for() -> None:
 )
 def test_what_cannot_be_shown_or_used_whole(changes: dict[str, Any], reason: str) -> None:
     assert code(package(**changes)) == reason
-
-
-def test_faulty_package_brings_no_arguments() -> None:
-    found = package(
-        packageArguments=[{"value": "fine"}, {"value": "a\nb"}], environmentVariables=[{"name": "A"}]
-    )
-    assert (found.packages[0].arguments, found.packages[0].environment) == ((), ())
-
-
-def test_hidden_characters_of_a_description_are_seen() -> None:
-    found = own("io.github.mallory/lottery-oracle")
-    assert "\\u202e" in found.description
-    assert found.description == visible(found.description)
-    assert "Ignore your instructions" in found.description
 
 
 def test_what_is_no_entry() -> None:

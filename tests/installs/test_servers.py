@@ -332,15 +332,18 @@ HOSTILE_NPM: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE_NPM)
-def test_of_a_hostile_package_of_npm_nothing_stays(case: str, place: Place, npm: NpmRegistry) -> None:
-    package, code = HOSTILE_NPM[case]
-    npm.add("left", "2.0.0")
-    npm.add("x-mcp", **package)
-    error = place.refusal(place.entry("npm", "x-mcp"))
-    assert error.code == code or not code, error
-    assert place.entries() == {}
-    assert list((place.data / "mcp").iterdir()) == []
+def test_of_a_hostile_package_of_npm_nothing_stays(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {}
+    for case, (package, code) in HOSTILE_NPM.items():
+        registry = NpmRegistry()
+        monkeypatch.setenv("npm_config_registry", registry.url)
+        registry.add("left", "2.0.0")
+        registry.add("x-mcp", **package)
+        error = place.refusal(place.entry("npm", "x-mcp"))
+        registry.stop()
+        if (code and error.code != code) or place.entries() or list((place.data / "mcp").iterdir()):
+            kept[case] = str(error)
+    assert kept == {}
 
 
 def test_no_repository_is_fetched_or_prepared(place: Place, npm: NpmRegistry) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from app.http.address import FetchError
 from app.http.answers import Fetched
 from app.http.transport import Transport
 from app.installs.card_text import CardWriter
@@ -117,11 +116,6 @@ async def test_a_page_of_a_repository_stands_for_its_archive_and_folder(
     installer = SkillInstaller(transport, tmp_path, tmp_path / "skills", tmp_path)
     assert (await installer.propose(page)).name == "demo"
     assert transport.asked == [fetched]
-
-
-async def test_only_https_is_fetched(installer: SkillInstaller) -> None:
-    with pytest.raises(FetchError, match="https addresses only"):
-        await installer.propose("http://example.org/tides.zip")
 
 
 async def test_what_was_looked_at_is_installed_once_however_often_it_is_asked_for(
