@@ -14,7 +14,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -184,7 +183,10 @@ def make_card(tree: Quarantined) -> SkillCard:
         licence=manifest.license or _licence(tree),
         source=tree.source,
         sha256=tree.sha256,
-        files=tuple(_file(path, tree.files[path]) for path in sorted(tree.files)),
+        files=tuple(
+            CardFile(path, len(content), hashlib.sha256(content).hexdigest())
+            for path, content in sorted(tree.files.items())
+        ),
         tools=tools,
         tools_fault=tools_fault,
         hosts=named,
@@ -277,12 +279,7 @@ def _examine(
     for path, size in answer["sizes"].items():
         files[path] = rest[start : start + size]
         start += size
-    return files, answer["folder"], _card_adapter().validate_python(answer["card"])
-
-
-@cache
-def _card_adapter() -> TypeAdapter[SkillCard]:
-    return TypeAdapter(SkillCard)
+    return files, answer["folder"], TypeAdapter(SkillCard).validate_python(answer["card"])
 
 
 def _require_readable(**counts: int) -> None:
@@ -348,10 +345,6 @@ def _type(schema: dict[str, JSON]) -> str:
         return " | ".join(str(value) for value in schema["enum"])
     kind = schema.get("type", "any")
     return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
-
-
-def _file(path: str, content: bytes) -> CardFile:
-    return CardFile(path, len(content), hashlib.sha256(content).hexdigest())
 
 
 def _licence(tree: Quarantined) -> str:

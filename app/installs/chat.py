@@ -196,12 +196,8 @@ class SkillInstalls:
         return ToolResult.success({"name": name, "summary": say(language, "✓ Removed: {name}", name=name)})
 
     def whole_card(self, question: OpenQuestion) -> str:
-        """Write the card of an install for the console, in English and of any length. Blocks."""
-        try:
-            text = self._writer.detailed("en", self._installer.load(question.subject)).text
-        except RecadoError as error:
-            text = visible(str(error))
-        return with_sources("en", text, question.sources)
+        """Write the card of an install for the console. Blocks."""
+        return _whole_card(self._writer, self._installer, question)
 
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         await self.refuse_foreign_address(arguments, context)
@@ -353,12 +349,8 @@ class ServerInstalls:
         return ToolResult.success({"name": state.name, "summary": said})
 
     def whole_card(self, question: OpenQuestion) -> str:
-        """Write the card of an install for the console, in English and of any length. Blocks."""
-        try:
-            text = self._writer.detailed("en", self._installer.load(question.subject)).text
-        except RecadoError as error:
-            text = visible(str(error))
-        return with_sources("en", text, question.sources)
+        """Write the card of an install for the console. Blocks."""
+        return _whole_card(self._writer, self._installer, question)
 
     def whole_approval_card(self, question: OpenQuestion) -> str:
         """Write the card of tools that are held back for the console."""
@@ -491,6 +483,17 @@ def _folder_names(workspace: Path) -> list[str]:
         return []
     found = (one.name for one in workspace.iterdir() if one.is_dir() and not one.name.startswith("."))
     return sorted(name for name in found if name != "people")[:MAX_CHOICES]
+
+
+def _whole_card(
+    writer: CardWriter, installer: SkillInstaller | ServerInstaller, question: OpenQuestion
+) -> str:
+    """Write a whole card in English, of any length, or why there is none."""
+    try:
+        text = writer.detailed("en", installer.load(question.subject)).text
+    except RecadoError as error:
+        text = visible(str(error))
+    return with_sources("en", text, question.sources)
 
 
 def _room(context: ToolContext) -> int:

@@ -93,9 +93,12 @@ class Directory:
         A mirror that was once complete answers at once; else the first fetch is waited for, 25 s at most.
         Raises `RegistryError` if there is nothing to search in.
         """
-        listed, hosted = await asyncio.gather(
-            self._listed(words, limit), self._hosted(words), return_exceptions=True
-        )
+
+        async def listed_there() -> list[Entry]:
+            await self._bring_mirror()
+            return await asyncio.to_thread(self._found, words, limit)
+
+        listed, hosted = await asyncio.gather(listed_there(), self._hosted(words), return_exceptions=True)
         also = [] if isinstance(hosted, BaseException) else hosted
         if isinstance(listed, BaseException):
             if not (also and isinstance(listed, RegistryError)):
@@ -134,10 +137,6 @@ class Directory:
             if entry is None:
                 raise
         return entry if entry is not None and entry.name == name else None
-
-    async def _listed(self, words: str, limit: int) -> list[Entry]:
-        await self._bring_mirror()
-        return await asyncio.to_thread(self._found, words, limit)
 
     async def _hosted(self, words: str) -> list[Entry]:
         """Search Smithery, whose failure takes nothing from the registry's answer."""
@@ -259,8 +258,8 @@ def search_words(query: str) -> list[str]:
 def with_topics(said: Iterable[str]) -> list[str]:
     """Return the words, and after them the English words that entries use for them."""
     listed = list(said)
-    topics = _topics_by_stem()
-    return list(dict.fromkeys([*listed, *(topic for word in listed for topic in topics.get(stem(word), ()))]))
+    topics = [topic.word for word in listed for topic in _topics() if stem(word) in topic.stems]
+    return list(dict.fromkeys([*listed, *topics]))
 
 
 def _in_order(found: Sequence[tuple[Entry, float]], wanted: frozenset[str]) -> list[Entry]:
@@ -312,15 +311,6 @@ def _topics() -> tuple[Topic, ...]:
         )
         for line in lines
     )
-
-
-@cache
-def _topics_by_stem() -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for topic in _topics():
-        for word in topic.stems:
-            found.setdefault(word, []).append(topic.word)
-    return {word: tuple(topics) for word, topics in found.items()}
 
 
 def _names_all(name: str, said: str) -> bool:

@@ -64,6 +64,7 @@ _HOMES = {
 }
 _RUNTIMES = {"npm": ("", "npx", "node"), "pypi": ("", "uvx", "pipx", "python", "python3")}
 _JOINTS = {"npm": "@", "pypi": "=="}  # between a name and its version
+_OTHER_KINDS = ("OCI_ONLY", "OTHER_KIND", "SSE_ONLY")
 # Runtime arguments that mean nothing to a package that is installed before it is started.
 _NEEDLESS = frozenset({"-y", "--yes"})
 
@@ -232,15 +233,11 @@ class Entry:
         if self.status == "deprecated":
             return Reason("DEPRECATED", self.status_message)
         faults = [way.fault for way in self._ways if way.fault is not None]
-        return min(faults, key=_is_of_other_kind, default=Reason("NO_PACKAGE"))
+        return min(faults, key=lambda one: one.code in _OTHER_KINDS, default=Reason("NO_PACKAGE"))
 
 
 def _inputs(values: Iterable[Variable]) -> tuple[Variable, ...]:
     return tuple({one.key: one for value in values for one in value.inputs}.values())
-
-
-def _is_of_other_kind(reason: Reason) -> bool:
-    return reason.code in ("OCI_ONLY", "OTHER_KIND", "SSE_ONLY")
 
 
 class _Unusable(RecadoError):
@@ -256,8 +253,10 @@ def read_entry(raw: JSON) -> Entry | None:
 
     Return None if it is neither or has no proper name. Never raises.
     """
-    server, meta = _parts(raw)
-    needs = _needs(server)
+    outer = _object(raw)
+    server = _object(outer.get("server")) or outer
+    meta = _object(_object(outer.get("_meta")).get(OFFICIAL))
+    needs = _object(_object(_object(server.get("_meta")).get(PROVIDED)).get("sandbox"))
     name = server.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
@@ -277,17 +276,6 @@ def read_entry(raw: JSON) -> Entry | None:
     )
 
 
-def _parts(raw: JSON) -> tuple[dict[str, JSON], dict[str, JSON]]:
-    """Split an entry into its server.json and the registry's own words."""
-    outer = _object(raw)
-    return _object(outer.get("server")) or outer, _object(_object(outer.get("_meta")).get(OFFICIAL))
-
-
-def _needs(server: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return what its publisher says that it needs of a sandbox."""
-    return _object(_object(_object(server.get("_meta")).get(PROVIDED)).get("sandbox"))
-
-
 def _package(raw: Mapping[str, JSON]) -> Package:
     transport = _object(raw.get("transport")).get("type", "stdio")
     digest = raw.get("fileSha256")
@@ -300,7 +288,9 @@ def _package(raw: Mapping[str, JSON]) -> Package:
     )
     try:
         _check_package(package, raw)
-        return replace(package, arguments=_arguments(raw), environment=_environment(raw))
+        arguments = [_argument(number, one) for number, one in enumerate(_few(raw, "packageArguments"), 1)]
+        environment = map(_environment_variable, _few(raw, "environmentVariables"))
+        return replace(package, arguments=tuple(arguments), environment=tuple(environment))
     except _Unusable as unusable:
         return replace(package, fault=unusable.reason)
 
@@ -333,10 +323,6 @@ def _check_package(package: Package, raw: Mapping[str, JSON]) -> None:
             raise _Unusable(code, detail)
 
 
-def _arguments(raw: Mapping[str, JSON]) -> tuple[Argument, ...]:
-    return tuple(_argument(position, one) for position, one in enumerate(_few(raw, "packageArguments"), 1))
-
-
 def _argument(position: int, raw: Mapping[str, JSON]) -> Argument:
     if raw.get("type") != "named":
         hint = _text(raw.get("valueHint"), 40)
@@ -346,10 +332,6 @@ def _argument(position: int, raw: Mapping[str, JSON]) -> Argument:
     if not isinstance(flag, str) or not _FLAG.fullmatch(flag) or len(flag) > TITLE_CHARACTERS:
         raise _Unusable("ODD_ARGUMENT", str(flag))
     return Argument(flag, _variable(flag, raw))
-
-
-def _environment(raw: Mapping[str, JSON]) -> tuple[Variable, ...]:
-    return tuple(map(_environment_variable, _few(raw, "environmentVariables")))
 
 
 def _environment_variable(raw: Mapping[str, JSON]) -> Variable:

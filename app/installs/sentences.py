@@ -172,15 +172,14 @@ def found_text(language: str, entries: Sequence[Entry]) -> str:
 
 
 def _list_text(language: str, entries: Sequence[Entry], ending: str) -> str:
-    lines = [say(language, "I found these servers:"), *_listed(language, entries)]
-    return "\n".join([*lines, "", ending] if ending else lines)
-
-
-def _listed(language: str, entries: Sequence[Entry]) -> Iterator[str]:
+    lines = [say(language, "I found these servers:")]
     for number, entry in enumerate(entries, start=1):
-        yield f"{number}. {entry.name} — {quoted(_cut(entry.description or entry.title))}"
+        text = entry.description or entry.title
+        shown = text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+        lines.append(f"{number}. {entry.name} — {quoted(shown)}")
         if (reason := entry.reason) is not None:
-            yield "   " + say(language, "not here: {reason}", reason=reason_said(language, reason))
+            lines.append("   " + say(language, "not here: {reason}", reason=reason_said(language, reason)))
+    return "\n".join([*lines, "", ending] if ending else lines)
 
 
 def states_text(language: str, states: Sequence[ServerState]) -> str:
@@ -338,22 +337,20 @@ def _named(state: ServerState) -> str:
     return ", ".join(names) + (" …" if len(state.tools) > _MAX_NAMED else "")
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
-
-
 def _not_fetched(language: str, error: FetchError) -> str:
-    if error.code == "BAD_ADDRESS":
-        return say(language, "I fetch skills from https addresses only, and this is none that I may ask.")
-    if error.code == "NO_SUCH_HOST":
-        return say(language, "There is no site of that name, or I have no connection.")
-    if error.code == "NOT_PUBLIC":
-        return say(language, "That address is not on the public internet, so I fetch nothing from it.")
-    if error.code == "TOO_LARGE":
-        return say(language, "What is there is too large for a skill.")
-    if error.code == "TIMED_OUT":
-        return say(language, "The site took too long to answer.")
-    return say(language, "I could not fetch it: {reason}", reason=visible(str(error)))
+    known = {
+        "BAD_ADDRESS": say(
+            language, "I fetch skills from https addresses only, and this is none that I may ask."
+        ),
+        "NO_SUCH_HOST": say(language, "There is no site of that name, or I have no connection."),
+        "NOT_PUBLIC": say(
+            language, "That address is not on the public internet, so I fetch nothing from it."
+        ),
+        "TOO_LARGE": say(language, "What is there is too large for a skill."),
+        "TIMED_OUT": say(language, "The site took too long to answer."),
+    }
+    other = say(language, "I could not fetch it: {reason}", reason=visible(str(error)))
+    return known.get(error.code, other)
 
 
 def _install_reasons(language: str) -> dict[InstallCode, str]:

@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -171,8 +171,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
         staging = home / f"{_STAGING}{secrets.token_hex(4)}"
         try:
             async with asyncio.timeout(INSTALL_SECONDS):
-                await asyncio.to_thread(_begin, home, staging)
-                await asyncio.to_thread(_make_folders, candidate)
+                await asyncio.to_thread(_begin, home, staging, candidate.grants.folders_write)
                 if candidate.kind:
                     record = await self._fetch(candidate, staging, report)
                 else:
@@ -241,8 +240,6 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
                 record = replace(record, updated_from=before.version)
             if record.folder:
                 (staging / "package").rename(record.folder)
-            for folder in record.grants.folders_write:
-                folder.mkdir(parents=True, exist_ok=True)
             write_private(home / _INSTALLING, record.subject)
             write_private(home / installed.RECORD, installed.to_json(record))
             try:
@@ -313,10 +310,13 @@ def _remove_rest(home: Path) -> None:
         log.warning("something of a removed server stays: %s", error)
 
 
-def _begin(home: Path, staging: Path) -> None:
+def _begin(home: Path, staging: Path, granted: Iterable[Path]) -> None:
+    """Make its folders, and those of the workspace that it may write where the person named new ones."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (home / _INSTALLING).touch()
     (staging / "package").mkdir(parents=True)
+    for folder in granted:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _package_record(plan: Plan, staging: Path, program: tuple[str, ...]) -> InstalledServer:
@@ -350,9 +350,3 @@ def _record(plan: Plan, folder: str = "", program: tuple[str, ...] = ()) -> Inst
         audience=plan.audience,
         description=plan.description,
     )
-
-
-def _make_folders(plan: Plan) -> None:
-    """Make the folders of the workspace that it may write, where the person named new ones."""
-    for folder in plan.grants.folders_write:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)

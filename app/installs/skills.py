@@ -96,7 +96,8 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         return await asyncio.to_thread(self._keep, fetched.body, source, folder, sent_on)
 
     def load(self, subject: str) -> SkillCandidate:
-        return self._candidate(*self._kept(subject))
+        tree = kept(self.data_dir, subject.partition("/")[0])
+        return self._candidate(tree, examine(tree))
 
     def installed(self, name: str) -> Installed:
         found = self._current(name)
@@ -152,10 +153,6 @@ class SkillInstaller(InstallPipeline[str, SkillCandidate, Installed]):
         except (OSError, TreeError) as error:
             raise InstallError("UNAVAILABLE", f"{tree.name} could not be kept: {error}") from error
         return candidate
-
-    def _kept(self, subject: str) -> tuple[Quarantined, SkillCard]:
-        tree = kept(self.data_dir, subject.partition("/")[0])
-        return tree, examine(tree)
 
     def _candidate(self, tree: Quarantined, card: SkillCard) -> SkillCandidate:
         before = self._current(tree.name)
@@ -237,7 +234,13 @@ def tidy_skills(data_dir: Path) -> None:
         if not (home / RECORD).exists():
             remove_tree(home)
         elif installed := read_record(home / RECORD):
-            _keep_only(home, {RECORD, FILE, installed.sha256})
+            for path in home.glob("*"):
+                if path.name in (RECORD, FILE, installed.sha256):
+                    continue
+                if path.is_dir():
+                    remove_tree(path)
+                else:
+                    path.unlink()
 
 
 def is_written_in(address: str, texts: Iterable[str]) -> bool:
@@ -270,16 +273,6 @@ def _home(data_dir: Path, name: str) -> Path:
             "UNAVAILABLE", f"{name!r} is no skill's name: lowercase letters, digits and single hyphens"
         )
     return data_dir / "skills" / name
-
-
-def _keep_only(home: Path, names: set[str]) -> None:
-    for path in home.glob("*"):
-        if path.name in names:
-            continue
-        if path.is_dir():
-            remove_tree(path)
-        else:
-            path.unlink()
 
 
 def _addresses_in(text: str) -> Iterator[str]:
