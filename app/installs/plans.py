@@ -13,7 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import TypeAdapter
 
 from app.installs.entries import Entry, Package, Remote, Variable
 from app.installs.errors import InstallError
@@ -117,18 +119,8 @@ class Plan:
 
 
 def read_plan(text: str) -> Plan:
-    """Read the `text` of a plan. Raise `ValueError`, `KeyError` or `TypeError` if it is none."""
-    kept: dict[str, Any] = json.loads(text)
-    return Plan(
-        **{
-            **kept,
-            "args": tuple(kept["args"]),
-            **{key: tuple((name, value) for name, value in kept[key]) for key in ("env", "headers")},
-            "secrets": tuple(Secret(**one) for one in kept["secrets"]),
-            "grants": Grants.of(kept["grants"]),
-            "findings": tuple(Finding(**one) for one in kept["findings"]),
-        }
-    )
+    """Read the `text` of a plan. Raise `ValueError` if it is none."""
+    return TypeAdapter(Plan).validate_json(text)
 
 
 def make_plan(

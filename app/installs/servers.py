@@ -94,7 +94,7 @@ class ServerInstaller(InstallPipeline[ServerRequest, Plan, InstalledServer]):
     def load(self, subject: str) -> Plan:
         try:
             plan = read_plan(kept_plan(self.data_dir, subject))
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise InstallError("CHANGED", "what was looked at cannot be read; ask again") from error
         if plan.subject != subject:
             raise InstallError("CHANGED", "what was looked at has been changed; ask again")
