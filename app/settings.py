@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     allowed_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     owner_phone_numbers: Annotated[frozenset[str], NoDecode] = frozenset()
     access: Literal["listed", "everyone", "code"] = "listed"
+    disclosure: str = Field("", max_length=500)
     guest_tools: Annotated[frozenset[str], NoDecode] = frozenset()
 
     openai_base_url: str = ""

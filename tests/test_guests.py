@@ -34,7 +34,7 @@ def recado(server: Server, *arguments: str) -> str:
 def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, model: Any) -> None:
     played = model(lambda body: "ok")
     server, graph = make_world(
-        model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", GUEST_TOOLS="get_weather selfcode"
+        model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", GUEST_TOOLS="get_weather,selfcode"
     )
     graph.say("owner", "hello")
     graph.reply("owner")
@@ -79,3 +79,16 @@ def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) 
     assert not graph.sends("unnamed")
     assert code not in server.log
     assert TOKEN not in told
+
+
+def test_the_first_message_to_a_person_says_that_an_assistant_answers(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    for text in ("olá, que horas são em Lisboa?", "/nova", "que horas são em Lisboa?"):
+        graph.say("guest", text)
+        graph.reply("guest", 1 + len(graph.texts("guest")))
+    told = graph.texts("guest")
+    assert told[0].startswith("Sou um assistente automático (IA). O que você escreve fica no servidor")
+    assert "Em Lisboa" in told[0]
+    assert not any("assistente automático" in later for later in told[1:])
+    kept = server.rows("SELECT text FROM messages WHERE direction = 'out' ORDER BY id")
+    assert "assistente automático" not in kept[0]["text"]  # no answer of the model's

@@ -115,8 +115,8 @@ def test_each_person_has_lists_of_their_own_also_after_a_restart(offline):
     assert told["p0"] == "✓ Tachado de la lista Súper: leche\nFalta: 2 kg de arroz, tortillas"
     assert told["p1"] == "✓ Riscado da lista Compras: pão\nFalta: leite, queijo"
     told = chat.ask(p0="qué falta comprar?", p1="o que falta comprar?")
-    assert told["p0"] == "Súper (faltan 2):\n3. 2 kg de arroz\n4. tortillas\n\n✓ leche"
-    assert told["p1"] == "Compras (faltam 2):\n\n1. leite\n3. queijo\n\n✓ pão"
+    assert told["p0"] == "Súper (faltan 2):\n\n1. 2 kg de arroz\n2. tortillas\n\n✓ leche"
+    assert told["p1"] == "Compras (faltam 2):\n\n1. leite\n2. queijo\n\n✓ pão"
 
 
 def test_a_whole_list_is_deleted_only_after_a_yes(offline):

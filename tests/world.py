@@ -30,6 +30,7 @@ from tests.standins.model import ModelServer
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "app-secret-of-the-test"
 TOKEN = "access-token-of-the-test"
+DISCLOSED = "(automatic)"
 NUMBER = "106540352242922"
 VERIFY = "verify-token-of-the-test"
 DEADLINE = 30.0
@@ -82,6 +83,7 @@ class Server:
             "TIMEZONE": "UTC",
             "BURST_QUIET_SECONDS": "0",
             "RATE_LIMIT_MAX": "0",
+            "DISCLOSURE": DISCLOSED,
             "PYTHONPATH": str(ROOT),
             **env,
         }
@@ -201,13 +203,13 @@ class Graph:
         return dict(orjson.loads(orjson.dumps(now)))
 
     def sends(self, person: str | None = None) -> list[dict[str, Any]]:
-        """The messages that were accepted, in order."""
+        """The messages that were accepted, in order, without the disclosure that the first one holds."""
         sent = [
             entry
             for entry in list(self._stand_in.log)
             if entry["kind"] == "send" and entry["wamid"] and person in (None, entry["person"])
         ]
-        return list(orjson.loads(orjson.dumps(sent)))
+        return list(orjson.loads(orjson.dumps(sent).replace(f"{DISCLOSED}\\n\\n".encode(), b"")))
 
     def texts(self, person: str | None = None) -> list[str]:
         return [str(entry["body"].get("text", {}).get("body", "")) for entry in self.sends(person)]

@@ -9,6 +9,7 @@ from app.people import SIMULATED_PEOPLE, TERMINAL_USER, Person, Realm, Role
 from app.phones import country
 from app.settings import Settings
 from app.store.database import Database
+from app.store.disclosure import set_sentence
 from app.store.inbox import IntakeRules, RateLimit
 from app.store.outbox import Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
@@ -25,8 +26,9 @@ class AccessPolicy:
         self._hash_key = b""
 
     async def open(self) -> None:
-        """Read this database's own key, which the ownership code and the inbox need."""
+        """Read this database's own key, which codes and the inbox need; keep the words of the disclosure."""
         self._hash_key = await self._store.tx(hash_key)
+        await self._store.tx(lambda conn: set_sentence(conn, self._settings.disclosure))
 
     def access_rules(self, realm: str) -> AccessRules:
         """Return the rules that decide who may write from a realm."""
@@ -78,11 +80,12 @@ class AccessPolicy:
 
     def too_fast(self, person: Person, message: Inbound) -> Draft:
         """Return the notice that a person's messages have to wait."""
+        language = _language(person, message)
         text = say(
-            _language(person, message),
+            language,
             "You write faster than I may answer. I kept your messages and answer them in a moment, in order.",
         )
-        return Draft(text, (Outgoing(text),))
+        return Draft(text, (Outgoing(text),), language)
 
     def welcome(self, person: Person, message: Inbound, became: Role) -> Draft:
         """Return the message to somebody whose code made them an owner or a member."""
@@ -95,7 +98,7 @@ class AccessPolicy:
             )
         else:
             text = say(language, "Welcome! Your invitation is accepted. Write /help to see what I can do.")
-        return Draft(text, (Outgoing(text),))
+        return Draft(text, (Outgoing(text),), language)
 
     def first_contact(self, language: str, person: Person, message: Inbound) -> Draft:
         """Return what an owner is told of a stranger, with buttons to let them in or to shut them out."""

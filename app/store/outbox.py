@@ -18,6 +18,7 @@ from app.i18n import say
 from app.messages import Address, Button, Link, MediaFile, Outgoing, Status, Template
 from app.people import Conversation
 from app.store.database import insert, new_id
+from app.store.disclosure import with_disclosure
 
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
@@ -35,10 +36,14 @@ _OPEN = "state IN ('ready', 'sending', 'unknown', 'held') AND due_at IS NOT NULL
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text for a person, and the messages it becomes on their channel."""
+    """A text for a person, and the messages it becomes on their channel.
+
+    `language`: of the text, where the person's own is not known yet.
+    """
 
     text: str
     parts: tuple[Outgoing, ...]
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +94,18 @@ def put_reply(
     turn: str | None = None,
 ) -> int:
     """Queue a draft unless its source has rows already; return how many rows were added."""
+    rows = conn.execute("SELECT part FROM outbox WHERE source = ?", (source,))
+    there = {row["part"] for row in rows.fetchall()}
+    parts: Sequence[Outgoing] = draft.parts
+    if not there:
+        person = conn.execute(
+            "SELECT language FROM people WHERE id = ?", (conversation.person_id,)
+        ).fetchone()
+        parts = with_disclosure(conn, conversation, parts, draft.language or person["language"] or "en")
+    said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
     added = 0
-    for part, message in enumerate(draft.parts):
-        sql = "SELECT 1 FROM outbox WHERE source = ? AND part = ?"
-        if conn.execute(sql, (source, part)).fetchone() is not None:
+    for part, message in enumerate(parts):
+        if part in there:
             continue
         message_id = insert(
             conn,
@@ -101,7 +114,7 @@ def put_reply(
             conversation_id=conversation.id,
             direction="out",
             kind=_kind(message),
-            text=message.text,
+            text=said[part] if part < len(said) else message.text,
             turn_id=turn,
             at=now,
         )

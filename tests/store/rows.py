@@ -71,7 +71,9 @@ def admit(
 
 def conversation(conn: Connection, sender: Sender = ANA, group: str = "", now: float = T) -> Conversation:
     """Somebody's conversation."""
-    return people.conversation(conn, admit(conn, sender, now).id, "whatsapp", group, now)
+    found = people.conversation(conn, admit(conn, sender, now).id, "whatsapp", group, now)
+    conn.execute("UPDATE conversations SET disclosed = 1")  # what is sent is what is written here
+    return found
 
 
 def claim(

@@ -1,0 +1,52 @@
+"""The sentence that an automatic assistant answers, in the first message to a person on a channel.
+
+The EU's AI Act asks for it at the first interaction (article 50, in force since 2026-08-02).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from sqlite3 import Connection
+
+from app.i18n import say
+from app.messages import Outgoing
+from app.people import Conversation
+
+LONGEST_TEXT, LONGEST_QUESTION = 4_096, 1_024  # characters of a message, and beside buttons (Meta's limits)
+
+
+def set_sentence(conn: Connection, sentence: str) -> None:
+    """Keep the operator's own words for it; "" for the built-in ones."""
+    conn.execute("DELETE FROM meta WHERE key = 'disclosure'")
+    if sentence:
+        conn.execute("INSERT INTO meta VALUES ('disclosure', ?)", (sentence,))
+
+
+def with_disclosure(
+    conn: Connection, conversation: Conversation, parts: Sequence[Outgoing], language: str
+) -> Sequence[Outgoing]:
+    """Return messages to a person, the sentence in front of the first if nobody has told them yet."""
+    if not parts or parts[0].template is not None:  # a template has words of its own
+        return parts
+    told_now = conn.execute(
+        "UPDATE conversations SET disclosed = 1 WHERE id = ? AND disclosed = 0 AND channel <> 'terminal'",
+        (conversation.id,),
+    ).rowcount
+    if not told_now:
+        return parts
+    own = conn.execute("SELECT value FROM meta WHERE key = 'disclosure'").fetchone()
+    sentence = own["value"] if own is not None else _built_in(language)
+    first = parts[0]
+    together = f"{sentence}\n\n{first.text}"
+    is_text = first.file is None and first.block is None
+    limit = LONGEST_TEXT if first == Outgoing(first.text, quoted=first.quoted) else LONGEST_QUESTION
+    if is_text and first.text and len(together) <= limit:
+        return (replace(first, text=together), *parts[1:])
+    return (Outgoing(sentence), *parts)
+
+
+def _built_in(language: str) -> str:
+    return say(
+        language,
+        "I am an automatic assistant (AI). What you write is kept on the server of whoever runs me, "
+        "and their language model reads it.",
+    )
