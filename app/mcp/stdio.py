@@ -6,7 +6,7 @@ import os
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -43,6 +43,7 @@ MIN_LINE_BYTES = 64
 # Where npx keeps a program: the cache, and a hash of the program's name.
 _NPX_PROGRAM = re.compile(r"(/[^\s'\":]+)/_npx/([0-9a-f]{16})/")
 
+END_SECONDS = 0.5  # in which the output of a program that died ends
 _MAX_BATCH = 100
 # Kept of both ends of a line that is too long: the id of its request is there.
 _KEPT_BYTES = 512
@@ -125,8 +126,13 @@ class StdioLink(ServerLink, ObjectReceiveStream[SessionMessage], ObjectSendStrea
         self._was_called = False
 
     async def end_reason(self) -> str:
-        if self._fault or not self.ended.is_set():
+        if self._fault:
             return self._fault
+        with suppress(TimeoutError):  # a write may fail before the end of the output is read
+            async with asyncio.timeout(END_SECONDS):
+                await self.ended.wait()
+        if not self.ended.is_set():
+            return ""
         await self._process.wait()
         exited, cause = self._process.exit_reason, find_cause(self._printed())
         if cause and self._was_called:  # what it printed may be of any person's call
