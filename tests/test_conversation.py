@@ -293,6 +293,8 @@ def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_pro
     graph.say("p0", "what does this one ask for?", quoted="wamid.f")
     graph.reply("p0", 5)
     assert "Forwarded, somebody else's words" in model_server.main_calls[-1]["messages"][-1]["content"]
+    assert server.post(text_body("wamid.c", "/help", "12125550000", context={"forwarded": True})).is_success
+    assert "Commands:" not in graph.reply("p0", 6)  # a command that somebody else wrote is none
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ from app.store.outbox import Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
 from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
 
+LONGEST_NAME = 40  # characters of a stranger's name that owners are shown
+
 
 class AccessPolicy:
     """The settings as rules of access and intake. `realm` is the realm of the webhook's messages."""
@@ -106,7 +108,7 @@ class AccessPolicy:
         text = say(
             language,
             "{name} ({who}) writes for the first time. I answer them as a guest.",
-            name=person.name or "?",
+            name=" ".join(person.name.split())[:LONGEST_NAME] or "?",
             who=f"+{who}" if message.sender.phone else who,
         )
         buttons = (

@@ -38,6 +38,7 @@ WRITE_LIMIT = 1024 * 1024
 LIST_LIMIT = 500
 LONGEST_PATTERN = 1000
 LARGEST_PICTURE = 5 * 1024 * 1024
+GUEST_PART = 25  # a guest's folder may have this part of a member's
 MOST_NAMESAKES = 100
 BLOCK = 4096
 """Bytes that even an empty file counts as."""
@@ -314,13 +315,14 @@ class Files:
         """Return a failure where `size` bytes more find no room; a replaced file gives its own back."""
         if not self._disk.has_room_for("data"):
             return ToolResult.failure("NO_SPACE", "the disk is nearly full, so no file is written")
-        if not self._quota or person is None or person.is_owner:  # an owner's workspace is the operator's own
+        quota = self._quota_of(person)
+        if not quota:
             return None
         target = validate_path(path, home)
         replaced = 0 if append or not target.is_file() else _counted(target.stat().st_size)
-        if _used(home) - replaced + _counted(size) <= self._quota:
+        if _used(home) - replaced + _counted(size) <= quota:
             return None
-        limit = f"{self._quota / MEGABYTE:g} MB"
+        limit = f"{quota / MEGABYTE:g} MB"
         hint = "say so; files that are no longer needed must go first"
         return ToolResult.failure("QUOTA_EXCEEDED", f"this person's files may have {limit} in all", hint)
 
@@ -343,9 +345,14 @@ class Files:
         person = context.person
         if not self._disk.has_room_for("data"):
             return False
-        if not self._quota or person is None or person.is_owner:
-            return True
-        return _used(self.home(context)) <= self._quota
+        quota = self._quota_of(person)
+        return not quota or _used(self.home(context)) <= quota
+
+    def _quota_of(self, person: Person | None) -> int:
+        """Return the bytes that a person's folder may have, 0 for any: an owner's is the operator's own."""
+        if person is None or person.is_owner:
+            return 0
+        return self._quota // GUEST_PART if person.is_guest else self._quota
 
     def home(self, context: ToolContext) -> Path:
         """Return the person's folder; it may not exist yet."""

@@ -54,7 +54,7 @@ def classify_inbound(message: Inbound) -> ClassifiedMessage:
     """Tell what a message is before anything is done about it."""
     if message.button.startswith(BUTTON):
         return ClassifiedMessage(message, "answer")
-    is_typed = message.kind == "text" or message.button.startswith(SAYS)
+    is_typed = (message.kind == "text" and not message.forwarded) or message.button.startswith(SAYS)
     command = read_command(message.text) if is_typed else None
     answers = message.kind in ("text", "reaction") and read_answer(message.text) is not None
     return ClassifiedMessage(message, command or "message", answers)

@@ -5,6 +5,7 @@ import itertools
 import os
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -342,6 +343,8 @@ async def test_a_members_files_have_a_quota_and_what_is_replaced_gives_its_bytes
     assert (await run("write_file", MEMBER, path="a/one.txt", content="x" * 9 * BLOCK)).ok
     assert (await run("write_file", OTHER, path="one.txt", content="x" * 9 * BLOCK)).ok
     assert (await run("write_file", OWNER, path="one.txt", content="x" * 20 * BLOCK)).ok
+    guest = replace(OTHER, person=Person("p9", "whatsapp", role="guest"))  # has a small part of it
+    assert (await run("write_file", guest, path="one.txt", content="x")).code == "QUOTA_EXCEEDED"
     assert (await run("delete_file", MEMBER, path="a/one.txt")).ok
     assert (await run("write_file", MEMBER, path="two.txt", content="x" * 5 * BLOCK)).ok
 
