@@ -35,6 +35,7 @@ from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.store import alerts, build_store, turns
 from app.store.approvals import OpenQuestion
+from app.store.billing import read_rates
 from app.store.disk_space import MEGABYTE
 from app.store.personal_data import ErasedPerson
 from app.tools import ConfirmationPolicy, ExecutionEngine, NoTTYError, ToolRegistry
@@ -143,6 +144,7 @@ class Assistant:
             sender,
             TurnLimits.from_settings(settings),
             offline=not settings.has_model,
+            rates=read_rates(settings.data_dir),
         )
         self.attachments = AttachmentReader(services, self.media, self.files, build_transcriber(settings))
         self.carrier = build_turns(

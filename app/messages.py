@@ -105,6 +105,14 @@ class GraphError:
 
 
 @dataclass(frozen=True, slots=True)
+class Pricing:
+    """What Meta bills a message as: "service", "utility", …; the kind is "regular" or one that is free."""
+
+    category: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """A status of a message that we sent: sent, delivered, read, failed, played or deleted."""
 
@@ -114,6 +122,7 @@ class Status:
     recipient: Sender = field(default_factory=Sender)
     outbox_id: str = ""
     errors: tuple[GraphError, ...] = ()
+    pricing: Pricing | None = None
 
 
 @dataclass(frozen=True, slots=True)

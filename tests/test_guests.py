@@ -24,11 +24,11 @@ def press(graph: Any, person: str, buttons: list[dict[str, Any]], number: int) -
     graph.inbound({"person": person, "type": "button", "reply": buttons[number]["reply"]})
 
 
-def recado(server: Server, *arguments: str) -> str:
+def recado(server: Server, *arguments: str, fails: bool = False) -> str:
     command = [sys.executable, "-m", "app", *arguments]
     ran = subprocess.run(command, env=server.env, cwd=server.folder, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    assert (ran.returncode != 0) == fails, ran.stderr
+    return ran.stderr if fails else ran.stdout
 
 
 def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, model: Any) -> None:

@@ -1,9 +1,12 @@
 """Names, options and exit statuses of the `recado` commands; each imports its work when it runs."""
 
 import gc
+import json
 import os
+import re
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -232,6 +235,22 @@ def simulator() -> None:
     from app.cli.server import simulator_link
 
     show(simulator_link(settings))
+
+
+@app.command()
+def usage(
+    month: Annotated[str, typer.Option(help="YYYY-MM; else this month.", metavar="MONTH")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show what was sent, thought and billed in a month, by person and day."""
+    settings = command_settings()
+    from app.cli.usage import read_usage, usage_text
+
+    month = month or time.strftime("%Y-%m", time.gmtime())
+    if not re.fullmatch(r"\d{4}-\d{2}", month):
+        raise typer.BadParameter("write the month as YYYY-MM, such as 2026-11")
+    used = read_usage(settings, month)
+    show(json.dumps(used, indent=2) if as_json else usage_text(used))
 
 
 @app.command()

@@ -13,7 +13,7 @@ from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.dependencies import Guard
 from app.simulator.simulator import Simulator
-from app.store import alerts, approvals, people, tool_statistics, traces
+from app.store import alerts, approvals, billing, people, tool_statistics, traces
 from app.store.alerts import Alert
 from app.store.ownership import invite
 from app.store.people import PersonLine
@@ -43,6 +43,10 @@ class Invitation(BaseModel):
     role: Literal["member", "owner"] = "member"
     uses: int = Field(1, ge=1, le=10_000)
     hours: float = Field(48, gt=0, le=24 * 366)
+
+
+class Month(BaseModel):
+    month: str = Field(pattern=r"^\d{4}-\d{2}$")
 
 
 class PersonName(BaseModel):
@@ -152,6 +156,12 @@ def admin_router(
     async def erase_person(person: PersonName) -> Result[ErasedPerson]:
         """Erase everything that is kept of a person."""
         return Result(result=await erasure.erase(assistant.realm, person.who))
+
+    @router.post("/usage")
+    async def read_usage(wanted: Month) -> Result[dict[str, Any]]:
+        """Count the messages, tokens and costs of a month."""
+        rates = billing.read_rates(assistant.settings.data_dir)
+        return Result(result=await store.tx(lambda conn: billing.usage(conn, rates, wanted.month)))
 
     @router.post("/alerts")
     async def list_alerts() -> Result[list[Alert]]:

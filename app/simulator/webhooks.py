@@ -220,7 +220,7 @@ def status_value(
     if status == "failed":
         item["errors"] = [status_error(message["failed"])]
     else:
-        item["pricing"] = {"billable": False, "pricing_model": "PMP", "category": "service"}
+        item["pricing"] = {"billable": True, "pricing_model": "PMP", "type": "regular", "category": "service"}
     return _value(account, person) | {"statuses": [item]}
 
 

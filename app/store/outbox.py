@@ -15,8 +15,9 @@ from sqlite3 import Connection, Row
 import orjson
 
 from app.i18n import say
-from app.messages import Address, Button, Link, MediaFile, Outgoing, Status, Template
+from app.messages import Address, Button, Link, MediaFile, Outgoing, Pricing, Status, Template
 from app.people import Conversation
+from app.store import billing
 from app.store.database import insert, new_id
 from app.store.disclosure import with_disclosure
 
@@ -208,7 +209,7 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
         (wamid, outbox_id, wamid),
     )
     early = conn.execute(
-        "SELECT status, errors FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
+        "SELECT status, errors, pricing FROM statuses WHERE wamid = ? AND person_id IS NULL", (wamid,)
     ).fetchall()
     conn.execute(
         "UPDATE statuses SET outbox_id = ?, person_id = (SELECT person_id FROM outbox WHERE id = ?)"
@@ -216,6 +217,8 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
         (outbox_id, outbox_id, wamid),
     )
     for status in early:
+        if (pricing := billing.loaded(status["pricing"])) is not None:
+            _bill(conn, wamid, outbox_id, pricing, now)
         if status["status"] == "failed":
             code, error = _first_error(status["errors"])
             _fail_after_sent(conn, outbox_id, wamid, code, error, now)
@@ -286,9 +289,17 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     """Record a status and apply it to its row; return None if it is not new or has no row."""
     errors = orjson.dumps(status.errors).decode()
     new = conn.execute(
-        "INSERT INTO statuses (wamid, status, outbox_id, errors, at, received_at) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (status.id, status.status, status.outbox_id, errors, status.at, now),
+        "INSERT INTO statuses (wamid, status, outbox_id, errors, pricing, at, received_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            status.id,
+            status.status,
+            status.outbox_id,
+            errors,
+            billing.dumped(status.pricing),
+            status.at,
+            now,
+        ),
     ).rowcount
     if not new:
         return None
@@ -303,6 +314,8 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
         "UPDATE statuses SET person_id = ?, outbox_id = ? WHERE wamid = ? AND status = ?",
         (row["person_id"], row["id"], status.id, status.status),
     )
+    if status.pricing is not None:
+        billing.record(conn, status.id, row["person_id"], status.pricing, now)
     if status.status in _PROOFS:
         mark_sent(conn, row["id"], status.id, now)
     if status.status != "failed":
@@ -311,6 +324,11 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
     code, error = _first_error(errors)
     again = _fail_after_sent(conn, row["id"], status.id, code, error, now)
     return StatusEffect(row["person_id"], code, error, again)
+
+
+def _bill(conn: Connection, wamid: str, outbox_id: str, pricing: Pricing, now: float) -> None:
+    row = conn.execute("SELECT person_id FROM outbox WHERE id = ?", (outbox_id,)).fetchone()
+    billing.record(conn, wamid, row["person_id"], pricing, now)
 
 
 def _fail_after_sent(conn: Connection, outbox_id: str, wamid: str, code: int, error: str, now: float) -> bool:

@@ -10,15 +10,18 @@ from app.errors import RecadoError
 from app.i18n import say
 from app.people import Person
 from app.store import people
+from app.store.billing import usage
 from app.store.database import Database
-from app.turns.state import TurnContext
+from app.store.tool_statistics import day_of
+from app.turns.state import TurnContext, TurnServices
 
-Command = Literal["help", "stop", "new", "member", "block"]
+Command = Literal["help", "stop", "new", "member", "block", "usage"]
 
 _COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("/help", "/ayuda", "/ajuda", "/?"), "help"),
     **dict.fromkeys(("help", "ayuda", "ajuda", "menu", "menú"), "help"),
     **dict.fromkeys(("/stop", "/parar", "/para", "/pare", "/detener", "/alto", "/cancelar"), "stop"),
+    **dict.fromkeys(("/usage", "/uso"), "usage"),
     **dict.fromkeys(("/new", "/nuevo", "/nueva", "/novo", "/nova"), "new"),
 }
 _LANGUAGES = {
@@ -42,12 +45,12 @@ def read_command(text: str) -> Command | None:
     return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
-async def command_answer(
-    turn: TurnContext, command: str, written: str, store: Database, *, offline: bool
-) -> str:
+async def command_answer(turn: TurnContext, command: str, written: str, services: TurnServices) -> str:
     """Answer a command in the language of its word, or in the person's where that word is used in several."""
     if command in _CHANGES and turn.person.is_owner:
-        return await _change_person(turn.person, command, written, store)
+        return await _change_person(turn.person, command, written, services.store)
+    if command == "usage" and turn.person.is_owner:
+        return await _usage_of_month(turn.person.language, services)
     language = _LANGUAGES.get(_word(written), turn.person.language)
     if command == "new":
         return say(
@@ -57,9 +60,11 @@ async def command_answer(
     if command == "stop":
         return say(language, "Stopped. Tell me when you need something else.")
     await turn.tools.refresh()
-    abilities = turn.tools.summary(turn.person, language, offline=offline)
-    unknown = "" if _word(written) in _COMMANDS else written.strip()
-    return help_text(language, abilities, unknown=unknown, offline=offline, is_owner=turn.person.is_owner)
+    abilities = turn.tools.summary(turn.person, language, offline=services.offline)
+    unknown = "" if _COMMANDS.get(_word(written)) == "help" else written.strip()
+    return help_text(
+        language, abilities, unknown=unknown, offline=services.offline, is_owner=turn.person.is_owner
+    )
 
 
 async def _change_person(owner: Person, command: str, written: str, store: Database) -> str:
@@ -79,6 +84,18 @@ async def _change_person(owner: Person, command: str, written: str, store: Datab
     if command == "member":
         return say(language, "{who} is a member now.", who=who)
     return say(language, "{who} is blocked: I answer them no more.", who=who)
+
+
+async def _usage_of_month(language: str, services: TurnServices) -> str:
+    month = day_of(time.time())[:7]
+    used = await services.store.tx(lambda conn: usage(conn, services.rates, month))
+    return say(
+        language,
+        "This month: {messages} messages ({cost} {currency}; {unpriced} without a known price), "
+        "{tokens} tokens.",
+        **{name: used[name] for name in ("messages", "currency", "unpriced", "tokens")},
+        cost=f"{used['cost']:.2f}",
+    )
 
 
 def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline: bool, is_owner: bool) -> str:

@@ -20,6 +20,7 @@ from app.routing.feedback import NOTHING_LEARNED, Fits, learned_about
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import journal, traces, turn_state
+from app.store.billing import RateTable
 from app.store.database import Database
 from app.store.inbox import in_own_words
 from app.store.journal import UncertainCall
@@ -81,6 +82,7 @@ class TurnServices:
     sender: Wakeable
     limits: TurnLimits = field(default_factory=TurnLimits)
     offline: bool = False  # the built-in model answers
+    rates: RateTable = field(default_factory=RateTable)  # what messages cost
 
 
 @dataclass(frozen=True, slots=True)

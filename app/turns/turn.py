@@ -149,9 +149,7 @@ class TurnRunner:
         return True
 
     async def _run_command(self, turn: TurnContext, command: str, written: str) -> None:
-        text = await command_answer(
-            turn, command, written, self._services.store, offline=self._services.offline
-        )
+        text = await command_answer(turn, command, written, self._services)
         await self._finalizer.command_answered(turn, text, fresh=command == "new")
 
 

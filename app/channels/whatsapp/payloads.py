@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from app.channels.whatsapp.contents import read_content
 from app.channels.whatsapp.senders import Contacts, Identity, own_identity, recipient
 from app.channels.whatsapp.values import bounded, decode, identifier, mapping, objects, seconds, text, user_id
-from app.messages import JSON, AliasChange, GraphError, Inbound, Sender, Status, Unreadable
+from app.messages import JSON, AliasChange, GraphError, Inbound, Pricing, Sender, Status, Unreadable
 
 NOTICE_FIELDS = frozenset(  # that need no answer
     {
@@ -260,7 +260,16 @@ def _status(item: JSON) -> Status | None:
         recipient=recipient(item),
         outbox_id=identifier(item.get("biz_opaque_callback_data")),
         errors=tuple(_errors(item.get("errors"))),
+        pricing=_pricing(mapping(item.get("pricing"))),
     )
+
+
+def _pricing(block: dict[str, JSON]) -> Pricing | None:
+    """Read what the message is billed as; before 2025-07 there was no type, only `billable`."""
+    category = text(block.get("category"), _KIND_LIMIT).lower()
+    kind = text(block.get("type"), _KIND_LIMIT).lower()
+    usual = "free" if block.get("billable") is False else "regular"
+    return Pricing(category, kind or usual) if category else None
 
 
 def _errors(block: JSON) -> Iterator[GraphError]:

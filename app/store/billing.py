@@ -1,0 +1,134 @@
+"""What Meta bills for the messages that were sent, and what it comes to: `recado usage`."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from sqlite3 import Connection, Row
+
+import orjson
+import yaml
+
+from app.errors import RecadoError
+from app.messages import JSON, Pricing
+from app.store.tool_statistics import day_of
+
+RATES = Path(__file__).with_name("rates.yaml")
+REGULAR = "regular"  # the kind of message that costs; the others are free (Meta, 2026-10)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A price since a day (YYYY-MM-DD) for messages of a category to people of a country."""
+
+    country: str
+    category: str
+    since: str
+    price: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class RateTable:
+    """Prices in one currency (ISO 4217)."""
+
+    currency: str = "USD"
+    rates: tuple[Rate, ...] = ()
+
+    def price(self, row: Row) -> Decimal | None:
+        """Return what a row of `billed` costs, None where no rate is known."""
+        if row["kind"] != REGULAR:
+            return Decimal(0)
+        known = [
+            rate
+            for rate in self.rates
+            if (rate.country, rate.category) == (row["country"], row["category"]) and rate.since <= row["day"]
+        ]
+        return max(known, key=lambda rate: rate.since).price if known else None
+
+
+def read_rates(data_dir: Path) -> RateTable:
+    """Return the operator's rate table, else the release's. Raises RecadoError for one that is none."""
+    own = data_dir / "rates.yaml"
+    return _read(own if own.is_file() else RATES)
+
+
+def _read(file: Path) -> RateTable:
+    try:
+        table = yaml.safe_load(file.read_text("utf-8"))
+        rates = tuple(
+            Rate(one["country"], one["category"], str(one["since"]), Decimal(str(one["price"])))
+            for one in table["rates"]
+        )
+        return RateTable(str(table["currency"]), rates)
+    except (OSError, ValueError, ArithmeticError, TypeError, KeyError, yaml.YAMLError) as error:
+        raise RecadoError(f"{file} is no table of rates like {RATES}: {error}") from error
+
+
+def record(conn: Connection, wamid: str, person: str, pricing: Pricing, now: float) -> None:
+    """Count a message once, whichever of its statuses tells the price."""
+    conn.execute(
+        "INSERT INTO billed (wamid, person_id, country, category, kind, day)"
+        " SELECT ?, id, country, ?, ?, ? FROM people WHERE id = ? ON CONFLICT (wamid) DO NOTHING",
+        (wamid, pricing.category, pricing.kind, day_of(now), person),
+    )
+
+
+def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
+    """Return the messages, tokens and costs of a month (YYYY-MM): in all, by category, person and day.
+
+    Costs are in `currency`; `unpriced` counts the messages for which no rate is known.
+    """
+    total, people, days = _Sums(), dict[str, _Sums](), dict[str, _Sums]()
+    categories: dict[str, int] = {}
+    like = f"{month}-%"
+    for row in conn.execute("SELECT * FROM billed WHERE day LIKE ? ORDER BY day", (like,)):
+        categories[row["category"]] = categories.get(row["category"], 0) + 1
+        for sums in (total, _of(people, row["person_id"]), _of(days, row["day"])):
+            sums.add(rates.price(row))
+    tokens = conn.execute("SELECT * FROM token_use WHERE day LIKE ? ORDER BY day", (like,))
+    for row in tokens:
+        for sums in (total, _of(people, row["person_id"]), _of(days, row["day"])):
+            sums.tokens += row["tokens"]
+    names = {row["id"]: row["name"] for row in conn.execute("SELECT id, name FROM people")}
+    told = [{"person": one, "name": names.get(one, ""), **sums.told()} for one, sums in people.items()]
+    return {
+        "month": month,
+        "currency": rates.currency,
+        **total.told(),
+        "categories": categories,
+        "people": told,
+        "days": [{"day": day, **days[day].told()} for day in sorted(days)],
+    }
+
+
+@dataclass(slots=True)
+class _Sums:
+    messages: int = 0
+    unpriced: int = 0
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+
+    def add(self, price: Decimal | None) -> None:
+        self.messages += 1
+        self.unpriced += price is None
+        self.cost += price or 0
+
+    def told(self) -> dict[str, JSON]:
+        return {
+            "messages": self.messages,
+            "unpriced": self.unpriced,
+            "tokens": self.tokens,
+            "cost": float(self.cost),
+        }
+
+
+def _of(sums: dict[str, _Sums], key: str) -> _Sums:
+    return sums.setdefault(key, _Sums())
+
+
+def dumped(pricing: Pricing | None) -> str:
+    """Return a price as a status keeps it, "" for none."""
+    return "" if pricing is None else orjson.dumps([pricing.category, pricing.kind]).decode()
+
+
+def loaded(text: str) -> Pricing | None:
+    return Pricing(*orjson.loads(text)) if text else None
