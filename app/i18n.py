@@ -115,7 +115,7 @@ _LOOKS: tuple[tuple[Language, re.Pattern[str]], ...] = (
 
 _WORDS: dict[Language, str] = {
     "en": """
-        the an and or but of to in on at by for with from about into over than then that this these
+        the yo an and or but of to in on at by for with from about into over than then that this these
         those it its is are was were be been being am do does did done don doing have has had having
         will would can could should shall may might must not yes yeah yep nope please thanks thank thx
         cheers hi hello hey bye goodbye good morning afternoon evening night well fine great nice sorry

@@ -49,6 +49,7 @@ from app.search.words import (
 
 LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
 _MAX_STEPS = 12
+_ALREADY = frozenset(("ya", "ja", "already"))
 _MAX_PARTS = 16
 _MAX_SPLIT_WORDS = 240  # once so many words were read no sentence is split at an "and"
 _ENOUGH_COVERED = 0.6
@@ -202,6 +203,8 @@ class Planner:
         if step.missing is None or opens_with_reversal(said):
             return None
         value = convert(said, step.missing, self.reader)
+        if step.missing.kind is Kind.LIST and _ALREADY & set(words(said)):
+            return None  # "Sam already bought it" tells of something, and names nothing to put on a list
         if value is None or (step.missing.kind is Kind.WHEN and not self.reader.when(said).words):
             return None
         return self.completed(self.offers[step.tool], {**step.arguments, step.missing.name: value})
@@ -300,8 +303,9 @@ class Planner:
     def _best(self, clause: str) -> list[Step]:
         if clause not in self._known:
             self._words_read += min(len(clause.split()), MAX_WORDS)
-            is_sum = is_calculation(asked_calculation(clause))
-            sure = (is_sum and self._by_arithmetic(clause)) or self._by_phrase(clause)
+            sure = self._by_phrase(clause)
+            if not sure or sure[0].tool not in self._read_only:  # "suma 2 + 3" puts nothing on a list
+                sure = self._by_arithmetic(clause) or sure
             self._known[clause] = sure or [replace(step, guessed=True) for step in self._by_index(clause)]
         return self._known[clause]
 

@@ -12,7 +12,9 @@ SHOPPING = "shopping"
 IN_USE_SECONDS = 900
 LISTS = spaced("lista listas list lists listado")
 _SMALL = spaced(
-    "a al da das de del do el en em for in la las los mi mis meu minha my na no o of on our para pra the to"
+    """
+    a al da das de del do el en em for in la las los mi mis meu minha my na no o of on our para pra pro the to
+    """
 )
 _SHOPS = spaced(
     """
