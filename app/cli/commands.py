@@ -183,9 +183,7 @@ def owner(who: Phone) -> None:
 
 @people_app.command()
 def invite(
-    role: Annotated[
-        Literal["member", "owner"], typer.Option(help="What who sends the code becomes.")
-    ] = "member",
+    role: Annotated[Literal["member", "owner"], typer.Option(help="The role that it gives.")] = "member",
     uses: Annotated[int, typer.Option(min=1, max=10_000, help="How many people may use it.")] = 1,
     hours: Annotated[float, typer.Option(min=0.1, max=24 * 366, help="How long it is valid.")] = 48,
 ) -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from app.store.personal_data import DataSubject, ErasedPerson, PersonFolders
 
 _CHANGES = {"allow": people.allow, "block": people.block, "owner": people.make_owner}
-_A = {"member": "a member", "owner": "an owner"}
 _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner now"}
 
 
@@ -69,7 +68,8 @@ def invitation(settings: Settings, role: Role, uses: int, hours: float) -> str:
         until = time.time() + hours * 3600
         code = asyncio.run(_written(path, lambda conn: invite(conn, role, uses, until)))
     used = "once" if uses == 1 else f"{uses} times"
-    told = f"{code}\n\nWho sends this to the assistant is {_A[role]}; it works {used}, for {hours:g} hours."
+    becomes = "an owner" if role == "owner" else "a member"
+    told = f"{code}\n\nWho sends this to the assistant is {becomes}; it works {used}, for {hours:g} hours."
     if not (number := own_number(settings)):
         return told
     import segno
