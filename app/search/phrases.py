@@ -99,6 +99,10 @@ class Template:
         last = self.parts[-1] if self.parts else None
         return last.names[0] if isinstance(last, _Slot) and len(last.names) == 1 else ""
 
+    @property
+    def begins_in_a_slot(self) -> bool:
+        return bool(self.parts) and isinstance(self.parts[0], _Slot)
+
     def ends_like(self, text: str) -> bool:
         """Tell whether both end in the same word that tells something: "add {items} to the list"."""
         last, said = self.parts[-1] if self.parts else None, spans(text)

@@ -289,15 +289,19 @@ class Planner:
                 first = self._best(left)
                 if first and all(step.is_sure for step in first):
                     rest = self._clause(right, depth + 1)
-                    if rest and all(step.is_sure for step in rest) and not self._tears(clause, rest):
+                    if rest and all(step.is_sure for step in rest) and not self._tears(clause, left, rest):
                         return [*first, *rest]
         return self._best(clause)
 
-    def _tears(self, clause: str, rest: Sequence[Step]) -> bool:
+    def _tears(self, clause: str, left: str, rest: Sequence[Step]) -> bool:
         """Tell whether a vague phrase fits only what a split tears off: "…, and 2 kg of rice to the list"."""
-        is_vague = any(step.phrase is not None and step.phrase.is_vague for step in rest)
-        return is_vague and any(
-            step.phrase is not None and step.phrase.ends_like(clause) for step in self._best(clause)
+        if not any(step.phrase is not None and step.phrase.is_vague for step in rest):
+            return False
+        wholes = [clause, *(longer for longer, _ in splits(clause) if len(longer) > len(left))]
+        return any(
+            step.phrase is not None and step.phrase.ends_like(whole)
+            for whole in wholes
+            for step in self._best(whole)
         )
 
     def _best(self, clause: str) -> list[Step]:
@@ -386,10 +390,9 @@ class Planner:
         """Tell whether the parameter takes these words though nothing says that they are meant for it."""
         if parameter.kind is Kind.FILE and len(template.parts) <= 2:  # "remove milk" names none
             return not is_file_name(raw)
-        if parameter.kind is Kind.WHEN and (
-            not template.telling or (template.points and len(template.telling) <= 1)
-        ):  # "actually add milk" names no time
-            return not self._is_moment(raw)
+        says_little = not template.telling or (template.points and len(template.telling) <= 1)
+        if parameter.kind is Kind.WHEN and (says_little or template.begins_in_a_slot):
+            return not self._is_moment(raw)  # "actually add milk" names no time
         return template.is_vague and not template.points and parameter.kind in _TAKES_ANYTHING
 
     def _is_misread(
