@@ -95,7 +95,8 @@ _PATTERNS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     (
         "pt",
         re.compile(
-            r"[ãõçêôâà]|\bk{3,}\b|\b(?:rs){2,}\b|\bque horas\b|\bo (?:server|servidor)\b", re.IGNORECASE
+            r"[ãõçêôâà]|\bk{3,}\b|\b(?:rs){2,}\b|\bque horas\b|\bo (?:server|servidor)\b|\bo \w+ d[ao]\b",
+            re.IGNORECASE,
         ),
     ),
     ("en", re.compile(r"\w'(?:s|t|m|re|ve|ll|d)\b", re.IGNORECASE)),

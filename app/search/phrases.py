@@ -171,10 +171,11 @@ _NEGATES = re.compile(
     r"|you (?:don['’]?t|do not)|i (?:don['’]?t|do not) want you)\b",
     re.IGNORECASE,
 )
-# With their accents: "borre" is an order, "borré" tells what was done.
+# With their accents: "borre" is an order, "borré" tells what was done. So do "cancelaron" and "canceló".
 _RECOUNTS = re.compile(
     r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday),? )?(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
     r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
+    r"|(?!falt)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó)"
     r"|adicionei|coloquei|deletei|lembrei|(?:me )?lembro|acabei"
     r"|faltan?m? (?:muy |bem |s[oó] )?(?:poc[oa]s?|pouc[oa]s?|much[oa]s?|muit[oa]s?)"
     r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",

@@ -50,6 +50,13 @@ ANSWERS = {
 
 
 NO_ORDERS = """
+cancelaram a reunião do banco
+cancelaron la cita del banco
+mi jefe canceló la junta con el banco
+ella borró la nota de la placa
+o banco cancelou meu cartão
+minha mãe tirou o leite da lista
+Sam already took the milk off the list
 don't remind me of anything tomorrow
 don't remind me tomorrow at 5pm to pay rent
 I don't want you to remind me tomorrow at 8 about rent

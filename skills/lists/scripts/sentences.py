@@ -72,7 +72,7 @@ SAID = {
         "was_checked": "Já estava riscado na lista {name}: {things}",
         "was_open": "Não estava riscado na lista {name}: {things}",
         "taken": "✓ Tirado da lista {name}: {things}",
-        "put_back": "adiciona {things} à lista {name}",
+        "put_back": "adiciona {things} à lista de {name}",
         "take_back": "tira {things} da lista de {name}",
         "undo": ". Desfazer: “{words}”",
         "left": "Falta: {things}",
