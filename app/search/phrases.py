@@ -173,7 +173,8 @@ _NEGATES = re.compile(
 )
 # With their accents: "borre" is an order, "borré" tells what was done. So do "cancelaron" and "canceló".
 _RECOUNTS = re.compile(
-    r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday|[eé]l|ell[ao]s?|el[ea]s?|yo|eu),? )*(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
+    r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday|[eé]l|ell[ao]s?|el[ea]s?|yo|eu),? )*"
+    r"(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
     r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
     r"|(?!falt)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó)"
     r"|adicionei|coloquei|deletei|lembrei|(?:me )?lembro|acabei"
