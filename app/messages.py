@@ -106,7 +106,7 @@ class GraphError:
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """What Meta bills a message as: "service", "utility", …; the kind is "regular" or one that is free."""
+    """The category that Meta bills a message in ("service", "utility", …); kinds but "regular" are free."""
 
     category: str
     kind: str

@@ -15,10 +15,8 @@ GRAPH_API = "https://graph.facebook.com/v25.0"
 OPENAI_URL = "https://api.openai.com/v1"
 
 SHORTEST_TOKEN = 16  # characters of ADMIN_TOKEN, which opens the console and /mcp
-_MOST = 10**12
-"""What is counted has room for it in a row of the database."""
-_LONGEST_NUMBER = 15
-"""Digits of a phone number with its country code, by E.164."""
+_MOST = 10**12  # has room in a row of the database
+_LONGEST_NUMBER = 15  # digits of a phone number with its country code, by E.164
 
 
 class Settings(BaseSettings):
@@ -283,12 +281,12 @@ SECRET_VARIABLES = (
 )
 
 
+# Written into DATA_DIR beside the database and the workspace.
 _OWN_DATA = (
     *("admin_token", "server.json", "simulator.json", "simulator.jsonl", "simulator.jsonl.new"),
     *(".cache", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
     *("traces", "workers"),
 )
-"""What is written into DATA_DIR beside the database and the workspace."""
 
 
 def is_own(variable: str) -> bool:

@@ -1,10 +1,8 @@
 """A number that strangers write to: guests with few tools, invitations, and owners who decide."""
 
-import subprocess
-import sys
 from typing import Any
 
-from tests.world import TOKEN, Server, wait_for
+from tests.world import TOKEN, wait_for
 
 FOR_GUESTS = {"current_time", "convert_time", "days_between", "weekday_of", "business_days_between"}
 FOR_GUESTS |= {"add_business_days", "holidays", "set_time_zone"}
@@ -22,13 +20,6 @@ def offered(model: Any) -> set[str]:
 
 def press(graph: Any, person: str, buttons: list[dict[str, Any]], number: int) -> None:
     graph.inbound({"person": person, "type": "button", "reply": buttons[number]["reply"]})
-
-
-def recado(server: Server, *arguments: str, fails: bool = False) -> str:
-    command = [sys.executable, "-m", "app", *arguments]
-    ran = subprocess.run(command, env=server.env, cwd=server.folder, capture_output=True, text=True)
-    assert (ran.returncode != 0) == fails, ran.stderr
-    return ran.stderr if fails else ran.stdout
 
 
 def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, model: Any) -> None:
@@ -60,14 +51,20 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     graph.say("guest", "/block 12125550000")  # a member's command is none
     graph.reply("guest", 3)
     assert len(graph.sends("unnamed")) == 1
-    roles = {line.split()[0]: line for line in recado(server, "people", "list").splitlines() if line}
+    graph.say("owner", "/member +55 11 95550 1234")
+    assert "+55 11 95550 1234 is a member now" in graph.reply("owner", 6)
+    roles = {line.split()[0]: line for line in server.recado("people", "list").splitlines() if line}
     assert " owner " in roles["12125550000,"]
     assert " member " in roles["5511955501234,"]
+    server.recado("erase", "5511955501234", "--yes")
+    assert (
+        len(server.rows("SELECT 1 FROM messages WHERE text LIKE '%writes for the first time%'")) == 1
+    )  # of the other
 
 
 def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="code")
-    told = recado(server, "people", "invite", "--uses", "1")
+    told = server.recado("people", "invite", "--uses", "1")
     code = told.split()[0]
     assert f"https://wa.me/15550100100?text={code}" in told
     graph.say("guest", "hola")
@@ -92,3 +89,12 @@ def test_the_first_message_to_a_person_says_that_an_assistant_answers(make_world
     assert not any("assistente automático" in later for later in told[1:])
     kept = server.rows("SELECT text FROM messages WHERE direction = 'out' ORDER BY id")
     assert "assistente automático" not in kept[0]["text"]  # no answer of the model's
+
+
+def test_who_was_not_reached_by_the_first_message_is_told_in_the_next(make_world: Any) -> None:
+    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", DISCLOSURE="")
+    graph.faults(fail=[{"code": 131026}])
+    graph.say("guest", "que horas são em Lisboa?")
+    wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE state = 'failed'"), "the refusal")
+    graph.say("guest", "que horas são em Manaus?")
+    assert graph.reply("guest").startswith("Sou um assistente automático (IA).")

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from tests.test_guests import recado
 from tests.world import Server, wait_for
 
 PEOPLE = [
@@ -14,7 +13,7 @@ PEOPLE = [
 
 
 def used(server: Server, month: str = "") -> Any:
-    return json.loads(recado(server, "usage", "--json", *(("--month", month) if month else ())))
+    return json.loads(server.recado("usage", "--json", *(("--month", month) if month else ())))
 
 
 def priced(wamid: str, status: str, category: str = "service", kind: str = "regular") -> dict[str, Any]:
@@ -68,4 +67,4 @@ def test_an_operators_rates_replace_ours(make_world: Any) -> None:
     wait_for(lambda: used(server)["cost"] == 1.0, "one euro")
     rates.write_text("rates: nothing")
     server.stop()
-    assert "is no table of rates" in recado(server, "usage", fails=True)
+    assert "is no table of rates" in server.recado("usage", fails=True)

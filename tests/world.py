@@ -150,6 +150,13 @@ class Server:
         finally:
             connection.close()
 
+    def recado(self, *arguments: str, fails: bool = False) -> str:
+        """What a command of the shell prints, on its error output where it is to fail."""
+        command = [sys.executable, "-m", "app", *arguments]
+        ran = subprocess.run(command, env=self.env, cwd=self.folder, capture_output=True, text=True)
+        assert (ran.returncode != 0) == fails, ran.stderr
+        return ran.stderr if fails else ran.stdout
+
     def post(self, body: bytes | dict[str, Any], signature: str | None = None) -> httpx.Response:
         """A webhook, signed unless a signature is given."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()

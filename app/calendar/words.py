@@ -12,15 +12,14 @@ from app.calendar.grammar import MONTHS, PARTS, UNITS, Piece, fold, number, piec
 from app.calendar.rules import CRON, EVERY, instant, month_days, next_after
 
 HOURS = {"morning": 9, "afternoon": 15, "night": 20, "dawn": 5}
-"""What a part of the day means where no hour is named."""
+"""The hour that a part of the day stands for where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     hour: int
     minute: int = 0
-    is_certain: bool = True
-    """Whether it says which half of the day, or leaves no doubt."""
+    is_certain: bool = True  # it says which half of the day, or leaves no doubt
 
 
 def clock_time(said: Mapping[str, str], part: str) -> Clock:

@@ -242,7 +242,7 @@ def usage(
 ) -> None:
     """Show what was sent, thought and billed in a month, by person and day."""
     settings = command_settings()
-    from app.cli.usage import read_usage, usage_text
+    from app.cli.trace import read_usage, usage_text
 
     month = month or time.strftime("%Y-%m", time.gmtime())
     if not re.fullmatch(r"\d{4}-\d{2}", month):

@@ -52,6 +52,7 @@ _COUNTS = spaced("uno um dos")
 _PLACEHOLDER = re.compile(r"\{\w*(?:=[^{}]*)?\}")
 _GIVEN = re.compile(r"\s*\{\w+=[^{}]*\}")
 _PART = re.compile(r"\{(\w+)(?:=([^{}]*))?\}|([^{}]+)")
+_USTED = re.compile(r"(\w{2,})e((?:me|le|nos)(?:l[oa]s?)?)")
 _CLITIC = re.compile(r"(?:me|te|se|nos|le|les|os)?(?:lo|la|los|las|me|te|se|nos|le|les)$")
 _OPENING = " \t\n:;,–—"
 _CLOSING = " \t\n:;,.?!¿¡"
@@ -176,7 +177,7 @@ _RECOUNTS = re.compile(
     r"\W*(?:(?:ya|ayer|hoy|j[aá]|ontem|hoje|yesterday|[eé]l|ell[ao]s?|el[ea]s?|yo|eu),? )*"
     r"(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
     r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
-    r"|(?!falt)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó)"
+    r"|(?!falt|estou)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó)"
     r"|adicionei|coloquei|deletei|lembrei|(?:me )?lembro|acabei"
     r"|faltan?m? (?:muy |bem |s[oó] )?(?:poc[oa]s?|pouc[oa]s?|much[oa]s?|muit[oa]s?)"
     r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",
@@ -347,6 +348,8 @@ class _Fit:
 def _quality(said: str, wanted: str) -> float:
     if said == wanted:
         return 1.0
+    if _as_tu(said) == wanted:
+        return 0.98
     if said.endswith("s") and not wanted.endswith("s") and stem(said) == stem(wanted):
         return 0.6  # "notes are great" is no "note {text}"; a longer phrase survives the doubt
     if any(said in group and wanted in group for group in _SAME_WORDS):
@@ -362,7 +365,23 @@ def _quality(said: str, wanted: str) -> float:
 def _forms(word: str) -> frozenset[str]:
     """Return the stems a word may stand for: its own, its long form's, the bare verb's (anótame → anota)."""
     bare = _CLITIC.sub("", word)
-    return frozenset({stem(word), stem(_SHORT_FORMS.get(word, word)), stem(bare if len(bare) >= 4 else word)})
+    return frozenset(
+        {
+            stem(word),
+            stem(_as_tu(word)),
+            stem(_SHORT_FORMS.get(word, word)),
+            stem(bare if len(bare) >= 4 else word),
+        }
+    )
+
+
+def _as_tu(word: str) -> str:
+    """Return "recuérdeme" (to somebody called usted) as "recuérdame"; without its clitic it may be a past."""
+    said = _USTED.fullmatch(word)
+    if said is None:
+        return word
+    root = re.sub("qu$", "c", said[1])
+    return f"{re.sub('gu$', 'g', root)}a{said[2]}"
 
 
 def _is_near(one: str, other: str) -> bool:

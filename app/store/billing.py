@@ -1,5 +1,6 @@
-"""What Meta bills for the messages that were sent, and what it comes to: `recado usage`."""
+"""The messages that Meta bills, each counted once, and their prices: `recado usage`."""
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -47,11 +48,8 @@ class RateTable:
 
 def read_rates(data_dir: Path) -> RateTable:
     """Return the operator's rate table, else the release's. Raises RecadoError for one that is none."""
-    own = data_dir / "rates.yaml"
-    return _read(own if own.is_file() else RATES)
-
-
-def _read(file: Path) -> RateTable:
+    file = data_dir / "rates.yaml"
+    file = file if file.is_file() else RATES
     try:
         table = yaml.safe_load(file.read_text("utf-8"))
         rates = tuple(
@@ -77,25 +75,27 @@ def usage(conn: Connection, rates: RateTable, month: str) -> dict[str, JSON]:
 
     Costs are in `currency`; `unpriced` counts the messages for which no rate is known.
     """
-    total, people, days = _Sums(), dict[str, _Sums](), dict[str, _Sums]()
-    categories: dict[str, int] = {}
-    like = f"{month}-%"
-    for row in conn.execute("SELECT * FROM billed WHERE day LIKE ? ORDER BY day", (like,)):
-        categories[row["category"]] = categories.get(row["category"], 0) + 1
-        for sums in (total, _of(people, row["person_id"]), _of(days, row["day"])):
-            sums.add(rates.price(row))
-    tokens = conn.execute("SELECT * FROM token_use WHERE day LIKE ? ORDER BY day", (like,))
-    for row in tokens:
-        for sums in (total, _of(people, row["person_id"]), _of(days, row["day"])):
+    first, last = f"{month}-01", f"{month}-31"
+    total, people, days = _Sums(), defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums)
+    categories: Counter[str] = Counter()
+    for row in conn.execute(
+        "SELECT person_id, country, category, kind, day, count(*) AS messages FROM billed"
+        " WHERE day BETWEEN ? AND ? GROUP BY person_id, country, category, kind, day",
+        (first, last),
+    ):
+        categories[row["category"]] += row["messages"]
+        for sums in (total, people[row["person_id"]], days[row["day"]]):
+            sums.add(row["messages"], rates.price(row))
+    for row in conn.execute("SELECT * FROM token_use WHERE day BETWEEN ? AND ?", (first, last)):
+        for sums in (total, people[row["person_id"]], days[row["day"]]):
             sums.tokens += row["tokens"]
     names = {row["id"]: row["name"] for row in conn.execute("SELECT id, name FROM people")}
-    told = [{"person": one, "name": names.get(one, ""), **sums.told()} for one, sums in people.items()]
     return {
         "month": month,
         "currency": rates.currency,
         **total.told(),
-        "categories": categories,
-        "people": told,
+        "categories": dict(sorted(categories.items())),
+        "people": [{"person": one, "name": names[one], **sums.told()} for one, sums in people.items()],
         "days": [{"day": day, **days[day].told()} for day in sorted(days)],
     }
 
@@ -107,10 +107,10 @@ class _Sums:
     tokens: int = 0
     cost: Decimal = Decimal(0)
 
-    def add(self, price: Decimal | None) -> None:
-        self.messages += 1
-        self.unpriced += price is None
-        self.cost += price or 0
+    def add(self, messages: int, price: Decimal | None) -> None:
+        self.messages += messages
+        self.unpriced += messages if price is None else 0
+        self.cost += messages * (price or 0)
 
     def told(self) -> dict[str, JSON]:
         return {
@@ -121,14 +121,10 @@ class _Sums:
         }
 
 
-def _of(sums: dict[str, _Sums], key: str) -> _Sums:
-    return sums.setdefault(key, _Sums())
-
-
-def dumped(pricing: Pricing | None) -> str:
-    """Return a price as a status keeps it, "" for none."""
+def to_json(pricing: Pricing | None) -> str:
+    """Return a price as a row of `statuses` keeps it, "" for none."""
     return "" if pricing is None else orjson.dumps([pricing.category, pricing.kind]).decode()
 
 
-def loaded(text: str) -> Pricing | None:
+def from_json(text: str) -> Pricing | None:
     return Pricing(*orjson.loads(text)) if text else None

@@ -38,10 +38,20 @@ def with_disclosure(
     first = parts[0]
     together = f"{sentence}\n\n{first.text}"
     is_text = first.file is None and first.block is None
-    limit = LONGEST_TEXT if first == Outgoing(first.text, quoted=first.quoted) else LONGEST_QUESTION
+    is_plain = first == Outgoing(first.text, quoted=first.quoted)  # without buttons, rows or a link
+    limit = LONGEST_TEXT if is_plain else LONGEST_QUESTION
     if is_text and first.text and len(together) <= limit:
         return (replace(first, text=together), *parts[1:])
     return (Outgoing(sentence), *parts)
+
+
+def renew(conn: Connection, conversation: str) -> None:
+    """Have the next message hold the sentence again where none that was sent so far arrived."""
+    conn.execute(
+        "UPDATE conversations SET disclosed = 0 WHERE id = ? AND NOT EXISTS"
+        " (SELECT 1 FROM outbox WHERE conversation_id = ? AND state <> 'failed')",
+        (conversation, conversation),
+    )
 
 
 def _built_in(language: str) -> str:

@@ -54,7 +54,6 @@ class IntakeResult:
     notices: set[str] = field(default_factory=set)
     turned_away: list[TurnedAway] = field(default_factory=list)
     new_owners: list[str] = field(default_factory=list)
-    new_guests: int = 0
     frozen: list[str] = field(default_factory=list)
 
 
@@ -131,7 +130,6 @@ def _take_one(
         taken.notices.add(person.id)
         return
     if who.is_new and person.is_guest:
-        taken.new_guests += 1
         _tell_of_contact(conn, rules, person, message, now, taken)
     if (
         message.kind == "reaction"

@@ -17,9 +17,8 @@ import orjson
 from app.i18n import say
 from app.messages import Address, Button, Link, MediaFile, Outgoing, Pricing, Status, Template
 from app.people import Conversation
-from app.store import billing
+from app.store import billing, disclosure, people
 from app.store.database import insert, new_id
-from app.store.disclosure import with_disclosure
 
 SEND_SECONDS = 150.0  # longer than any one send may take
 WINDOW_SECONDS = 24 * 3600
@@ -99,10 +98,8 @@ def put_reply(
     there = {row["part"] for row in rows.fetchall()}
     parts: Sequence[Outgoing] = draft.parts
     if not there:
-        person = conn.execute(
-            "SELECT language FROM people WHERE id = ?", (conversation.person_id,)
-        ).fetchone()
-        parts = with_disclosure(conn, conversation, parts, draft.language or person["language"] or "en")
+        language = draft.language or people.language(conn, conversation.person_id)
+        parts = disclosure.with_disclosure(conn, conversation, parts, language)
     said = [one.text for one in draft.parts] if len(parts) == len(draft.parts) else []
     added = 0
     for part, message in enumerate(parts):
@@ -217,7 +214,7 @@ def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
         (outbox_id, outbox_id, wamid),
     )
     for status in early:
-        if (pricing := billing.loaded(status["pricing"])) is not None:
+        if (pricing := billing.from_json(status["pricing"])) is not None:
             _bill(conn, wamid, outbox_id, pricing, now)
         if status["status"] == "failed":
             code, error = _first_error(status["errors"])
@@ -281,6 +278,7 @@ def fail(
             f" error = 'an earlier part failed' WHERE source = ? AND part > ? AND {_OPEN}",
             (code, row["source"], row["part"]),
         )
+        disclosure.renew(conn, row["conversation_id"])
         if row["media"]:
             _say_not_sent(conn, row, now)
 
@@ -296,7 +294,7 @@ def apply_status(conn: Connection, status: Status, now: float) -> StatusEffect |
             status.status,
             status.outbox_id,
             errors,
-            billing.dumped(status.pricing),
+            billing.to_json(status.pricing),
             status.at,
             now,
         ),

@@ -126,6 +126,10 @@ def erase(conn: Connection, realm: Realm, who: str, now: float) -> ErasedPerson:
     )
     conn.execute(f"DELETE FROM dead_letters WHERE {_names_any(spellings)}", spellings)
     _remove_names(conn, subject)
+    conn.execute(  # what owners were told of them as a stranger; its rows of the outbox go with it
+        "DELETE FROM messages WHERE id IN (SELECT message_id FROM outbox WHERE source LIKE ?)",
+        (f"contact:{subject.id}:%",),
+    )
     conn.execute("DELETE FROM people WHERE id = ?", (subject.id,))
     if subject.id:
         conn.execute("INSERT INTO erased VALUES (?, ?)", (subject.id, now))

@@ -28,6 +28,7 @@ def sweep(conn: Connection, now: float) -> int:
         ("dead_letters", "id", "at", DEAD_LETTER_DAYS),
         ("erased", "id", "at", ERASED_DAYS),
         ("learned_phrases", "id", "at", PHRASE_DAYS),
+        ("invitations", "code_hash", "expires_at", 1),
     )
     gone = sum(
         conn.execute(

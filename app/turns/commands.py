@@ -33,6 +33,7 @@ _ABOUT_SOMEBODY: dict[str, Command] = {
     **dict.fromkeys(("/member", "/miembro", "/membro"), "member"),
     **dict.fromkeys(("/block", "/bloquear"), "block"),
 }
+_CHANGES = {"member": people.allow, "block": people.block}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")
 
 
@@ -41,15 +42,16 @@ def read_command(text: str) -> Command | None:
     word = _word(text)
     first, _, rest = word.partition(" ")
     if first in _ABOUT_SOMEBODY:
-        return _ABOUT_SOMEBODY[first] if len(rest.split()) == 1 else "help"
+        return _ABOUT_SOMEBODY[first] if rest.strip() else "help"
     return _COMMANDS.get(word) or ("help" if _LIKE_A_COMMAND.fullmatch(word) else None)
 
 
 async def command_answer(turn: TurnContext, command: str, written: str, services: TurnServices) -> str:
     """Answer a command in the language of its word, or in the person's where that word is used in several."""
-    if command in _CHANGES and turn.person.is_owner:
+    is_owners_own = turn.person.is_owner and not turn.state.conversation.group
+    if command in _CHANGES and is_owners_own:
         return await _change_person(turn.person, command, written, services.store)
-    if command == "usage" and turn.person.is_owner:
+    if command == "usage" and is_owners_own:
         return await _usage_of_month(turn.person.language, services)
     language = _LANGUAGES.get(_word(written), turn.person.language)
     if command == "new":
@@ -69,7 +71,7 @@ async def command_answer(turn: TurnContext, command: str, written: str, services
 
 async def _change_person(owner: Person, command: str, written: str, store: Database) -> str:
     """Let somebody in as a member, or shut them out."""
-    language, who, now = owner.language, written.split()[1], time.time()
+    language, who, now = owner.language, written.strip().partition(" ")[2].strip(), time.time()
 
     def change(conn: Connection) -> None:
         if _CHANGES[command](conn, owner.realm, who, now) == owner.id:
@@ -125,9 +127,6 @@ def help_text(language: str, abilities: Sequence[str], *, unknown: str, offline:
             )
         )
     return "\n".join(lines)
-
-
-_CHANGES = {"member": people.allow, "block": people.block}
 
 
 def _word(text: str) -> str:

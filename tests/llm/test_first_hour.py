@@ -188,5 +188,8 @@ def test_each_order_of_a_message_is_followed(make_world: Any) -> None:
     assert person.says("recuérdame el lunes a las 9am la junta, pon pan en la lista y cuánto es 20 por 5")[
         0
     ] == ("add_to_list+calculate+set_reminder")
+    assert "1. torta" in person.says("ábrame un proyecto pa la fiesta: torta, bombas, piñata")[1]
+    assert person.says("recuérdeme mañana a las 10 la cita")[0] == "set_reminder"  # to somebody called usted
+    assert person.says("agréguele panela a la lista")[0] == "add_to_list"
     for told in ("traduce: I love you", "acabou a luz aqui", "hazme un gráfico de mis gastos"):
         assert person.says(told)[0] == ""

@@ -1,4 +1,4 @@
-"""What the tools say, in three languages."""
+"""Sentences of the tools, in three languages."""
 
 MAX_LISTS = 50
 MAX_THINGS = 200

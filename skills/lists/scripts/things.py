@@ -1,4 +1,4 @@
-"""What is written on a list: cleaned as it is kept, compared by what it is, found by what people call it."""
+"""Things on a list: cleaned as they are kept, compared by their core, found by what people call them."""
 
 import re
 

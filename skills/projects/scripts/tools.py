@@ -19,7 +19,7 @@ def create_project(name: str, context=None) -> dict:
     """Creates a project.
 
     Args:
-        name: What it is called, in a few words.
+        name: What it is called, in a few words; "House: paint, move" names its first tasks, too.
 
     Example: crea el proyecto Casa nueva
     Example: novo projeto Viagem
@@ -27,7 +27,7 @@ def create_project(name: str, context=None) -> dict:
     say, board = _opened(context)
     if board is None:
         return say.failed("NO_PERSON")
-    name = _clean(name)
+    name, tasks = _with_tasks(_clean(name))
     same = board.called(name)
     if code := _fault(name, MAX_NAME, len(board.projects.entries) - bool(same), MAX_PROJECTS):
         return say.failed(code)
@@ -35,8 +35,15 @@ def create_project(name: str, context=None) -> dict:
         return {"summary": say("exists", number=same.number, name=same.text), "project": same.number}
     if (back := board.bring_back(name)) is not None:
         return {"summary": say("project_back", number=back.number, name=back.text), "project": back.number}
+    for number, text in enumerate(tasks, start=len(board.tasks.entries)):
+        if code := _fault(text, MAX_TEXT, number, MAX_TASKS):
+            return say.failed(code)
     project = _created(board, name)
-    return {"summary": say("created", number=project.number, name=name), "project": project.number}
+    lines = [say("created", number=project.number, name=name)]
+    for text in tasks:
+        added = board.tasks.add(text=text, project=project.key)
+        lines.append(f"{added.number}. {cut(text)}")
+    return {"summary": "\n".join(lines), "project": project.number}
 
 
 def list_projects(status: Literal["active", "archived"] = "active", context=None) -> dict:
@@ -280,6 +287,13 @@ def add_project_note(note: str, project: str = "", context=None) -> dict:
 def _opened(context):
     store = getattr(context, "store", None)
     return Sentences(SAID, context), None if store is None else Board(store)
+
+
+def _with_tasks(name):
+    """Split "the party: cake, balloons" into the name and the tasks."""
+    begins, colon, rest = name.partition(":")
+    tasks = [text for one in rest.split(",") if (text := _clean(one))]
+    return (begins.strip(), tasks) if colon and len(tasks) > 1 else (name, [])
 
 
 def _created(board, name):
