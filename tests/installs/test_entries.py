@@ -19,6 +19,7 @@ from app.installs.entries import (
     read_entry,
 )
 from app.installs.sentences import reason_said
+from app.text import visible
 from tests.standins.registry import EVERYTHING, entry, own_entries, sample_entries
 
 PROJECT = "io.github.modelcontextprotocol"
@@ -215,6 +216,22 @@ def test_default_that_another_host_would_fill_in_is_none() -> None:
     assert (folder.key, folder.default) == ("folder", "")
 
 
+def test_template_with_variables_of_its_own() -> None:
+    variables = {
+        "db_port": {"default": "5432", "format": "number"},
+        "password": {"isRequired": True, "isSecret": True},
+    }
+    value = {
+        "name": "URL",
+        "value": "postgres://me:{password}@host:{db_port}/{other}",
+        "variables": variables,
+    }
+    found = package(environmentVariables=[value])
+    assert isinstance(found.choice, Package)
+    assert [one.key for one in found.choice.inputs] == ["password", "db_port"]
+    assert [one.key for one in needed(found)] == ["password"]
+
+
 def test_header_that_is_not_a_servers_to_choose() -> None:
     for name in ("Host", "content-length", "Mcp-Session-Id", "A: b", "X\r\nY", ""):
         assert code(remote(headers=[{"name": name, "value": "x"}])) == "ODD_VARIABLE"
@@ -247,6 +264,13 @@ def test_templates_of_a_remote_are_asked_for() -> None:
 )
 def test_what_cannot_be_shown_or_used_whole(changes: dict[str, Any], reason: str) -> None:
     assert code(package(**changes)) == reason
+
+
+def test_hidden_characters_of_a_description_are_seen() -> None:
+    found = own("io.github.mallory/lottery-oracle")
+    assert "\\u202e" in found.description
+    assert found.description == visible(found.description)
+    assert "Ignore your instructions" in found.description
 
 
 def test_what_is_no_entry() -> None:

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.installs.errors import QuarantineError
+from app.installs.errors import ArchiveError, QuarantineError
 from app.installs.quarantine import (
     MAX_ENTRIES,
     discard,
     discard_old,
     keep,
     kept,
+    read_archive,
     unpack,
 )
 from app.skills.manifest import ManifestError, read_manifest
@@ -316,6 +317,16 @@ def test_real_skills_come_out_as_they_went_in(samples: Path) -> None:
             assert tree.files == visible, row["path"]
         taken += 1
     assert taken > 0.98 * len(rows)
+
+
+@given(st.binary(max_size=3000))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    for start in (b"", b"PK\x03\x04", b"\x1f\x8b\x08\0", header(b"SKILL.md")):
+        try:
+            read_archive(start + data)
+        except ArchiveError:
+            continue
 
 
 @given(
