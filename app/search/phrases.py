@@ -178,7 +178,7 @@ _RECOUNTS = re.compile(
     r"(?:borré|cancelé|quité|vacié|anoté|apunté|guardé"
     r"|agregué|añadí|eliminé|saqué|recordé|recuerdo|me acuerdo|apaguei|cancelei|tirei|limpei|anotei|guardei"
     r"|(?!falt|estou)\w{2,}(?:aron|ieron|aram|eram|iram|ou|ó)"
-    r"|adicionei|coloquei|deletei|lembrei|(?:me )?lembro|acabei"
+    r"|adicionei|coloquei|deletei|lembrei|(?:me )?(?:lembro|esqueci|olvidé)|acabei"
     r"|faltan?m? (?:muy |bem |s[oó] )?(?:poc[oa]s?|pouc[oa]s?|much[oa]s?|muit[oa]s?)"
     r"|i (?:just )?(?:deleted|cancell?ed|removed|noted|added|cleared|wrote|remember(?:ed)?))\b",
     re.IGNORECASE,
